@@ -10,9 +10,33 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agent.agent import Agent
-    from agent.errors import INTERRUPTED, STOPPED, AgentError, ClassifierUnusable, SchemaError, UnknownRun
+    from agent.conversations import open_conversations, prune_idle_conversations
+    from agent.errors import (
+        INTERRUPTED,
+        STOPPED,
+        AgentError,
+        CheckpointOvertaken,
+        CheckpointUnreachable,
+        ClassifierUnusable,
+        SchemaError,
+        UnknownRun,
+    )
     from agent.events import AgentEvent, AsyncEventBus, EventKind, Subscription
-    from agent.graph import build_graph
+    from agent.goals.checks.goal_registry import GoalRegistry
+    from agent.goals.checks.goal_requests import (
+        WantedGoal,
+        claim_answer,
+        is_inference,
+        is_verify_request,
+        parse_goal_request,
+    )
+    from agent.goals.copies import DiskCopies
+    from agent.goals.goal_agent import GoalAgent
+    from agent.goals.goal_verdict import GoalVerdict
+    from agent.goals.proposal import GoalProposal, GoalRequest
+    from agent.goals.tools.goal_tools import make_goal_tools
+    from agent.goals.workspace import EditedCopy
+    from agent.graph import Step, build_graph, list_steps
     from agent.guard.approval import parse_decision
     from agent.guard.classifier.background_classifier import BackgroundClassifier
     from agent.guard.classifier.onnx_model import OnnxModel
@@ -23,12 +47,17 @@ if TYPE_CHECKING:
     from agent.llm.metered_model import RetryPolicy
     from agent.llm.models import open_models
     from agent.llm.providers import Sampling
-    from agent.persistence.checkpointer import open_saver
     from agent.persistence.conversation_schema import create_checkpoint_tables, load_conversation_schema
     from agent.persistence.memory_store import open_memory_store
     from agent.persistence.migrations import Schema, list_copies, migrate_database, run_statement
+    from agent.persistence.postgres.connections import APPLICATION_NAME, make_postgres_options
+    from agent.persistence.postgres.conversation_copy import (
+        ConversationCounts,
+        copy_conversations_to_postgres,
+        copy_conversations_to_sqlite,
+    )
+    from agent.persistence.postgres.saver import prepare_postgres_conversations
     from agent.persistence.postgres_migrations import migrate_postgres
-    from agent.persistence.pruning import prune_idle_conversations
     from agent.ports import (
         Answer,
         ChatModel,
@@ -37,16 +66,21 @@ if TYPE_CHECKING:
         CodeLibrary,
         CodeSearch,
         ModelSource,
+        RunPermit,
         SourceFiles,
     )
+    from agent.questions.attachments import AttachedImage, AttachedText, Attachments
     from agent.questions.intent import find_small_talk, is_history_request, is_repeat_request
     from agent.questions.mentions import find_mentions, normalize_name
     from agent.questions.remarks import is_bare_question, is_statement, is_stop_request
     from agent.questions.stack_traces import parse_error_name, parse_frames
     from agent.questions.terms import find_content_terms, match_terms
+    from agent.sandbox.trials import SandboxTrial, find_sandbox, try_sandboxes
+    from agent.tools.files import find_indexed_file
     from agent.tools.searxng import SearxngSearch
 
 __all__ = [
+    "APPLICATION_NAME",
     "BACKGROUND_HEADING",
     "INTERRUPTED",
     "MAX_QUESTION",
@@ -58,62 +92,103 @@ __all__ = [
     "AgentEvent",
     "Answer",
     "AsyncEventBus",
+    "AttachedImage",
+    "AttachedText",
+    "Attachments",
     "BackgroundClassifier",
     "ChatModel",
+    "CheckpointOvertaken",
+    "CheckpointUnreachable",
     "Citation",
     "Classifier",
     "ClassifierUnusable",
     "CodeLibrary",
     "CodeSearch",
+    "ConversationCounts",
+    "DiskCopies",
+    "EditedCopy",
     "EventKind",
+    "GoalAgent",
+    "GoalProposal",
+    "GoalRegistry",
+    "GoalRequest",
+    "GoalVerdict",
     "ModelSource",
     "OnnxModel",
     "RetryPolicy",
+    "RunPermit",
     "Sampling",
+    "SandboxTrial",
     "Schema",
     "SchemaError",
     "SearxngSearch",
     "SourceFiles",
+    "Step",
     "Subscription",
     "TokenUsage",
     "TurnLimits",
     "UnknownRun",
+    "WantedGoal",
     "build_graph",
+    "claim_answer",
+    "copy_conversations_to_postgres",
+    "copy_conversations_to_sqlite",
     "create_checkpoint_tables",
     "find_content_terms",
+    "find_indexed_file",
     "find_mentions",
+    "find_sandbox",
     "find_small_talk",
     "fit_text",
     "is_bare_question",
     "is_history_request",
+    "is_inference",
     "is_repeat_request",
     "is_statement",
     "is_stop_request",
+    "is_verify_request",
     "list_copies",
+    "list_steps",
     "load_conversation_schema",
+    "make_goal_tools",
+    "make_postgres_options",
     "match_terms",
     "migrate_database",
     "migrate_postgres",
     "normalize_name",
+    "open_conversations",
     "open_memory_store",
     "open_models",
-    "open_saver",
     "parse_decision",
     "parse_error_name",
     "parse_frames",
+    "parse_goal_request",
     "ping_model",
+    "prepare_postgres_conversations",
     "prune_idle_conversations",
     "quote_line",
     "read_quotes",
     "run_statement",
+    "try_sandboxes",
     "with_background",
 ]
 
 _HOMES = {
     "agent.agent": "Agent",
-    "agent.errors": "INTERRUPTED STOPPED AgentError ClassifierUnusable SchemaError UnknownRun",
+    "agent.conversations": "open_conversations prune_idle_conversations",
+    "agent.errors": (
+        "INTERRUPTED STOPPED AgentError CheckpointOvertaken CheckpointUnreachable ClassifierUnusable "
+        "SchemaError UnknownRun"
+    ),
     "agent.events": "AgentEvent AsyncEventBus EventKind Subscription",
-    "agent.graph": "build_graph",
+    "agent.goals.checks.goal_registry": "GoalRegistry",
+    "agent.goals.copies": "DiskCopies",
+    "agent.goals.goal_agent": "GoalAgent",
+    "agent.goals.proposal": "GoalProposal GoalRequest",
+    "agent.goals.tools.goal_tools": "make_goal_tools",
+    "agent.goals.goal_verdict": "GoalVerdict",
+    "agent.goals.workspace": "EditedCopy",
+    "agent.graph": "Step build_graph list_steps",
     "agent.guard.approval": "parse_decision",
     "agent.guard.classifier.background_classifier": "BackgroundClassifier",
     "agent.guard.classifier.onnx_model": "OnnxModel",
@@ -124,18 +199,25 @@ _HOMES = {
     "agent.llm.metered_model": "RetryPolicy",
     "agent.llm.providers": "Sampling",
     "agent.llm.models": "open_models",
-    "agent.persistence.checkpointer": "open_saver",
     "agent.persistence.conversation_schema": "create_checkpoint_tables load_conversation_schema",
     "agent.persistence.memory_store": "open_memory_store",
     "agent.persistence.migrations": "Schema list_copies migrate_database run_statement",
+    "agent.persistence.postgres.connections": "APPLICATION_NAME make_postgres_options",
+    "agent.persistence.postgres.conversation_copy": (
+        "ConversationCounts copy_conversations_to_postgres copy_conversations_to_sqlite"
+    ),
+    "agent.persistence.postgres.saver": "prepare_postgres_conversations",
     "agent.persistence.postgres_migrations": "migrate_postgres",
-    "agent.persistence.pruning": "prune_idle_conversations",
-    "agent.ports": "Answer ChatModel Citation Classifier CodeLibrary CodeSearch ModelSource SourceFiles",
+    "agent.ports": "Answer ChatModel Citation Classifier CodeLibrary CodeSearch ModelSource RunPermit SourceFiles",
+    "agent.goals.checks.goal_requests": "WantedGoal claim_answer is_inference is_verify_request parse_goal_request",
     "agent.questions.intent": "find_small_talk is_history_request is_repeat_request",
     "agent.questions.mentions": "find_mentions normalize_name",
     "agent.questions.remarks": "is_bare_question is_statement is_stop_request",
+    "agent.questions.attachments": "AttachedImage AttachedText Attachments",
     "agent.questions.stack_traces": "parse_error_name parse_frames",
     "agent.questions.terms": "find_content_terms match_terms",
+    "agent.sandbox.trials": "SandboxTrial find_sandbox try_sandboxes",
+    "agent.tools.files": "find_indexed_file",
     "agent.tools.searxng": "SearxngSearch",
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -8,29 +8,19 @@ import secrets
 import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
 
-from agent.errors import INTERRUPTED, STOPPED, AgentError, CheckpointError, UnknownRun
+from agent.answering.attached_images import keep_images
+from agent.errors import AgentError, CheckpointError, CheckpointOvertaken, UnknownRun
 from agent.events import AgentEvent, AsyncEventBus, EventKind
-from agent.graph_runner import (
-    GraphResult,
-    GraphRunner,
-    SingleTurnRunner,
-    TurnRunner,
-    clip_question,
-    format_pause_question,
-    make_answer,
-    make_unanswered,
-)
 from agent.guard.approval import parse_decision
 from agent.guard.thread_quotes import split_background
-from agent.limits import APPROVAL_CALLS, MAX_RUN_TRIES
+from agent.limits import APPROVAL_CALLS
 from agent.persistence.evidence_store import EvidenceStore
 from agent.persistence.memory_store import MemoryStore
-from agent.persistence.run_store import AgentRun, RunStore
 from agent.ports import (
     Answer,
     Classifier,
@@ -39,25 +29,29 @@ from agent.ports import (
     Deps,
     ModelSource,
     Redactor,
+    RunPermit,
     ToolMenu,
     WebSearch,
 )
 from agent.prompts.answer_prompts import derive_nonce
+from agent.questions.attachments import MAX_ATTACHED, NOTHING_ATTACHED, UNASKED, AttachedText, Attachments
 from agent.questions.question_kinds import compile_kinds
 from agent.questions.remarks import load_remarks
 from agent.repositories.joined_code import pin_repositories
+from agent.runs.agent_run import AgentRun
+from agent.runs.graph_runner import GraphResult, GraphRunner, SingleTurnRunner, TurnRunner
+from agent.runs.run_tasks import PAID, RunTasks
+from agent.runs.turn_answers import clip_question, format_pause_question, make_answer, make_unanswered
 from agent.text.masked_values import MaskedValues
+from agent.text.storable import make_storable
 from agent.tools.registry import make_tool_registry
 from indexer.errors import IndexerError
 
 if TYPE_CHECKING:
-    from agent.persistence.checkpointer import SafeSqliteSaver
+    from agent.persistence.conversation_saver import ConversationSaver
+    from agent.persistence.run_claims import RunClaim
 
 LONGEST_READ = 40_000  # characters of a message that are looked through for secrets; a tenth of them is kept
-STOP_SECONDS = 2.0
-
-# What an interrupted run must not repeat when it goes on.
-PAID: frozenset[EventKind] = frozenset({"model_end", "tool_end"})
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +67,7 @@ class Agent:
     def __init__(
         self,
         library: CodeLibrary,
-        saver: SafeSqliteSaver | MemoryStore,
+        saver: ConversationSaver | MemoryStore,
         redact: Redactor,
         *,
         models: ModelSource | None = None,
@@ -97,7 +91,6 @@ class Agent:
         self._can_ask = can_ask
         self._fence_key = secrets.token_bytes(16)
         self._clock = clock
-        self._journal = RunStore(saver, clock)
         self._evidence = EvidenceStore(saver)
         if not isinstance(saver, MemoryStore):  # on the way of the first question they would hold the loop
             compile_kinds()
@@ -105,176 +98,166 @@ class Agent:
         self._turns: TurnRunner = (
             SingleTurnRunner(clock) if isinstance(saver, MemoryStore) else GraphRunner(saver, clock)
         )
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._running: dict[str, asyncio.Task[None]] = {}
-        self._stopped: set[str] = set()
+        self._tasks = RunTasks(self.events, clock)
 
     async def ask(
-        self, question: str, *, thread: str, repositories: Sequence[str] = (), run_id: str | None = None
+        self,
+        question: str,
+        *,
+        thread: str,
+        repositories: Sequence[str] = (),
+        run_id: str | None = None,
+        permit: RunPermit | None = None,
+        attachments: Attachments = NOTHING_ATTACHED,
     ) -> AsyncGenerator[AgentEvent, None]:
         """Answer a question within a conversation, from the repositories named; the last event is of kind `answer`.
+
+        Of attached texts, excerpts with the failures in them are read as part of the question; images are shown to a
+        model that takes them.
 
         In a conversation that waits for a person, a fitting message is the reply. What the indexer or the
         conversation database cannot do ends in an `error` event and an answer with the route `failed`, whose text is
         the sentence to show; `paused` and `stopped` are the routes of a turn that waits or was ended. Closing the
         iterator stops the run; the thread stays usable, and `resume` takes the run up again until the next question.
+        Raises `CheckpointOvertaken` once another run has claimed the conversation, be that in another process, and
+        where the permit does not let it begin.
         """
         name = run_id or uuid.uuid4().hex
-        question = self._clean_input(question)
+        question = self._clean_input(question if question.strip() or not attachments else UNASKED)
         own, _ = split_background(question)
 
-        async def begin() -> AgentRun:
-            run = await self._journal.begin_unless_paused(
-                name, thread=thread, repositories=repositories, question=question
-            )
-            if run.status != "paused":
-                return run
-            waiting = await self._turns.pending(thread)
-            # A question back is answered by anything, a request for approval by a yes or no.
-            if waiting is None or not (waiting.value.get("kind") == "clarify" or parse_decision(own)):
-                return await self._journal.begin(name, thread=thread, repositories=repositories, question=question)
-            return await self._journal.begin(
-                name,
-                thread=thread,
-                repositories=run.repositories,
-                question=run.question,
-                reply=own,
-                reply_to=waiting.id,
+        async def begin(claim: RunClaim) -> AgentRun:
+            newest = await self._turns.find_run(thread)
+            if newest is not None and _is_reply(own, newest) and await _may_reply(permit, newest):
+                return replace(newest, id=name, reply=own)
+            if newest is not None and not newest.is_finished:
+                await self._close(claim, newest.id)
+            cleaned = await asyncio.to_thread(self._clean_attachments, attachments)
+            await keep_images(self._evidence.of(thread, claim), cleaned.images)
+            return AgentRun(
+                id=name, thread=thread, repositories=tuple(repositories), question=question, attachments=cleaned
             )
 
-        async with aclosing(self._stream_events(name, thread, begin)) as events:
+        answer = partial(self._answer, name, thread, begin, permit)
+        async with aclosing(self._tasks.stream(name, thread, answer)) as events:
             async for event in events:
                 yield event
 
-    async def resume(self, run_id: str, reply: str | None = None) -> AsyncGenerator[AgentEvent, None]:
-        """Go on with a run that was interrupted, or that waits for a reply; the events are those of `ask`.
+    async def resume(
+        self, run_id: str, *, thread: str, reply: str | None = None, permit: RunPermit | None = None
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Go on with a run of a conversation that was interrupted, or waits for a reply; the events are those of `ask`.
 
-        A finished run gives its answer again. Raises `UnknownRun` where there is nothing to go on with.
+        A finished run gives its answer again. Raises `UnknownRun` where there is nothing to go on with: nothing of the
+        run was saved yet, it has failed or was stopped, or the conversation has gone on to another one. The question
+        may be asked again then.
         """
-        run = await self._journal.find(run_id)
-        if run is None or run.status == "failed" or run_id in self._running:
+        if self._tasks.is_running(run_id) or await self._find_run(run_id, thread) is None:
             raise UnknownRun(f"There is no run {run_id[:80]} that could be taken up. Ask the question again.")
 
-        async def begin() -> AgentRun:
-            found = await self._journal.find(run_id)
-            if found is None:
+        async def begin(_: RunClaim) -> AgentRun:
+            run = await self._find_run(run_id, thread)
+            if run is None:
                 raise UnknownRun(f"The run {run_id[:80]} was given up meanwhile. Ask the question again.")
-            waiting = await self._turns.pending(found.thread) if reply is not None else None
-            if reply is not None and waiting is not None:
-                await self._journal.reply(run_id, self._clean_input(reply), to=waiting.id)
-            elif found.status == "running":
-                await self._journal.try_again(run_id)
-            return await self._journal.find(run_id) or found
+            return replace(run, reply=self._clean_input(reply)) if reply is not None and run.is_waiting else run
 
-        async with aclosing(self._stream_events(run_id, run.thread, begin)) as events:
+        answer = partial(self._answer, run_id, thread, begin, permit)
+        async with aclosing(self._tasks.stream(run_id, thread, answer)) as events:
             async for event in events:
                 yield event
 
     async def stop(self, run_id: str) -> bool:
         """End a run within two seconds, whatever it is doing; False if it is not running."""
-        task = self._running.get(run_id)
-        if task is None:
-            return False
-        self._stopped.add(run_id)
-        await asyncio.sleep(0)  # a task that is cancelled before its first step cannot publish its end
-        task.cancel()
-        await asyncio.wait({task}, timeout=STOP_SECONDS)
-        return True
+        return await self._tasks.stop(run_id)
 
-    async def forget(self, thread: str) -> None:
-        """Delete everything that is remembered of a conversation, once its running turn is over."""
-        async with self._lock(thread):
-            await self._saver.adelete_thread(thread)
-            await self._journal.forget(thread)
-            await self._evidence.drop(thread)
+    async def forget(self, thread: str, *, run_id: str | None = None) -> None:
+        """Delete everything that is remembered of a conversation, once its running turn is over.
 
-    async def _stream_events(
-        self, run_id: str, thread: str, begin: Callable[[], Awaitable[AgentRun]]
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Run in a task of its own and yield its events, up to the answer."""
-        with self.events.subscribe(run_id) as events:
-            task = asyncio.create_task(self._run(run_id, thread, begin))
-            self._running[run_id] = task
-            try:
-                async for event in events:
-                    if event.kind == "run_end":
-                        break
-                    yield event
-                    if event.kind == "answer":
-                        break
-                await task
-            finally:
-                task.cancel()
-                await asyncio.wait({task})
-                self._running.pop(run_id, None)
-                self._stopped.discard(run_id)
+        With a run, only where that is the newest, and nobody claims the conversation meanwhile.
+        """
+        async with self._tasks.lock(thread):
+            if run_id is None:
+                await self._saver.adelete_thread(thread)
+                return
+            claim = await self._saver.find_claim(thread)  # before it is looked whose the newest run is
+            if claim is not None and await self._find_run(run_id, thread) is not None:
+                with suppress(CheckpointOvertaken):
+                    await self._saver.adelete_thread(thread, claim=claim)
 
-    async def _run(self, run_id: str, thread: str, begin: Callable[[], Awaitable[AgentRun]]) -> None:
-        status = "failed"
-        try:
-            async with self._lock(thread):
-                answer = await self._answer(run_id, thread, begin)
-            self._publish(run_id, "answer", answer=answer)
-            status = answer.route if answer.route in {"failed", "paused"} else "completed"
-        except asyncio.CancelledError:
-            status = "cancelled"
-            if run_id not in self._stopped:
-                raise
-            status = "stopped"
-            self._publish(run_id, "answer", answer=make_unanswered(STOPPED, "stopped"))
-        finally:
-            self._publish(run_id, "run_end", status=status)
+    async def _find_run(self, run_id: str, thread: str) -> AgentRun | None:
+        """Return a run if it is the newest of its conversation."""
+        newest = await self._turns.find_run(thread)
+        return newest if newest is not None and newest.id == run_id else None
 
-    async def _answer(self, run_id: str, thread: str, begin: Callable[[], Awaitable[AgentRun]]) -> Answer:
+    async def _answer(
+        self,
+        run_id: str,
+        thread: str,
+        begin: Callable[[RunClaim], Awaitable[AgentRun]],
+        permit: RunPermit | None,
+    ) -> Answer:
         started = time.perf_counter()
+        before = run_id  # another one where a reply goes on with a run
+        claim: RunClaim | None = None
         try:
-            run = await begin()
-            if run.tries > MAX_RUN_TRIES:
-                await self._give_up(run.id, thread)
-                return make_unanswered(INTERRUPTED, "failed")
+            claim = await self._claim(thread, permit)
+            run = await begin(claim)
+            before = run.state.get("run_id", run_id)
             code = await pin_repositories(self._library, run.repositories)
-            result = await self._turns.take(run, self._make_deps(run, code))
-            return await self._conclude_run(run, result, code, time.perf_counter() - started)
+            result = await self._turns.take(run, self._make_deps(run, code, claim), claim)
+            return await self._conclude_run(run, result, code, claim, time.perf_counter() - started)
+        except CheckpointOvertaken:  # what is there to give up is the run of somebody else
+            raise
         except (AgentError, IndexerError) as error:
             log.warning("a turn failed: %s", error)
-            self._publish(run_id, "error", message=str(error), error=type(error).__name__)
-            await self._give_up(run_id, thread)
+            self._tasks.publish(run_id, "error", message=str(error), error=type(error).__name__)
+            # What waits for a reply that could not be saved waits for it still.
+            await self._give_up(claim, run_id, *() if isinstance(error, CheckpointError) else (before,))
             return make_unanswered(str(error), "failed", seconds=time.perf_counter() - started)
         except asyncio.CancelledError:
-            if run_id in self._stopped:
-                await self._give_up(run_id, thread)
+            if self._tasks.is_stopped(run_id):
+                await self._give_up(claim, run_id, before)
             raise
 
-    async def _conclude_run(self, run: AgentRun, result: GraphResult, code: CodeSearch, seconds: float) -> Answer:
-        """Update the journal, and drop what only the running turn needed."""
+    async def _claim(self, thread: str, permit: RunPermit | None) -> RunClaim:
+        """Claim a conversation for a run, if that may still begin."""
+        claim = await self._saver.claim_run(thread)
+        claim.check(is_current=permit is None or await permit.may_begin())
+        return claim
+
+    async def _conclude_run(
+        self, run: AgentRun, result: GraphResult, code: CodeSearch, claim: RunClaim, seconds: float
+    ) -> Answer:
+        """Say what a person is asked, or drop what only the running turn needed."""
         if result.request is not None:
-            await self._journal.pause(run.id)
             text = self._redact(format_pause_question(result.request))
-            self._publish(run.id, "human_check_required", **result.request)
-            self._publish(run.id, "token", text=text)
+            self._tasks.publish(run.id, "human_check_required", **result.request)
+            self._tasks.publish(run.id, "token", text=text)
             return make_unanswered(text, "paused", code, seconds=seconds)
         with _log_cleanup_errors():
-            await self._saver.prune_thread(
-                run.thread,
-                self._evidence.make_drop_statement(run.thread),
-                self._journal.make_end_statement(run.id, "completed"),
-            )
+            await self._saver.prune_thread(run.thread, self._evidence.make_drop_statement(run.thread), claim=claim)
         return make_answer(result.state, code, seconds)
 
-    async def _give_up(self, run_id: str, thread: str) -> None:
-        """Record a failure; where the database is locked, the person waits for one attempt, not two."""
-        statements = [self._journal.make_end_statement(run_id, "failed")]
-        with _log_cleanup_errors():
-            if await self._turns.abandon(thread, run_id):  # else another turn may need its evidence for a reply
-                statements.append(self._evidence.make_drop_statement(thread))
-            await self._saver.write_all(statements)
+    async def _give_up(self, claim: RunClaim | None, *run_ids: str) -> None:
+        """Close a run that has failed; where that fails too, its answer still says why.
 
-    def _make_deps(self, run: AgentRun, code: CodeSearch) -> Deps:
+        What it has not claimed is not its to close: that is done by the next one.
+        """
+        with _log_cleanup_errors():
+            if claim is not None:
+                await self._close(claim, *run_ids)
+
+    async def _close(self, claim: RunClaim, *run_ids: str) -> None:
+        """Leave nothing to resume of a conversation's unfinished run, if it is one of these."""
+        if await self._turns.abandon(claim, run_ids):
+            await self._evidence.drop(claim.thread_id, claim)
+
+    def _make_deps(self, run: AgentRun, code: CodeSearch, claim: RunClaim) -> Deps:
 
         def emit(kind: EventKind, /, iteration: int = 0, **payload: Any) -> None:
             if kind in PAID:
                 self._saver.flush_next(run.thread)
-            self._publish(run.id, kind, iteration, **payload)
+            self._tasks.publish(run.id, kind, iteration, **payload)
 
         masked = MaskedValues()
         deps = Deps(
@@ -283,7 +266,7 @@ class Agent:
             masked=masked,
             emit=emit,
             tools=self._tools,
-            evidence=self._evidence.of(run.thread),
+            evidence=self._evidence.of(run.thread, claim),
             web=self._web,
             classifier=self._classifier,
             asked=" ".join(filter(None, (split_background(run.question)[0], run.reply))),
@@ -296,18 +279,29 @@ class Agent:
         budget = self._models.budget()
         return replace(deps, budget=budget, models=self._models.for_turn(budget, emit))
 
-    def _publish(self, run_id: str, kind: EventKind, /, iteration: int = 0, **payload: Any) -> None:
-        self.events.publish(
-            AgentEvent(kind=kind, run_id=run_id, iteration=iteration, ts=self._clock(), payload=payload)
-        )
-
     def _clean_input(self, text: str) -> str:
         """Return what may be stored of a person's message: no table and no checkpoint ever holds a secret."""
         return clip_question(self._redact(text[:LONGEST_READ]))
 
-    def _lock(self, thread: str) -> asyncio.Lock:
-        """Return the lock of a conversation, which lives as long as somebody holds or awaits it."""
-        return self._locks.setdefault(thread, asyncio.Lock())
+    def _clean_attachments(self, attachments: Attachments) -> Attachments:
+        """Return what is attached without the secrets in its texts."""
+        texts = tuple(
+            AttachedText(name=self._redact(one.name), text=make_storable(self._redact(one.text[:MAX_ATTACHED])))
+            for one in attachments.texts
+        )
+        return replace(attachments, texts=texts)
+
+
+def _is_reply(text: str, run: AgentRun) -> bool:
+    """Whether a message is what a run waits for: anything after a question back, a yes or no to a request."""
+    if run.pause is None or not run.is_waiting:
+        return False
+    return run.pause.request.get("kind") == "clarify" or bool(parse_decision(text))
+
+
+async def _may_reply(permit: RunPermit | None, run: AgentRun) -> bool:
+    """Whether what a run waits with may be replied to."""
+    return permit is None or await permit.may_be_replied_to(run.id)
 
 
 @contextmanager

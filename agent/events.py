@@ -18,9 +18,11 @@ EventKind = Literal[
     "reset",
     "evidence",
     "flagged",
+    "command",
     "goal_check",
     "human_check_required",
     "iteration_complete",
+    "goal_end",
     "step_end",
     "model_end",
     "answer",
@@ -29,7 +31,7 @@ EventKind = Literal[
 ]
 
 # What a slow subscriber must not miss; the rest is progress, and the answer repeats all of its text.
-LASTING: frozenset[EventKind] = frozenset({"answer", "run_end", "error", "human_check_required", "reset"})
+LASTING: frozenset[EventKind] = frozenset({"answer", "goal_end", "run_end", "error", "human_check_required", "reset"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,8 +43,10 @@ class AgentEvent:
     empty where the tool does not say); tool_end `tool`, `ok`, `found`; evidence `locations` (a list of `Location`),
     `urls` (where each can be seen at the commit, None where it is nowhere); flagged `source`, `count`, `rules`
     (passages of the evidence that give orders to a model); token `text`; reset `text` (takes the place of all text so
-    far); model_end `model`, `task`, `input_tokens`, `output_tokens`, `seconds`, `error` (empty when it went well), one
-    for every try; error `message`, `error` (the class name); answer `answer` (an `Answer`); run_end `status`.
+    far); command `line` (what is about to run in the sandbox, as a person would type it); in a goal run goal_check
+    `achieved`, `reason`, iteration_complete `decision`, `reason` and goal_end `verdict` (a `GoalVerdict`); model_end
+    `model`, `task`, `input_tokens`, `output_tokens`, `seconds`, `error` (empty when it went well), one for every try;
+    error `message`, `error` (the class name); answer `answer` (an `Answer`); run_end `status`.
     """
 
     kind: EventKind

@@ -71,6 +71,13 @@ class Step:
         """The name of the node."""
         return self.node.__name__
 
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of the nodes that may follow; none for the last."""
+        if callable(self.then):
+            return get_args(get_type_hints(self.then)["return"])
+        return () if self.then is None else (self.then,)
+
     async def run(self, state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         """Run the node; in a watched turn it has less to work with, and no node can forget to."""
         return await self.node(state, NodeRuntime(harden(runtime.context)) if is_hardened(state) else runtime)
@@ -113,8 +120,7 @@ def build_graph() -> Graph:
     graph.add_edge(START, steps[0].name)
     for step in steps:
         if callable(step.then):
-            chosen = get_args(get_type_hints(step.then)["return"])
-            graph.add_node(step.name, _add_branch(step), destinations=chosen)
+            graph.add_node(step.name, _add_branch(step), destinations=step.targets)
         else:
             graph.add_node(step.name, _wrap_node(step))
             graph.add_edge(step.name, step.then or END)

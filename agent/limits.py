@@ -13,7 +13,7 @@ MAX_EXECUTOR_STEPS = 5  # answers of the model within one step of a plan
 MAX_ROUNDS = 8  # answers of the model that writes the answer, before and after a plan; the last may call no tools
 MAX_PLAN = 8  # steps
 RECURSION_LIMIT = 150  # nodes from one pause to the next; the longest way there is takes 140
-MAX_RUN_TRIES = 10  # of one run, after orderly ends and deaths alike; whoever asks may give up earlier
+MAX_GOAL_ITERATIONS = 20  # of plan, act, evaluate, unless a goal run is given another number
 APPROVAL_CALLS = 30  # model calls that a plan may take before a person is asked
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from agent.events import EventKind
 from agent.limits import APPROVAL_CALLS, Budget
+from agent.sandbox.patch import FileChange
+from agent.sandbox.sandbox import Execution, SandboxCommand
 from agent.text.masked_values import MaskedValues
 from agent.text.storable import make_storable
 from indexer.types import (
@@ -374,6 +377,25 @@ class MemoryEvidence:
         return {key: self._texts[key] for key in keys if key in self._texts}
 
 
+class Workspace(Protocol):
+    """A copy of the files of one commit that may be changed, and the sandbox in which commands run on it."""
+
+    async def run(self, command: SandboxCommand, *, shown: str = "", kept_bytes: int = 0) -> Execution:
+        """Run a command on the copy; `shown` is how people read it while it runs, empty for what is no news to them.
+
+        `kept_bytes` of each output come back, by default as many as the sandbox keeps. Raises `SandboxUnavailable`.
+        """
+
+    def take_commands(self) -> Sequence[str]:
+        """Return the commands that people were shown since this was called last, those of fresh copies among them."""
+
+    async def read_changes(self) -> Sequence[FileChange]:
+        """Return what is not as it is at the commit, by path."""
+
+    def open_fresh(self, changes: Sequence[FileChange] = ()) -> AbstractAsyncContextManager[Workspace]:
+        """Open another copy of the same commit with some changes made; it is gone at the end."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deps:
     """What the nodes of one run work with: the repository at one commit, the redactor, the listeners, the models."""
@@ -392,6 +414,7 @@ class Deps:
     can_ask: bool = True  # whether the person could reply to a question back
     masked: MaskedValues = field(default_factory=MaskedValues)
     nonce: str = ""  # the word of the tags around data in all prompts of the conversation; else of each prompt its own
+    workspace: Workspace | None = None  # of a goal run
     is_hardened: bool = False  # the question is watched, or the evidence gives orders: see `agent.guard.reading_tools`
 
 
@@ -455,6 +478,19 @@ class Answer:
     def read_at(self) -> Mapping[str, str]:
         """The commit of each repository that was read; nothing where none was."""
         return self.commits or ({self.repository: self.commit} if self.commit else {})
+
+
+class RunPermit(Protocol):
+    """What a run asks whoever wants it, once it has claimed its conversation: things may have changed until then.
+
+    Whoever is asked by another run later, and says yes, has claimed the conversation later as well.
+    """
+
+    async def may_begin(self) -> bool:
+        """Whether the question is still for this process to answer."""
+
+    async def may_be_replied_to(self, run_id: str) -> bool:
+        """Whether what a run was asked still stands; nothing is a reply to what was edited or deleted."""
 
 
 class EvidenceTexts(Protocol):

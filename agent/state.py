@@ -195,6 +195,21 @@ class RetrievalMetadata(TypedDict):
     by_repository: NotRequired[dict[str, RepositoryNotes]]
 
 
+class TextExcerpt(TypedDict):
+    """What is kept of an attached text while its question is answered; `error` is the last failure in it, if any."""
+
+    name: str
+    text: str
+    error: str
+
+
+class PauseReply(TypedDict):
+    """What a person said to a pause, which is named by its id."""
+
+    to: str
+    text: str
+
+
 class PastTurn(TypedDict):
     """One finished exchange; `symbol` and `path` are what "it" and "that file" mean in the next question.
 
@@ -236,11 +251,15 @@ class AgentState(TypedDict, total=False):
     """The channels of the graph. All but the conversation's are reset by the first node of a turn."""
 
     user_query: str
-    asked_at: Annotated[float, take_newest]
+    attached: list[TextExcerpt]  # what came with the question
+    images: list[str]  # the names of those; the table of evidence has them
+    asked_at: float
+    repositories: list[str]  # as they were asked about; empty for the default one
     repository: str
     commit: Annotated[str, take_newest]
     commits: Annotated[dict[str, str], take_newest]  # by repository, where several are read
     run_id: Annotated[str, take_newest]
+    reply: Annotated[PauseReply | None, take_newest]  # to the newest pause that was replied to
 
     gateway_passed: bool
     gateway_reason: str

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 from agent import fit_text
 
 MessageKind = Literal["mention", "follow_up", "direct", "command", "overheard"]
-ButtonAction = Literal["stop", "good", "bad", "share", "approve", "abort", "choose"]
+ButtonAction = Literal["stop", "good", "bad", "share", "approve", "abort", "choose", "verify"]
 LONGEST_QUOTED = 4_000  # characters of another message that are read; of them a few hundred are quoted
+MOST_FILES, MOST_QUOTED = 8, 4  # of one message
+ONE_PERSON = "@"  # begins a `thread` that is none: what is there, one person sees
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
     """Where a message is. `thread` is the thread that replies go to, empty if there is none.
 
-    `line` is how a platform reaches the one person there who is to see a reply; it names no conversation.
+    `line` is how a platform reaches the one person there who is to see a reply; it names no conversation. Whoever has
+    it can write to that person: it is kept only until the reply is settled, and logged nowhere.
     """
 
     platform: str
@@ -30,6 +34,10 @@ class Place:
     def key(self) -> str:
         """Name the conversation that is held here, `platform:workspace:channel:thread`."""
         return ":".join(quote(part, safe="") for part in (self.platform, self.workspace, self.channel, self.thread))
+
+    def make_public(self) -> Place:
+        """Return where everybody sees what one person saw here."""
+        return replace(self, thread="" if self.thread.startswith(ONE_PERSON) else self.thread, line="")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +51,33 @@ class MessageKey:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class AttachedFile:
+    """A file that came with a message, as its platform has it; `url` is empty where it may not be fetched."""
+
+    name: str
+    media_type: str
+    size: int
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GoalOrder:
+    """A goal run that a message wants: the kind of goal with its arguments, and what the person wants in their words.
+
+    `repository` and `commit` are what was proposed, and empty where nothing was yet; `message` is the id of the message
+    that was proposed to, and `approver` who had it begin.
+    """
+
+    goal: str
+    arguments: Mapping[str, Any]
+    task: str
+    repository: str = ""
+    commit: str = ""
+    message: str = ""
+    approver: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class IncomingMessage:
     """One message to citebot, as plain Markdown without the mention of it.
 
@@ -51,7 +86,10 @@ class IncomingMessage:
     before the message. `external` says that people of other organisations read the channel, or that the author is one;
     `mentions_others` that somebody else is addressed. `roles` are the author's groups on the platform; `sent_at` is in
     seconds since the epoch. `about` are the repositories that the author chose when asked which ones are meant.
-    `oversize` is how many characters a message had that is too long to be read: nothing of its text is kept.
+    `oversize` is how many characters a message had that is too long to be read: nothing of its text is kept. `files`
+    came with it; `quoted` are the texts of messages that were forwarded in it, or that it replies to.
+    `edited_at` tells the edits of a message apart and which one came later, by its platform; 0 where there was none.
+    `order` is the goal run that was approved, which the message is answered with.
     """
 
     place: Place
@@ -68,6 +106,10 @@ class IncomingMessage:
     mentions_others: bool = False
     about: tuple[str, ...] = ()
     oversize: int = 0
+    files: tuple[AttachedFile, ...] = ()
+    quoted: tuple[str, ...] = ()
+    edited_at: float = 0.0
+    order: GoalOrder | None = None
 
     @property
     def key(self) -> MessageKey:
@@ -86,9 +128,9 @@ def fit_message(message: IncomingMessage) -> IncomingMessage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MessageHandle:
-    """A message that citebot has sent; enough for its platform to change it after a restart.
+    """A message that citebot has sent; enough for any process to change it.
 
-    `thread` may hold how one person is reached, which nobody else may know.
+    `thread` may end, after a blank, in the `line` by which one person is reached.
     """
 
     platform: str
@@ -96,6 +138,15 @@ class MessageHandle:
     channel: str
     id: str
     thread: str = field(default="", repr=False)
+
+    @property
+    def line(self) -> str:
+        """How the one person who sees it is reached."""
+        return self.thread.partition(" ")[2]
+
+    def drop_line(self) -> MessageHandle:
+        """Return the message without how the person who sees it is reached: it can be told, and not changed."""
+        return replace(self, thread=self.thread.partition(" ")[0])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,10 +160,22 @@ class Button:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attachment:
-    """A text file that goes with a message."""
+    """A file that goes with a message: a text, or where `base64` is not empty the picture that this stands for.
+
+    `language` is that of the code block in which its beginning stands where it cannot be attached; empty: nowhere.
+    `alt` tells those who cannot see a picture what is in it, in at most 1,000 characters.
+    """
 
     name: str
     text: str
+    language: str = ""
+    base64: str = ""
+    alt: str = ""
+
+    @property
+    def content(self) -> bytes:
+        """What the file holds."""
+        return b64decode(self.base64) if self.base64 else self.text.encode("utf-8", "replace")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,7 +214,11 @@ class ThreadMessage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ButtonPress:
-    """Somebody pressed a button, or reacted in a way that means the same."""
+    """Somebody pressed a button, or reacted in a way that means the same.
+
+    `line` is how that person is reached from now on, where they alone see the reply. People react to messages for many
+    reasons, so a reaction that has no meaning there `is_reaction` and is passed over.
+    """
 
     handle: MessageHandle
     action: ButtonAction
@@ -159,6 +226,8 @@ class ButtonPress:
     roles: tuple[str, ...] = ()
     value: str = ""
     external: bool = False
+    line: str = field(default="", repr=False)
+    is_reaction: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

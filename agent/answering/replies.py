@@ -21,7 +21,7 @@ LONGEST_CALLS = 20_000
 log = logging.getLogger(__name__)
 
 
-def limit_reply(reply: AIMessage) -> AIMessage:
+def limit_reply(reply: AIMessage, *, longest_calls: int = LONGEST_CALLS) -> AIMessage:
     """Keep a reply, unless it is far too long to be meant or no store would take it: then its text is left."""
     from langchain_core.messages import AIMessage  # takes long, and without a model nobody replies
 
@@ -31,7 +31,7 @@ def limit_reply(reply: AIMessage) -> AIMessage:
         len(text) <= LONGEST_ANSWER
         and is_storable(text)
         and all(is_storable(call) for call in calls)
-        and len(json.dumps(calls, default=str)) <= LONGEST_CALLS
+        and len(json.dumps(calls, default=str)) <= longest_calls
     ):
         return reply
     log.warning("a reply of the model could not be kept and has been cut to its text")

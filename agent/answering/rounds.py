@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from agent.answering.attached_images import list_image_keys, show_images
 from agent.answering.model_answer import ModelAnswer, find_subject
 from agent.answering.replies import limit_reply
 from agent.errors import AnswerEmpty, AnswerMalformed, AnswerTruncated, ModelError, RequestRefused, ToolsUnsupported
@@ -72,11 +73,13 @@ async def _fill_messages(state: AgentState, deps: Deps, *, is_last: bool) -> lis
     )  # takes long, and without a model nothing comes here
 
     messages: Sequence[BaseMessage] = state.get("messages", [])
-    texts = await deps.evidence.texts(list_evidence_keys(messages))
-    _, *rest = insert_results(messages, texts, deps, nonce=state.get("nonce", ""))
+    names = state.get("images", [])
+    texts = await deps.evidence.texts([*list_evidence_keys(messages), *list_image_keys(names)])
+    _, start, *rest = insert_results(messages, texts, deps, nonce=state.get("nonce", ""))
     # What a tool has brought may have made the turn a watched one since it began.
     task = format_task(hardened=deps.is_hardened, can_ask=deps.can_ask)
-    return [SystemMessage(task), *rest, *([HumanMessage(WRITE_NOW)] if is_last else [])]
+    last = [HumanMessage(WRITE_NOW)] if is_last else []
+    return [SystemMessage(task), show_images(start, names, texts), *rest, *last]
 
 
 async def _take_round(

@@ -26,9 +26,11 @@ async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> Agen
 
     Reads user_query, final_answer, citations, shown, intent, main_symbol, main_kind, more, asked_at, turn_count,
     conversation_history, and what tells whether anything was found, by whom. Writes conversation_history, turn_count,
-    found, and empties user_query, retrieved, expanded, shown and all that an investigation has left.
+    found, and empties user_query, attached, images, reply, retrieved, expanded, shown and all that an investigation
+    has left.
     """
-    changes: AgentState = {**reset_research(state), "user_query": "", "retrieved": [], "expanded": [], "shown": []}
+    words: AgentState = {"user_query": "", "attached": [], "images": [], "reply": None}
+    changes: AgentState = {**reset_research(state), **words, "retrieved": [], "expanded": [], "shown": []}
     changes["found"] = is_answer_found(state)
     if state.get("is_blocked"):
         return changes

@@ -13,7 +13,9 @@ from agent.ports import Deps, Runtime
 from agent.prompts.answer_prompts import build_preprocess_prompt
 from agent.prompts.output_schemas import IntentOutput
 from agent.prompts.repository_overview import load_overview
+from agent.questions.attachments import find_attached_error, find_attached_name
 from agent.questions.follow_ups import (
+    Antecedent,
     find_antecedent,
     find_continuation,
     is_pointing_back,
@@ -35,7 +37,7 @@ from agent.questions.remarks import is_bare_question
 from agent.questions.stack_traces import parse_frames
 from agent.questions.terms import find_content_terms
 from agent.questions.thread_subject import find_thread_antecedent, find_thread_subject
-from agent.state import AgentState, AnswerMode, Intent, PastTurn
+from agent.state import AgentState, AnswerMode, Intent, PastTurn, TextExcerpt
 from agent.text.escaping import format_code_span
 from agent.text.storable import make_storable
 
@@ -66,8 +68,8 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
 
     What others wrote around it says what it is about only where the question itself does not.
 
-    Reads user_query, conversation_history. Writes cleaned_query, lookup_query, mode, codebase_tree, skip, background,
-    intent, is_follow_up, needs_retrieval, and final_answer when the history is the answer.
+    Reads user_query, attached, conversation_history. Writes cleaned_query, lookup_query, mode, codebase_tree, skip,
+    background, intent, is_follow_up, needs_retrieval, and final_answer when the history is the answer.
     """
     runtime.context.emit("step_start", node="input_preprocessor", stage="Understanding the question")
     history = state.get("conversation_history", [])
@@ -81,7 +83,9 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
     mode = _choose_mode(runtime.context)
     tree = await load_overview(state, runtime.context) if mode != "rules" else ""
     written = own.strip()
-    completed = _complete_from_thread(question, read_quotes(background)) if target is None or intent in _OPEN else ""
+    completed = complete_from_attachments(question, state.get("attached", []))
+    if not completed and (target is None or intent in _OPEN):
+        completed = _complete_from_thread(question, read_quotes(background))
     if picked is not None:
         question = picked
     elif completed:
@@ -152,6 +156,17 @@ def _complete_from_thread(question: str, messages: Sequence[str]) -> str:
     if target is not None:
         return resolve_references(question, target)
     return f"{question} {subject}" if subject else ""
+
+
+def complete_from_attachments(question: str, attached: Sequence[TextExcerpt]) -> str:
+    """Return a question with the error that came with it, or with the name that its "this" means in attached code."""
+    error = find_attached_error(attached)
+    if error:
+        return f"{question}\n\n{error}"
+    name = find_attached_name(attached)
+    if not name or _has_subject(question) or not (is_bare_question(question) or is_pointing_back(question)):
+        return ""
+    return resolve_references(question, Antecedent(symbol=name, kind="", path=""))
 
 
 def _classify_intent(question: str, history: Sequence[PastTurn]) -> Intent:

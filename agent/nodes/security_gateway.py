@@ -15,9 +15,11 @@ from agent.guard.injection.verdict import EARLIER_MESSAGES, InjectionVerdict, ju
 from agent.guard.size import QUESTION_TOO_LONG, fit_text
 from agent.guard.thread_quotes import FLAG, list_order_families, split_background
 from agent.ports import Deps, Runtime
+from agent.questions.attachments import format_excerpts
 from agent.state import AgentState, reset_turn
 
 THREAD = "orders_in_thread"  # the rule that others, in the thread around the question, have made count
+ATTACHED = "orders_attached"  # the same of a file that came with it
 
 EMPTY = (
     "There is no question in that message. Ask about the code, for example where something is defined or who calls it."
@@ -29,8 +31,8 @@ log = logging.getLogger(__name__)
 async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Pass, watch or refuse the question.
 
-    Reads user_query, conversation_history. Writes every field of the turn anew, gateway_passed, gateway_reason,
-    gateway_verdict, is_blocked, and final_answer when it refuses.
+    Reads user_query, attached, conversation_history. Writes every field of the turn anew, gateway_passed,
+    gateway_reason, gateway_verdict, is_blocked, and final_answer when it refuses.
     """
     runtime.context.emit("step_start", node="security_gateway", stage="Reading the question")
     fitting = fit_text(state.get("user_query", ""))
@@ -41,7 +43,7 @@ async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentSt
         return _refuse(state, "empty", EMPTY)
     earlier = [turn["question"] for turn in state.get("conversation_history", [])[-EARLIER_MESSAGES:]]
     # Beside the loop: the first one compiles the families, and others may take 50 ms.
-    judged = await asyncio.to_thread(judge_question, question, earlier)
+    judged = await asyncio.to_thread(judge_question, question, earlier, format_excerpts(state.get("attached", [])))
     if runtime.context.models.main is not None:
         await asyncio.to_thread(evidence_check.prepare)
     verdict = await consult_classifier(judged, strip_invisible(question), runtime.context)
@@ -54,13 +56,17 @@ async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentSt
     return {**reset_turn(state), "gateway_passed": True, "gateway_reason": reason, "gateway_verdict": verdict.name}
 
 
-def judge_question(question: str, earlier: Sequence[str] = ()) -> InjectionVerdict:
-    """Judge what the person wrote now and before; what others wrote around it can have it watched, never refused."""
+def judge_question(question: str, earlier: Sequence[str] = (), attached: str = "") -> InjectionVerdict:
+    """Judge what the person wrote now and before; what others wrote around it, and what is attached, can have it
+    watched, never refused.
+    """
     own, lines = split_background(question)
     verdict = judge_conversation(own, [split_background(text)[0] for text in earlier])
     below = "\n".join(lines)  # its beginning may have been forged, and with it all that follows
     if below and verdict.name == "allow" and (FLAG in below or list_order_families("", below)):
         return replace(verdict, name="watch", rules=(*verdict.rules, THREAD))
+    if attached and verdict.name == "allow" and list_order_families("", attached):
+        return replace(verdict, name="watch", rules=(*verdict.rules, ATTACHED))
     return verdict
 
 

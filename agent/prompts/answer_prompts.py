@@ -13,6 +13,7 @@ from agent.guard.evidence_check import mark_text
 from agent.guard.thread_quotes import with_background
 from agent.ports import Deps
 from agent.prompts.prompt_evidence import PromptEvidence, format_prompt_evidence
+from agent.questions.attachments import format_excerpts
 from agent.state import AgentState, EvidenceRef, PastTurn
 from agent.text.citation_markers import find_markers, replace_markers
 from agent.text.escaping import to_one_line
@@ -130,8 +131,9 @@ def derive_nonce(key: bytes, name: str) -> str:
 
 
 def format_question(state: AgentState, deps: Deps) -> str:
-    """Write the question as a model is shown it: with what others wrote around it, secrets masked."""
-    return deps.redact(with_background(state.get("cleaned_query", ""), state.get("background", [])))
+    """Write the question as a model is shown it: with what others wrote around it, and what came with it, masked."""
+    question = with_background(state.get("cleaned_query", ""), state.get("background", []))
+    return deps.redact("\n\n".join(filter(None, (question, format_excerpts(state.get("attached", []))))))
 
 
 def build_synthesis_prompt(

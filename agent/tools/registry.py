@@ -131,13 +131,14 @@ class ToolRegistry:
         return outcome
 
     async def _run(self, tool: Tool[Any], args: Any, deps: Deps) -> ToolOutcome:
+        seconds = tool.seconds or self._seconds
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(seconds):
                 evidence = await tool.run(args, deps)
         except (IndexerError, AgentError) as error:
             return _make_refusal(deps.redact(str(error)))
         except TimeoutError:
-            return _make_refusal(f"{tool.name} took longer than {self._seconds:g} seconds. Ask for less.")
+            return _make_refusal(f"{tool.name} took longer than {seconds:g} seconds. Ask for less.")
         except Exception:  # a tool may come from anywhere, and one that breaks must not end the turn
             log.exception("the tool %s failed", tool.name)
             return _make_refusal(f"{tool.name} failed. Try another tool.")
@@ -185,8 +186,8 @@ def _make_refusal(sentence: str) -> ToolOutcome:
     return ToolOutcome(text=sentence, ok=False)
 
 
-def make_tool_registry() -> ToolRegistry:
-    """Return a registry with all tools."""
+def make_tool_registry(more: Iterable[Tool[Any]] = ()) -> ToolRegistry:
+    """Return a registry with all tools that answer questions, and with others that a run of another kind has."""
     return ToolRegistry(
         [
             SearchCodebase(),
@@ -199,5 +200,6 @@ def make_tool_registry() -> ToolRegistry:
             ReadFileHistory(),
             ReadRepositoryLog(),
             WebSearchTool(),
+            *more,
         ]
     )

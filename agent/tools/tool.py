@@ -106,6 +106,7 @@ class Tool(ABC, Generic[Arguments]):
     label: ClassVar[str] = "Using"  # what it does, as people read it while it does it ...
     argument_shown: ClassVar[str] = ""  # ... and the argument that says with what; none shows the tool's name
     cost: ClassVar[int] = LOOKUP  # how much of the room for calls side by side it takes
+    seconds: ClassVar[float] = 0.0  # how long a call may take; 0: as long as that of any tool
     needs_approval: ClassVar[bool] = False  # a person is shown what `describe_call` says of it, and agrees or not
     source: ClassVar[str] = "tools"  # where what it brings comes from, when that gives orders
     only_reads: ClassVar[bool] = False  # a tool that does nothing but read the repository stays in a watched turn

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from bot.access import AccessPolicy, Manners
 from bot.clock import Clock, SystemClock
 from bot.conversations.commands import CommandHandlers
 from bot.conversations.dispatcher import Conversations
+from bot.conversations.goal_turns import OFF, ChatGoals
 from bot.conversations.turn import TurnDeps
 from bot.messages import IncomingMessage
 from bot.monitoring.observer import ConversationObserver, NullObserver
-from bot.ports import Answerer, Repositories
+from bot.ports import Answerer, AnswerJobs, GoalRuns, RefSource, Repositories
 from bot.repositories.choice_store import ChoiceStore
 from bot.repositories.chooser import RepositoryChooser
 from bot.repositories.names import RepositoryProfile
-from bot.storage.database import open_database
+from bot.repositories.ref_chooser import RefChooser
+from bot.storage.database import SqlDatabase
 from bot.storage.inbox import Inbox, make_process_name
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
+from bot.storage.shareable_answers import ShareableAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 
@@ -29,8 +31,9 @@ from bot.storage.turn_records import TurnRecordStore
 class ChatPolicy:
     """What the operator decides: who may ask, how much, how many at a time, and which hosts may be linked to.
 
+    `max_concurrent` is 0 for a process that answers nothing itself.
     `signs` are the profiles of the repositories by name, `manners` how to behave in channels by their ids; `mask` takes
-    secrets out of text.
+    secrets out of text. `goals_problem` says why there are no goal runs, where there are none.
     """
 
     hosts: Collection[str] = ()
@@ -38,9 +41,11 @@ class ChatPolicy:
     limits: QuestionLimits = field(default_factory=QuestionLimits)
     max_concurrent: int = 8
     deadline: float = 150.0
+    takes_images: bool = False
     signs: Mapping[str, RepositoryProfile] = field(default_factory=dict)
     manners: Mapping[str, Manners] = field(default_factory=dict)
     mask: Callable[[str], str] = str
+    goals_problem: str = OFF
 
 
 @asynccontextmanager
@@ -48,17 +53,25 @@ async def open_conversations(
     agent: Answerer,
     repositories: Repositories,
     *,
-    path: Path,
+    store: AbstractAsyncContextManager[SqlDatabase],
     policy: ChatPolicy,
     clock: Clock | None = None,
     owner: str = "",
     observer: ConversationObserver | None = None,
+    jobs: AnswerJobs | None = None,
+    goals: GoalRuns | None = None,
+    refs: Mapping[str, RefSource] | None = None,
 ) -> AsyncIterator[Conversations]:
-    """Open the database at a path, and the conversations over it; they answer once they are opened themselves."""
+    """Open the database, and the conversations over it; they answer once they are opened themselves.
+
+    With `jobs`, other processes answer as well; with `goals`, what people approve is run here. `refs` are the
+    repositories that can be read at other commits.
+    """
     clock = clock or SystemClock()
-    async with open_database(path) as database:
+    async with store as database:
         inbox = Inbox(database, clock, owner or make_process_name())
         threads, records = ThreadStore(database, clock), TurnRecordStore(database, clock)
+        shareable = ShareableAnswerStore(database, clock)
         counter, choices = QuestionCounter(database, clock, policy.limits), ChoiceStore(database, clock)
         await counter.forget_old()
 
@@ -71,12 +84,17 @@ async def open_conversations(
         )  # fmt: skip
         commands = CommandHandlers(
             repositories=repositories, agent=agent, threads=threads, records=records, chooser=chooser,
-            access=policy.access, clock=clock, stop=stop,
+            shareable=shareable, access=policy.access, clock=clock, stop=stop,
         )  # fmt: skip
         deps = TurnDeps(
             agent=agent, repositories=repositories, inbox=inbox, commands=commands, chooser=chooser, records=records,
-            access=policy.access, counter=counter, clock=clock, hosts=frozenset(policy.hosts), deadline=policy.deadline,
-            mask=policy.mask, observer=observer or NullObserver(),
+            ratings=records, shareable=shareable, access=policy.access, counter=counter, clock=clock, goals=ChatGoals(
+                access=policy.access, inbox=inbox, records=records, runs=goals, problem=policy.goals_problem,
+            ),
+            hosts=frozenset(policy.hosts), deadline=policy.deadline, takes_images=policy.takes_images, mask=policy.mask,
+            observer=observer or NullObserver(), refs=RefChooser(refs, policy.signs),
         )  # fmt: skip
-        conversations = Conversations(deps, threads, manners=policy.manners, max_concurrent=policy.max_concurrent)
+        conversations = Conversations(
+            deps, threads, manners=policy.manners, max_concurrent=policy.max_concurrent, jobs=jobs
+        )
         yield conversations

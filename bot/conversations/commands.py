@@ -18,17 +18,18 @@ from bot.conversations.descriptions import (
     explain_answer,
 )
 from bot.errors import NotAllowed
-from bot.messages import IncomingMessage
-from bot.ports import Answerer, Repositories, ThreadSettings, TurnRecords
+from bot.messages import IncomingMessage, MessageContent
+from bot.ports import Answerer, Repositories, SharedAnswers, ThreadSettings, TurnRecords
 from bot.repositories.chooser import RepositoryChooser
+from bot.repositories.drawing_requests import USAGE, DrawingRequest, draw, parse_drawing
 
 _MARKS = "!.?…"  # with which a command may end: `help!`
 _SHORTEST_SLIP = 5  # letters of a command that a word may be meant for in plain talk
 WAITS_FOR_YOU = "Nothing is running: I am waiting for an approval. `abort` ends that."
 NOTHING_YET = "I have not answered anything in this conversation yet."
 
-CommandName = Literal["help", "status", "repos", "use", "reindex", "mute", "unmute", "stop", "why", "forget"]
-Takes = Literal["nothing", "repository", "repository?", "repository? full?"]
+CommandName = Literal["help", "status", "repos", "use", "reindex", "mute", "unmute", "stop", "why", "draw", "forget"]
+Takes = Literal["nothing", "repository", "repository?", "repository? full?", "drawing"]
 
 
 class StopAnswer(Protocol):
@@ -54,6 +55,7 @@ class ChatCommand:
             "repository": " <repo>",
             "repository?": " [repo]",
             "repository? full?": " [repo] [full]",
+            "drawing": " who calls <name>",
         }
         return self.name + shown[self.takes]
 
@@ -68,6 +70,7 @@ COMMANDS = (
     ChatCommand(name="unmute", does="lets me answer here again"),
     ChatCommand(name="stop", does="stops the answer in this thread, or what you asked in this channel"),
     ChatCommand(name="why", does="explains how the last answer came about"),
+    ChatCommand(name="draw", takes="drawing", does="draws who calls it; also `draw what <name> calls`"),
     ChatCommand(name="forget", does="deletes what I remember of this conversation"),
 )
 
@@ -89,6 +92,7 @@ class ParsedCommand:
     command: CommandName
     repository: str = ""
     full: bool = False
+    drawing: DrawingRequest | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,8 +112,12 @@ class CommandRequest:
     show: Callable[[str], None]
 
 
+# What the agent or the index has to do; every other command looks something up or sets it.
+_WORK: frozenset[CommandName] = frozenset({"reindex", "draw", "forget"})
+
+
 class CommandHandlers:
-    """What each command does; all of them return the sentence or list to be shown, or raise `NotAllowed`."""
+    """What each command does; all of them return what is to be shown, or raise `NotAllowed`."""
 
     def __init__(
         self,
@@ -119,6 +127,7 @@ class CommandHandlers:
         threads: ThreadSettings,
         records: TurnRecords,
         chooser: RepositoryChooser,
+        shareable: SharedAnswers,
         access: AccessPolicy,
         clock: Clock,
         stop: StopAnswer,
@@ -128,10 +137,11 @@ class CommandHandlers:
         self._threads = threads
         self._records = records
         self._chooser = chooser
+        self._shareable = shareable
         self._access = access
         self._clock = clock
         self._stop = stop
-        self._table: Mapping[CommandName, Callable[[CommandRequest], Awaitable[str]]] = {
+        self._table: Mapping[CommandName, Callable[[CommandRequest], Awaitable[str | MessageContent]]] = {
             "help": self._help,
             "status": self._status,
             "repos": self._handle_repos,
@@ -141,24 +151,31 @@ class CommandHandlers:
             "unmute": self._unmute,
             "stop": self._handle_stop,
             "why": self._handle_why,
+            "draw": self._draw,
             "forget": self._forget,
         }
 
     def parse(self, message: IncomingMessage) -> ParsedCommand | UnknownCommand | None:
         """Read the command that a message is; None for a question, and for what is too long or names nobody.
 
-        Who mentions citebot in a thread without a word means what stands there.
+        Who mentions citebot in a thread without a word means what stands there, or what came with the message.
         """
         if message.oversize or message.kind == "overheard":
             return None
-        if message.kind == "mention" and message.in_thread and not message.text.strip():
+        is_about_thread = message.kind == "mention" and message.in_thread
+        if not message.text.strip() and (is_about_thread or message.files or message.quoted):
             return None
         names = self._access.visible(message, self._repositories.list_names())
         return parse_command(message.text, slash=message.kind == "command", repositories=names)
 
+    def is_quick(self, message: IncomingMessage) -> bool:
+        """Whether a message is a command that any process carries out at once."""
+        command = self.parse(message)
+        return isinstance(command, UnknownCommand) or (command is not None and command.command not in _WORK)
+
     async def run(
         self, command: ParsedCommand, message: IncomingMessage, conversation: str, show: Callable[[str], None]
-    ) -> str:
+    ) -> str | MessageContent:
         """Carry a command out and return the reply to it; `show` is called with the status of what takes long."""
         self._access.check_place(message)
         return await self._table[command.command](
@@ -235,6 +252,14 @@ class CommandHandlers:
             self._access.check_repository(request.message, repository)
         return explain_answer(record)
 
+    async def _draw(self, request: CommandRequest) -> str | MessageContent:
+        name = await self._find_repository(request)
+        if not name:
+            raise NotAllowed("There are several repositories. Write which one: `draw who calls NAME in REPO`.")
+        if request.command.drawing is None:
+            raise AssertionError("a command to draw says what")
+        return await draw(await self._repositories.pin_existing(name), request.command.drawing)
+
     async def _forget(self, request: CommandRequest) -> str:
         await self._stop(request.conversation)
         for conversation in (
@@ -244,6 +269,7 @@ class CommandHandlers:
             await self._agent.forget(conversation)
         await self._chooser.forget(request.conversation)
         await self._records.forget(request.conversation)
+        await self._shareable.forget(request.conversation)
         return "I have forgotten this conversation."
 
 
@@ -283,6 +309,8 @@ def format_help(prefix: str = "", *, several: bool = False) -> str:
 def _parse_arguments(
     command: ChatCommand, rest: Sequence[str], repositories: Sequence[str]
 ) -> ParsedCommand | UnknownCommand:
+    if command.takes == "drawing":
+        return _parse_drawing(rest, repositories)
     words = list(rest)
     full = command.takes == "repository? full?" and bool(words) and words[-1].lower() in {"full", "--full"}
     if full:
@@ -291,10 +319,23 @@ def _parse_arguments(
     if words or (command.takes == "repository" and not name):
         return UnknownCommand(sentence=f"Write `{command.usage}`.")
     if name and name not in repositories:
-        near = difflib.get_close_matches(name, repositories, n=1)
-        hint = f"Did you mean `{near[0]}`?" if near else "`repos` lists them."
-        return UnknownCommand(sentence=f"There is no repository `{name[:80].replace('`', '')}`. {hint}")
+        return _explain_unknown(name, repositories)
     return ParsedCommand(command=command.name, repository=name, full=full)
+
+
+def _parse_drawing(rest: Sequence[str], repositories: Sequence[str]) -> ParsedCommand | UnknownCommand:
+    wanted = parse_drawing(" ".join(rest))
+    if wanted is None:
+        return UnknownCommand(sentence=USAGE)
+    if wanted.repository and wanted.repository not in repositories:
+        return _explain_unknown(wanted.repository, repositories)
+    return ParsedCommand(command="draw", repository=wanted.repository, drawing=wanted)
+
+
+def _explain_unknown(name: str, repositories: Sequence[str]) -> UnknownCommand:
+    near = difflib.get_close_matches(name, repositories, n=1)
+    hint = f"Did you mean `{near[0]}`?" if near else "`repos` lists them."
+    return UnknownCommand(sentence=f"There is no repository `{name[:80].replace('`', '')}`. {hint}")
 
 
 def _suggest_command(words: Sequence[str], *, slash: bool, repositories: Sequence[str]) -> UnknownCommand | None:

@@ -10,7 +10,7 @@ from agent import Answer
 from bot.markdown.formatting import to_one_line
 from bot.ports import Repositories
 from bot.storage.turn_records import TurnRecord
-from indexer import Drift, IndexerError, IndexStatus, Progress, RefreshReport
+from indexer import Drift, IndexerError, IndexStatus, NamedRef, Progress, RefreshReport
 
 _MOST_FILES = 10
 _MOST_IN_FULL = 2  # repositories of a freshness line
@@ -34,14 +34,17 @@ def describe_freshness(status: IndexStatus, now: float) -> str:
     branch = f" on {status.branch}" if status.branch else ""
     line = f"{status.repository} at {status.commit[:7]}{branch}, indexed {format_age(now - status.indexed_at)}"
     behind = status.commits_behind or 0
-    return to_one_line(f"{line}, {behind} commit{'s' if behind > 1 else ''} behind" if behind else line)
+    line += f", {behind} commit{'s' if behind > 1 else ''} behind" if behind else ""
+    return to_one_line(line + (f"; also {', '.join(status.branches)}" if status.branches else ""))
 
 
-async def find_freshness(answer: Answer, repositories: Repositories, now: float) -> str:
+async def find_freshness(answer: Answer, repositories: Repositories, now: float, *, at: NamedRef | None = None) -> str:
     """Return the freshness line of an answer, which has each of its repositories, with less of each if they are many.
 
-    An answer is not lost because that is not known.
+    One that was read `at` a ref says so. An answer is not lost because that is not known.
     """
+    if at is not None and answer.commit:
+        return await _find_ref_line(answer, repositories, at)
     is_short = len(answer.read_at) > _MOST_IN_FULL
     lines = [
         await _find_freshness_of(name, commit, answer, repositories, now, is_short=is_short)
@@ -63,6 +66,23 @@ async def _find_freshness_of(
         log.warning("an answer about %s has no freshness line: %s", name, error)
         return ""
     return describe_commit_read(name, commit, replace(status, indexed_at=None) if is_short else status, drift, now)
+
+
+async def _find_ref_line(answer: Answer, repositories: Repositories, at: NamedRef) -> str:
+    try:
+        status = await repositories.status(answer.repository)
+    except IndexerError as error:
+        log.warning("an answer about %s has no freshness line: %s", answer.repository, error)
+        return ""
+    return describe_ref_read(answer.repository, answer.commit, at, status)
+
+
+def describe_ref_read(repository: str, commit: str, at: NamedRef, status: IndexStatus) -> str:
+    """Say at which ref an answer was read, and that this is not the newest commit of the followed branch."""
+    place = f"commit {commit[:7]}" if at.kind == "commit" else f"{at.name}, commit {commit[:7]}"
+    is_newest = commit == status.commit and not status.commits_behind
+    branch = status.branch or "the followed branch"
+    return to_one_line(f"Read {repository} at {place}, {'the' if is_newest else 'not the'} newest of {branch}")
 
 
 def describe_commit_read(repository: str, commit: str, status: IndexStatus, drift: Drift, now: float) -> str:

@@ -1,36 +1,31 @@
-"""Takes in what people do on any platform: stores messages, begins their turns in order, stops and withdraws them."""
+"""Takes in what people do on any platform: stores messages and has them answered, stops and withdraws answers."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from functools import partial
-from itertools import count
 from typing import Literal
 
 from bot.access import Manners, find_manners
-from bot.clock import Clock
-from bot.conversations.answer_queue import AnswerQueue
-from bot.conversations.crash_suspects import Suspects
+from bot.conversations.active_turns import BEAT_SECONDS, ActiveTurns
+from bot.conversations.goal_turns import DECIDED, is_goal_proposed
 from bot.conversations.manners import is_left_to_people
-from bot.conversations.sharing import ShareableAnswers
-from bot.conversations.turn import NOT_YOURS, ActiveTurn, Break, TurnDeps, open_reply
-from bot.errors import BotError, ChatError, InboxError
+from bot.conversations.run_follower import find_waiting_turn
+from bot.conversations.sharing import share_answer
+from bot.conversations.turn import NOT_YOURS, ActiveTurn, TurnDeps, open_reply
+from bot.errors import ChatError, NotAllowed
 from bot.messages import ButtonPress, IncomingMessage, MessageKey, Place, fit_message
 from bot.monitoring.observer import AnswerLoad
-from bot.ports import ChatPlatform, ThreadMembership
-from bot.replies.send_budget import ReplyTransport
+from bot.ports import AnswerJobs, ChatPlatform, ThreadMembership
 from bot.repositories.choice import parse_choice_button
-from bot.storage.inbox import InboxEntry, is_process_dead
+from bot.storage.inbox import InboxEntry
+from bot.storage.message_states import HELD
+from bot.storage.turn_records import TurnRecord
 
 Receipt = Literal["new", "duplicate", "ignored"]
 
-BEAT_SECONDS = 1.0
-SWEEP_BEATS = 5  # from one search for what other processes left to the next
-DRAIN_SECONDS = 20.0
 THANKS = "Thank you, noted."
 NOT_WAITING = "Nobody is waiting for this any more."
 ALREADY_CHOSEN = "This has been answered, or I do not remember it any more. Ask again."
@@ -42,6 +37,7 @@ class Conversations:
     """The conversation core. Adapters bring what people do, and may acknowledge it once the method has returned.
 
     Use it as `async with conversations.open():`, and bring what is done on a platform within its `connect_platform`.
+    `deps` are what all turns use; other surfaces share them.
     After an `InboxError` nothing was stored: do not acknowledge.
     """
 
@@ -52,51 +48,20 @@ class Conversations:
         *,
         manners: Mapping[str, Manners] | None = None,
         max_concurrent: int = 8,
+        jobs: AnswerJobs | None = None,
     ) -> None:
-        self._deps = deps
+        self.deps = self._deps = deps
         self._threads = threads
         self._manners = manners or {}
-        self._transports: dict[str, ReplyTransport] = {}
-        self._begins_on: set[str] = set()
-        self._queue = AnswerQueue(max_concurrent)
-        self._turns: dict[int, ActiveTurn] = {}
-        self._starting: dict[int, asyncio.Event] = {}  # set once the turn is known, or there is none
-        self._suspects = Suspects()
-        self._sharing = ShareableAnswers(deps.access)
-        self._group: asyncio.TaskGroup | None = None
+        self.turns = ActiveTurns(deps, max_concurrent=max_concurrent, on_end=self._take_end, jobs=jobs)
 
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
+    def open(self) -> AbstractAsyncContextManager[None]:
         """Answer messages for as long as the context is open."""
-        async with asyncio.TaskGroup() as group:
-            self._group = group
-            heartbeat = group.create_task(self._run_upkeep())
-            try:
-                yield
-            finally:
-                heartbeat.cancel()
+        return self.turns.open()
 
-    @asynccontextmanager
-    async def connect_platform(self, name: str, platform: ChatPlatform) -> AsyncIterator[None]:
-        """Answer on a platform: take up what was left unfinished there; at the end, finish what is under way.
-
-        Where the context ends with an error of the platform, turns under way are handed over at once.
-        """
-        self._transports[name] = ReplyTransport.of(
-            platform, self._deps.clock, partial(self._deps.observer.count_rate_limit, name)
-        )
-        self._begins_on.add(name)
-        seconds = DRAIN_SECONDS
-        try:
-            await self._run_with_retry(self._sweep)
-            yield
-        except BotError:
-            seconds = 0.0
-            raise
-        finally:
-            self._begins_on.remove(name)
-            await self._drain(name, seconds)
-            del self._transports[name]
+    def connect_platform(self, name: str, platform: ChatPlatform) -> AbstractAsyncContextManager[None]:
+        """Answer on a platform: take up what was left unfinished there; at the end, finish what is under way."""
+        return self.turns.connect_platform(name, platform)
 
     async def receive(self, message: IncomingMessage) -> Receipt:
         """Store a message, and begin to answer it; a message that is not for citebot is left alone.
@@ -115,7 +80,7 @@ class Conversations:
         entry = await self._deps.inbox.store(message, conversation)
         if entry is None:
             return "duplicate"
-        self._begin(entry)
+        self.turns.begin(entry)
         return "new"
 
     def overhears(self, place: Place) -> bool:
@@ -138,8 +103,9 @@ class Conversations:
         if not is_left_to_people(message):
             return False
         thread = await self._threads.find(message.place)
-        last = await self._deps.records.last(thread.conversation) if thread is not None else None
-        return last is None or last.route != "paused"
+        if thread is None:
+            return True
+        return await find_waiting_turn(self._deps.records, self._deps.inbox, thread.conversation) is None
 
     async def list_recent_channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
         """Return the channels of the last questions, newest first: messages may have been missed there."""
@@ -153,24 +119,28 @@ class Conversations:
             if message.kind not in {"follow_up", "overheard"}:
                 await self.receive(message)
             return
-        await self._supersede(entry.id)
-        await self._deps.chooser.close(entry.run_id)
+        # First this: of several who hear of the edit, here or elsewhere, one goes on.
         revised = await self._deps.inbox.revise(self._mask(message))
-        if revised is not None:
-            self._begin(revised)
+        if revised is None:
+            return
+        is_elsewhere = entry.state in HELD and entry.owner not in {"", self._deps.inbox.owner}
+        await self.turns.supersede(entry.id, keeps=revised.run_id)
+        await self._deps.chooser.close(entry.run_id)
+        # Another process may write to the reply until its next beat.
+        self.turns.begin(revised, after=1.5 * BEAT_SECONDS if is_elsewhere else 0.0)
 
     async def handle_deletion(self, key: MessageKey) -> None:
         """Withdraw the answer to a question that its author deleted."""
         entry = await self._deps.inbox.find(key)
         if entry is None:
             return
-        await self._supersede(entry.id)
+        await self.turns.supersede(entry.id)
         await self._deps.chooser.close(entry.run_id)
         withdrawn = await self._deps.inbox.withdraw(key)
         if withdrawn is None:
             return
         try:
-            await open_reply(withdrawn, self._transports[key.platform], self._deps.inbox).withdraw()
+            await open_reply(withdrawn, self.turns.transports[key.platform], self._deps.inbox).withdraw()
         except ChatError as error:
             log.warning("an answer was not withdrawn: %s", error)
 
@@ -180,21 +150,64 @@ class Conversations:
         if entry is None:
             return "I do not remember this message any more."
         if press.action in {"good", "bad"}:
-            await self._deps.records.rate(entry.run_id, press.author, "good" if press.action == "good" else "bad")
+            await self._deps.ratings.rate(entry.run_id, press.author, "good" if press.action == "good" else "bad")
             return THANKS
+        if press.is_reaction and press.action != "stop" and entry.state != "paused":
+            return ""
+        person = _make_reply(entry.message, press, self._deps.clock.now())
+        if press.action in {"approve", "abort"} and is_goal_proposed(await self._find_newest(entry)):
+            return await self._decide(press.action, person, entry)
+        if press.action == "verify" or (press.action == "stop" and entry.message.order is not None):
+            return await self._handle_press_of_runner(entry, press, person)
         return await self._handle_own_press(entry, press) if press.author == entry.message.author else NOT_YOURS
+
+    async def _find_newest(self, entry: InboxEntry) -> TurnRecord | None:
+        """Return how a message was answered, where nothing was answered in its conversation since."""
+        if await self._deps.records.last_run(entry.conversation) != entry.run_id:
+            return None
+        return await self._deps.records.last(entry.conversation)
+
+    async def _decide(self, decision: str, person: IncomingMessage, entry: InboxEntry) -> str:
+        """Have a goal run begin, or end, that a reply proposes."""
+        try:
+            decided = await self._deps.goals.decide(decision, person, entry.conversation)
+        except NotAllowed as error:
+            return str(error)
+        if decided is not None:
+            self.turns.begin(decided)
+        return "" if decided is not None else DECIDED
+
+    async def _handle_press_of_runner(self, entry: InboxEntry, press: ButtonPress, person: IncomingMessage) -> str:
+        """Do what is up to those who may have goal runs begin: verify an answer, stop what somebody else began."""
+        record = await self._find_newest(entry)
+        goal = entry.message.order if press.action == "stop" else record.goal if record is not None else None
+        if goal is None:
+            return NOT_WAITING
+        try:
+            if press.action == "verify" or press.author != entry.message.author:
+                self._deps.access.check_run(person, goal.repository)
+        except NotAllowed as error:
+            return str(error)
+        if press.action == "stop":
+            return await self._stop(entry)
+        await self.receive(person)
+        return ""
+
+    async def _stop(self, entry: InboxEntry) -> str:
+        return "" if await self.stop(entry.conversation) else "There is nothing to stop here."
 
     async def _handle_own_press(self, entry: InboxEntry, press: ButtonPress) -> str:
         """Do what the author of a question says with a button."""
         if press.action == "stop":
-            return "" if await self.stop(entry.conversation) else "There is nothing to stop here."
-        if press.action in {"choose", "share"} and entry.id in self._turns:  # its buttons show before it has ended
-            await self._turns[entry.id].ended.wait()
+            return await self._stop(entry)
+        if press.action == "choose":  # its buttons show before it has ended
+            await self.turns.wait_for(entry.id)
         if press.action == "choose":
             return await self._choose(entry, press)
         if press.action == "share":
-            return await self._sharing.share(entry, press, self._transports[entry.message.place.platform])
-        if await self._deps.records.last_run(entry.conversation) != entry.run_id:
+            transport = self.turns.transports[entry.message.place.platform]
+            return await share_answer(entry, press, transport, self._deps.shareable, self._deps.access)
+        if entry.state == "withdrawn" or await self._deps.records.last_run(entry.conversation) != entry.run_id:
             return NOT_WAITING
         await self.receive(_make_reply(entry.message, press, self._deps.clock.now()))
         return ""
@@ -204,17 +217,22 @@ class Conversations:
         chosen = await self._deps.chooser.accept_choice(entry, parse_choice_button(press.value))
         if chosen is None:
             return ALREADY_CHOSEN
-        chosen = replace(chosen, roles=press.roles, external=press.external)
+        chosen = _answer_by_press(replace(chosen, roles=press.roles, external=press.external), press)
         revised = await self._deps.inbox.revise(chosen, run_id=entry.run_id)
         if revised is not None:  # else another press was faster
             await self._deps.chooser.close(entry.run_id)
-            self._begin(revised)
+            self.turns.begin(revised)
         return ""
 
     def _mask(self, message: IncomingMessage) -> IncomingMessage:
         """Take secrets out of a message before anything of it is stored: people paste keys."""
         mask = self._deps.mask
-        return replace(message, text=mask(message.text), author_name=mask(message.author_name))
+        return replace(
+            message,
+            text=mask(message.text),
+            author_name=mask(message.author_name),
+            quoted=tuple(map(mask, message.quoted)),
+        )
 
     async def stop(self, conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
         """End the answers under way in a conversation, in this process and in others; False if there are none.
@@ -225,119 +243,24 @@ class Conversations:
         def is_meant(entry: InboxEntry) -> bool:
             return entry.conversation == conversation or (asked_like is not None and _is_like(entry, asked_like))
 
-        here = [turn for turn in self._turns.values() if turn.is_question and is_meant(turn.entry)]
-        for turn in here:
-            await turn.interrupt("stopped")
-        return await self._deps.inbox.ask_to_stop(conversation, asked_like=asked_like) or bool(here)
+        here = await self.turns.stop(is_meant)
+        return await self._deps.inbox.ask_to_stop(conversation, asked_like=asked_like) or here
 
     @property
     def load(self) -> AnswerLoad:
         """How many questions this process answers at the moment, and how many wait."""
-        questions = sum(turn.is_question for turn in self._turns.values())
-        return AnswerLoad(under_way=self._queue.places_in_use, waiting=max(0, questions - self._queue.places_in_use))
+        return self.turns.load
 
     async def check_store(self) -> None:
         """Raise `InboxError` where messages cannot be stored."""
         await self._deps.inbox.check()
 
-    async def _drain(self, platform: str, seconds: float) -> None:
-        """Let what is under way on a platform end, and hand over what does not end in time."""
-        for starting in list(self._starting.values()):
-            await starting.wait()
-        turns = [turn for turn in self._turns.values() if turn.entry.message.place.platform == platform]
-        excuse = partial(self._deps.inbox.excuse, [turn.entry for turn in turns])
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._run_with_retry(excuse))
-            for turn in await wait_for_turns(turns, self._deps.clock, seconds):
-                await self._interrupt_turn(turn, "handed over")
-
-    def _begin(self, entry: InboxEntry) -> None:
-        """Begin the turn of a message if it is time for it; otherwise the next sweep finds it again."""
-        if self._group is None:
-            raise BotError("The conversations are not open. Use `async with conversations.open():`.")
-        if entry.message.place.platform not in self._begins_on or entry.id in {*self._starting, *self._turns}:
-            return
-        may_begin = self._suspects.may_begin(entry, busy=bool(self._starting or self._turns))
-        if may_begin or (not entry.deaths and self._deps.commands.parse(entry.message) is not None):
-            self._starting[entry.id] = asyncio.Event()
-            self._group.create_task(self._claim_and_run(entry, self._group))
-
-    async def _claim_and_run(self, entry: InboxEntry, group: asyncio.TaskGroup) -> None:
-        """Claim a message and run its turn; then begin what had to wait until a suspect has come to its end."""
-        turn = None
-        try:
-            transport = self._transports[entry.message.place.platform]
-            turn = await ActiveTurn.claim(entry, transport, self._deps, self._queue, group)
-            if turn is not None:
-                self._turns[entry.id] = turn
-                self._mark_started(entry.id)
-                await turn.run()
-                if turn.is_silent:
-                    await self._threads.leave(turn.entry.message)
-        except InboxError as error:
-            log.warning("a message waits for the database: %s", error)
-        finally:
-            self._mark_started(entry.id)
-            if turn is not None:
-                del self._turns[entry.id]
-                self._sharing.keep(turn)
-        if self._suspects.clear(entry.id) and turn is not None:
-            await self._run_with_retry(self._sweep)
-
-    def _mark_started(self, entry_id: int) -> None:
-        starting = self._starting.pop(entry_id, None)
-        if starting is not None:
-            starting.set()
-
-    async def _supersede(self, entry_id: int) -> None:
-        """End the answer to a message, also one that is only about to begin."""
-        if entry_id in self._starting:
-            await self._starting[entry_id].wait()
-        turn = self._turns.get(entry_id)
-        if turn is not None:
-            await self._interrupt_turn(turn, "superseded")
-
-    async def _interrupt_turn(self, turn: ActiveTurn, reason: Break) -> None:
-        await turn.interrupt(reason)
-        await turn.ended.wait()
-
-    async def _run_upkeep(self) -> None:
-        """Renew the leases of turns, stop those that were asked to stop elsewhere, and take up what others left."""
-        for beat in count(1):
-            await self._deps.clock.sleep(BEAT_SECONDS)
-            if self._turns:
-                await self._run_with_retry(self._beat)
-            if beat % SWEEP_BEATS == 0:
-                await self._run_with_retry(self._sweep)
-
-    async def _run_with_retry(self, task: Callable[[], Awaitable[None]]) -> None:
-        """Do what the inbox needs regularly; where its database fails, the next time will do."""
-        try:
-            await task()
-        except InboxError as error:
-            log.warning("the inbox could not be brought up to date: %s", error)
-
-    async def _beat(self) -> None:
-        turns = list(self._turns.values())
-        held, to_stop = await self._deps.inbox.beat([turn.entry for turn in turns])
-        for turn in turns:
-            if turn.ended.is_set() or turn.reason:
-                continue
-            if turn.entry.run_id not in held:
-                await turn.interrupt("superseded")
-            elif turn.entry.run_id in to_stop and turn.is_question:
-                await turn.interrupt("stopped")
-
-    async def _sweep(self) -> None:
-        for owner in await self._deps.inbox.owners():
-            if is_process_dead(owner, self._deps.inbox.owner):
-                await self._deps.inbox.take_from(owner)
-        await self._deps.inbox.take_expired()
-        unfinished = await self._deps.inbox.list_unfinished()
-        waiting = [entry for entry in unfinished if entry.message.place.platform in self._begins_on]
-        self._suspects.note(waiting)
-        for entry in waiting:
-            self._begin(entry)
+    async def _take_end(self, turn: ActiveTurn) -> None:
+        """Begin with what a message has decided about; leave a thread in which nothing was found to say."""
+        if turn.decided is not None:
+            self.turns.begin(turn.decided)
+        if turn.is_silent:
+            await self._threads.leave(turn.entry.message)
 
 
 def _is_like(entry: InboxEntry, message: IncomingMessage) -> bool:
@@ -347,29 +270,22 @@ def _is_like(entry: InboxEntry, message: IncomingMessage) -> bool:
     return there == (message.place.platform, message.place.workspace, message.place.channel, message.author)
 
 
-async def wait_for_turns(turns: Sequence[ActiveTurn], clock: Clock, seconds: float) -> Sequence[ActiveTurn]:
-    """Wait until turns have ended, for so long at most; return those that have not."""
-
-    async def end() -> None:
-        for turn in turns:
-            await turn.ended.wait()
-
-    ending, timer = asyncio.create_task(end()), asyncio.create_task(clock.sleep(seconds))
-    await asyncio.wait({ending, timer}, return_when=asyncio.FIRST_COMPLETED)
-    ending.cancel()
-    timer.cancel()
-    return [turn for turn in turns if not turn.ended.is_set()]
-
-
 def _make_reply(question: IncomingMessage, press: ButtonPress, now: float) -> IncomingMessage:
     """Make the message that a button stands for, as if its word had been written."""
     return replace(
-        question,
+        _answer_by_press(question, press),
         id=f"{press.handle.id}/{press.action}",
         text=press.action,
+        author=press.author,
+        order=None,
         kind="direct" if question.kind == "direct" else "mention",
         roles=press.roles,
         external=press.external,
         in_thread=question.kind == "direct",  # goes on with its conversation, however long ago that was
         sent_at=now,
     )
+
+
+def _answer_by_press(question: IncomingMessage, press: ButtonPress) -> IncomingMessage:
+    """Answer a question where the person who pressed a button is reached; by now nobody may be by the question."""
+    return replace(question, place=replace(question.place, line=press.line)) if press.line else question

@@ -3,43 +3,91 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from agent import AgentEvent, UnknownRun
-from bot.ports import Answerer
+from agent import AgentEvent, Attachments, RunPermit, UnknownRun
+from bot.ports import Answerer, MessageInbox, TurnRecords
+from bot.storage.inbox import InboxEntry
+from bot.storage.turn_records import TurnRecord
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnRun:
-    """The run of a turn: its id, and the question with its conversation and its repositories."""
+    """The run of a turn: its id, and the question with what came with it, its conversation and its repositories.
+
+    A repository that is read at another commit than its newest is named with that.
+    """
 
     id: str
     conversation: str
     repositories: tuple[str, ...]
     question: str
+    attachments: Attachments
 
 
-async def follow_run(agent: Answerer, run: TurnRun, take: Callable[[AgentEvent], None], *, recovered: bool) -> None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClaimedMessage:
+    """A message that this process has claimed in the inbox, as the run that answers it asks for it."""
+
+    inbox: MessageInbox
+    entry: InboxEntry
+
+    async def may_begin(self) -> bool:
+        """Note that the run begins; False if the message was edited, or taken by another process, meanwhile."""
+        return await self.inbox.begin_run(self.entry)
+
+    async def may_be_replied_to(self, run_id: str) -> bool:
+        """Whether the message of another run was neither edited nor deleted."""
+        return await self.inbox.is_current(self.entry.conversation, run_id)
+
+
+async def find_waiting_turn(records: TurnRecords, inbox: MessageInbox, conversation: str) -> TurnRecord | None:
+    """Return the newest turn of a conversation if it waits for a person, and its question still stands."""
+    last = await records.last(conversation)
+    if last is None or last.route != "paused":
+        return None
+    return last if await inbox.is_current(conversation, await records.last_run(conversation)) else None
+
+
+OpenEvents = Callable[[], AsyncIterator[AgentEvent]]
+
+
+async def follow_run(
+    agent: Answerer, run: TurnRun, take: Callable[[AgentEvent], None], *, was_begun: bool, permit: RunPermit
+) -> None:
     """Follow a run to its end, and pass on what happens in it."""
-    async with aclosing(_stream_events(agent, run, recovered=recovered)) as events:
+    await follow_events(
+        resume=lambda: agent.resume(run.id, thread=run.conversation, permit=permit),
+        begin=lambda: agent.ask(
+            run.question, thread=run.conversation, repositories=run.repositories, run_id=run.id,
+            attachments=run.attachments, permit=permit,
+        ),
+        take=take,
+        was_begun=was_begun,
+    )  # fmt: skip
+
+
+async def follow_events(
+    *, resume: OpenEvents, begin: OpenEvents, take: Callable[[AgentEvent], None], was_begun: bool
+) -> None:
+    """Follow a run that an earlier process left, or, where it had not begun, one that begins now."""
+    async with aclosing(_stream_events(resume, begin, was_begun=was_begun)) as events:
         async for event in events:
             take(event)
 
 
-async def _stream_events(agent: Answerer, run: TurnRun, *, recovered: bool) -> AsyncGenerator[AgentEvent, None]:
-    """Take the run up again where an earlier process left it; where it had not begun, begin it."""
-    if recovered:
+async def _stream_events(resume: OpenEvents, begin: OpenEvents, *, was_begun: bool) -> AsyncGenerator[AgentEvent, None]:
+    if was_begun:
         try:
-            async for event in agent.resume(run.id):
+            async for event in resume():
                 yield event
         except UnknownRun:
-            log.info("the run of a message had not begun")
+            log.info("nothing was saved of the run of a message")
         else:
             return
-    events = agent.ask(run.question, thread=run.conversation, repositories=run.repositories, run_id=run.id)
-    async for event in events:
+    async for event in begin():
         yield event

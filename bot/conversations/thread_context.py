@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from agent import BACKGROUND_HEADING, MAX_QUESTION, quote_line
 from bot.errors import ChatError
@@ -35,14 +36,21 @@ async def read_thread_quotes(
     return await asyncio.to_thread(quote_thread, thread, room=room, mask=mask)
 
 
-def quote_thread(thread: Sequence[ThreadMessage], *, room: int, mask: Callable[[str], str] = str) -> Sequence[str]:
+def quote_thread(
+    thread: Sequence[ThreadMessage],
+    *,
+    room: int,
+    mask: Callable[[str], str] = str,
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> Sequence[str]:
     """Quote the newest messages of people, oldest first, as many as there is room for in characters.
 
-    People are numbered: neither a model nor an answer is told who they are. What gives orders is flagged and stays:
-    nobody can have citebot refuse others by writing it, nor hide that they did.
+    People are numbered, but for those of `names`: neither a model nor an answer is told who they are. What gives orders
+    is flagged and stays: nobody can have citebot refuse others by writing it, nor hide that they did.
     """
     people = [message for message in thread if not message.own]
-    numbers = {author: number for number, author in enumerate(dict.fromkeys(each.author for each in people), 1)}
+    authors = dict.fromkeys(each.author for each in people)
+    called = {author: names.get(author, f"person {number}") for number, author in enumerate(authors, 1)}
     left = min(LONGEST, room - len(BACKGROUND_HEADING) - 4)
     lines: list[str] = []
     for message in reversed(people):
@@ -50,7 +58,7 @@ def quote_thread(thread: Sequence[ThreadMessage], *, room: int, mask: Callable[[
         if not text:
             continue
         shown = text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"
-        line = quote_line(f"person {numbers[message.author]}", shown)
+        line = quote_line(called[message.author], shown)
         left -= len(line) + 1
         if left < 0:
             break

@@ -15,6 +15,7 @@ from bot.replies.waiting import FoundPlaces, describe_stage
 
 LONGEST_STATUS = 140
 
+VERIFY = "*Shall I verify this by running it? Write `verify`.*"
 SMALL_TALK = "out_of_scope"  # the route of a reply that says nothing of the code, such as to thanks
 
 
@@ -29,10 +30,15 @@ class StreamingAnswer:
         self._found = FoundPlaces()
         self._text = ""
         self._remark = ""
+        self._note = ""
 
     def begin_with(self, remark: str) -> None:
         """Put a line before the answer; an empty one is none."""
         self._remark = neutralize(remark, self._hosts)
+
+    def end_with(self, note: str) -> None:
+        """Put a line after the answer; an empty one is none."""
+        self._note = neutralize(f"*{note}*", self._hosts) if note else ""
 
     def wait(self, before: int) -> None:
         """Show how many questions are answered first."""
@@ -81,16 +87,35 @@ class StreamingAnswer:
         written = self.text_so_far
         return MessageContent(text=_join_paragraphs(written, f"*{sentence}*") if written else sentence)
 
-    def final_content(self, freshness: str = "", *, sharing: bool = False) -> MessageContent:
-        """Return the answer, its marks linked to their lines; before there is one, `ValueError`."""
+    @property
+    def marked_text(self) -> str:
+        """The answer with its marks as they are; before there is one, `ValueError`."""
         if self.answer is None:
             raise ValueError("The run has not come to its answer.")
         safe = neutralize(self.answer.text, self._hosts).rstrip()
+        return _join_paragraphs(self._remark, safe, self._describe_missing(self.answer))
+
+    def final_content(self, freshness: str = "", *, sharing: bool = False, verifying: bool = False) -> MessageContent:
+        """Return the answer, its marks linked to their lines; before there is one, `ValueError`.
+
+        With `verifying`, it offers to find out by running something whether it is right.
+        """
+        if self.answer is None:
+            raise ValueError("The run has not come to its answer.")
+        safe = neutralize(self.answer.text, self._hosts).rstrip()
+        verify = (self._make_button("verify", "Verify"),) if verifying else ()
         text, unlinked = link_marks(safe, self.answer.citations, self._hosts)
         return MessageContent(
-            text=_join_paragraphs(self._remark, text, format_sources(unlinked), self._describe_missing(self.answer)),
+            text=_join_paragraphs(
+                self._remark,
+                text,
+                format_sources(unlinked),
+                self._describe_missing(self.answer),
+                self._note,
+                VERIFY * verifying,
+            ),
             footer=freshness if self.answer.read_at and self.answer.route != SMALL_TALK else "",
-            buttons=self._make_buttons(self.answer, sharing=sharing),
+            buttons=(*verify, *self._make_buttons(self.answer, sharing=sharing)),
         )
 
     def _describe_missing(self, answer: Answer) -> str:

@@ -10,13 +10,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agent.text.escaping import format_code_block
 from bot.markdown.lines import find_fence
+from bot.markdown.safety import break_pings
 from bot.markdown.splitting import LEAST, count_units, split_markdown
-from bot.messages import Attachment, MessageContent
+from bot.messages import Attachment, Capabilities, MessageContent
 
 FRAME = 16  # units that a platform may put around status and footer
 _SIGN = re.compile(r"[ `\[\]<>]")
 _FULL = "The whole answer is too long for a message; it is in the file."
+_BEGINNING = " This is its beginning."
+_CUT = "The rest is too long for a message."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,16 +58,39 @@ def split_into_pages(
     if len(pieces) > most:
         if not final:
             return [Page(content=MessageContent(text=piece.text), end=piece.end) for piece in pieces[:most]]
-        file = Attachment(name="answer.md", text=content.text)
         beginning = Page(content=MessageContent(text=pieces[0].text), end=pieces[0].end)
-        return [
-            beginning,
-            Page(content=dataclasses.replace(content, text=_FULL, file=file), end=len(content.text)),
-        ]
+        file = content.file or Attachment(name="answer.md", text=content.text)
+        said = _CUT if content.file is not None else _FULL
+        return [beginning, Page(content=dataclasses.replace(content, text=said, file=file), end=len(content.text))]
     ends = [max(0, piece.end - len(opener)) + start for piece in pieces]
     pages = [Page(content=MessageContent(text=piece.text), end=end) for piece, end in zip(pieces, ends, strict=True)]
     last = pages.pop() if pages else Page(content=MessageContent(), end=start)
     return [*pages, Page(content=dataclasses.replace(content, text=last.content.text), end=last.end)]
+
+
+def show_without_file(content: MessageContent, why: str, able: Capabilities) -> MessageContent:
+    """Return a message with the beginning of its file as a code block, as far as there is room, and why."""
+    file = content.file
+    if file is None:
+        return content
+    said = f"{content.text}\n\nThe file could not be attached: {why}"
+    lines = break_pings(file.text).split("\n") if file.language else []
+    bare = dataclasses.replace(content, file=None)
+    below = sum(FRAME + _measure(line, able) for line in (content.status, content.footer) if line)
+    room = able.max_units - below
+    shown = 0
+    used = _measure(f"{said}{_BEGINNING}\n\n{format_code_block([], file.language)}", able) + 2 * FRAME
+    while shown < len(lines) and (used := used + 1 + _measure(lines[shown], able)) <= room:
+        shown += 1
+    if not shown:
+        return dataclasses.replace(bare, text=said)
+    remark = _BEGINNING if shown < len(lines) else ""
+    block = format_code_block(lines[:shown], file.language)
+    return dataclasses.replace(bare, text=f"{said}{remark}\n\n{block}")
+
+
+def _measure(text: str, able: Capabilities) -> int:
+    return count_units(text, utf16=able.utf16, escaped=able.escapes)
 
 
 def cut_to_stable(text: str) -> str:

@@ -53,7 +53,8 @@ class Reply:
 
     Given the messages of an earlier try, it goes on in them; `recovered` means that there may be more, which were sent
     and not noted. `on_stop` is called when a person presses a platform's own stop button, `on_shown` whenever the reply
-    shows something. `is_taken` tells whether a message is part of another reply.
+    shows something. `is_taken` tells whether a message is part of another reply, `may_grow` whether this one may still
+    show how far it has come: whoever stood still must not write over what another process has shown meanwhile.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Reply:
         on_stop: Callable[[], object] = lambda: None,
         on_shown: Callable[[MessageContent], None] = lambda _: None,
         is_taken: HandleCheck | None = None,
+        may_grow: Callable[[], bool] = lambda: True,
     ) -> None:
         self._transport = transport
         self._platform = transport.platform
@@ -77,6 +79,7 @@ class Reply:
         self._on_stop = on_stop
         self._on_shown = on_shown
         self._is_taken = is_taken
+        self._may_grow = may_grow
         self._unsure = recovered
         self._parts = [_Part(handle, None) for handle in handles]
         self._sent = len(handles)
@@ -91,18 +94,28 @@ class Reply:
         self._sending = asyncio.Lock()
         self._closing = False
         self._prepaid: SendMethod | None = None
+        self._late: set[asyncio.Future[MessageHandle]] = set()  # posts that were broken off
+        self._posted_late: list[MessageHandle] = []
+
+    @property
+    def posted(self) -> Sequence[MessageHandle] | None:
+        """All messages that were sent here; None where that is not known yet."""
+        return (*self.handles, *self._posted_late) if not self._late else None
 
     @property
     def handles(self) -> tuple[MessageHandle, ...]:
         """The messages that the reply consists of by now."""
         return (*self._fixed, *(part.handle for part in self._parts))
 
-    async def begin(self, content: MessageContent) -> None:
-        """Post the placeholder; a platform that cannot change messages shows in its own way that work is under way."""
+    async def begin(self, content: MessageContent, *, may_stream: bool = True) -> None:
+        """Post the placeholder; a platform that cannot change messages shows in its own way that work is under way.
+
+        A stream is only for the process that goes on with it.
+        """
         async with self._sending:
             if not self._platform.capabilities.edits:
                 await self._platform.hint(self._place, content.status)
-            elif self._parts or await self._recover_message() or not await self._begin_stream(content):
+            elif self._parts or await self._recover_message() or not (may_stream and await self._begin_stream(content)):
                 await self._deliver(content, final=False, patient=True)
             self._on_shown(content)
 
@@ -172,8 +185,10 @@ class Reply:
         async with self._sending:
             if self._closing:
                 return
-            self._prepaid = paid
             self._changed.clear()
+            if not self._may_grow():
+                return
+            self._prepaid = paid
             content = self._newest() if callable(self._newest) else self._newest
             try:
                 await self._deliver(content, final=False, patient=False)
@@ -307,7 +322,7 @@ class Reply:
     async def _post(self, page: Page) -> None:
         nonce = self._make_nonce(self._sent)
         try:
-            handle = await self._call("post", lambda: self._platform.post(self._place, page.content, nonce=nonce))
+            handle = await self._call("post", lambda: self._post_to_end(page, nonce))
         except PlatformUnreachable:
             found = await self._platform.find_reply(self._place, nonce)
             if found is None:
@@ -318,6 +333,22 @@ class Reply:
             await self._post(page)
         else:
             await self._add(_Part(handle, page.content, page.end))
+
+    async def _post_to_end(self, page: Page, nonce: str) -> MessageHandle:
+        """Post a message. Where that is broken off it is posted all the same, so what people see is noted here."""
+        posting = asyncio.ensure_future(self._platform.post(self._place, page.content, nonce=nonce))
+        try:
+            return await asyncio.shield(posting)
+        except asyncio.CancelledError:
+            self._unsure = True
+            self._late.add(posting)
+            posting.add_done_callback(self._note_late)
+            raise
+
+    def _note_late(self, posting: asyncio.Future[MessageHandle]) -> None:
+        self._late.discard(posting)
+        if not posting.cancelled() and posting.exception() is None:
+            self._posted_late.append(posting.result())
 
     async def _recover_message(self) -> bool:
         """Look for the next message, if it may have been sent before anybody could note it."""

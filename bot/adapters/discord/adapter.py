@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self, cast
 
+import aiohttp
 import discord
 from tenacity import stop_after_attempt, wait_chain, wait_fixed
 
@@ -25,6 +26,7 @@ from bot.adapters.discord.members import MemberDirectory
 from bot.adapters.discord.parsing import describe_commands, has_changed_commands
 from bot.adapters.discord.platform import RATES, DiscordPlatform
 from bot.adapters.discord.reply_targets import ReplyTargets
+from bot.adapters.file_downloads import get_origin
 from bot.adapters.inbound import MessageSink
 from bot.clock import Clock
 from bot.errors import ChatError, PlatformUnreachable, RateLimited, SettingsError
@@ -66,7 +68,9 @@ class DiscordOptions:
 class DiscordAdapter:
     """The bot in all its servers."""
 
-    def __init__(self, client: GatewayClient, options: DiscordOptions, clock: Clock) -> None:
+    def __init__(
+        self, client: GatewayClient, options: DiscordOptions, clock: Clock, session: aiohttp.ClientSession
+    ) -> None:
         self._client = client
         self._options = options
         self._clock = clock
@@ -82,6 +86,8 @@ class DiscordAdapter:
             ephemeral=ephemeral,
             pacer=pacer,
             clock=clock,
+            session=session,
+            origins=[get_origin(options.api_url)] if options.api_url else (),
             rates=options.rates,
         )
 
@@ -98,8 +104,8 @@ class DiscordAdapter:
             identify_pause=options.identify_pause,
         )
         with override_api_url(options.api_url, options.gateway_url):
-            async with log_in(client, options.token):
-                yield cls(client, options, clock)
+            async with log_in(client, options.token), aiohttp.ClientSession() as session:
+                yield cls(client, options, clock, session)
 
     @property
     def name(self) -> str:

@@ -14,9 +14,8 @@ from bot.adapters.discord.channels import PLATFORM
 from bot.adapters.discord.rendering import render_buttons, render_file, render_text
 from bot.clock import Clock
 from bot.errors import EditRefused, PostRefused
-from bot.messages import MessageContent, MessageHandle, Place
+from bot.messages import ONE_PERSON, MessageContent, MessageHandle, Place
 
-MARK = "@"  # before the line, in `MessageHandle.thread`
 LIFETIME = 840.0  # seconds; Discord takes answers for a quarter of an hour
 _ORIGINAL = cast("Any", "@original")  # what Discord calls the first answer, whatever its id
 
@@ -34,14 +33,16 @@ class InteractionToken:
 
     @classmethod
     def parse(cls, written: str) -> InteractionToken:
-        """Read what `str` wrote."""
-        interaction, user, token = written.removeprefix(MARK).split(".", 2)
+        """Read what `str` wrote; `InteractionExpired` where it was dropped, as when a reply is settled."""
+        if not written:
+            raise InteractionExpired("How this person is reached was kept until the reply was settled.")
+        interaction, user, token = written.split(".", 2)
         return cls(interaction=int(interaction), user=int(user), token=token)
 
 
 def is_ephemeral(handle: MessageHandle) -> bool:
     """Whether a message is one that only one person sees."""
-    return handle.thread.startswith(MARK)
+    return handle.thread.startswith(ONE_PERSON)
 
 
 class DiscordEphemeralMessages:
@@ -58,18 +59,18 @@ class DiscordEphemeralMessages:
             message = await self._send_ephemeral(token, content, nonce)
         except InteractionExpired:
             return await self._send_directly(place, token, content, nonce)
-        return _handle(place, message.id, f"{MARK}{token}")
+        return _handle(place, message.id, f"{ONE_PERSON} {token}")
 
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
         """Change such a message; `EditRefused` once the token is no longer valid."""
         with _map_token_errors():
-            webhook = self._make_webhook(InteractionToken.parse(handle.thread))
+            webhook = self._make_webhook(InteractionToken.parse(handle.line))
             await self._edit(webhook, int(handle.id), content)
 
     async def withdraw(self, handle: MessageHandle) -> None:
         """Delete such a message."""
         with _map_token_errors():
-            await self._make_webhook(InteractionToken.parse(handle.thread)).delete_message(int(handle.id))
+            await self._make_webhook(InteractionToken.parse(handle.line)).delete_message(int(handle.id))
 
     async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
         """Find the first answer of an interaction, if it was given; others leave no trace."""
@@ -83,7 +84,7 @@ class DiscordEphemeralMessages:
             return None
         if message.flags.loading:
             return None
-        return _handle(place, message.id, f"{MARK}{token}")
+        return _handle(place, message.id, f"{ONE_PERSON} {token}")
 
     async def _send_ephemeral(
         self, token: InteractionToken, content: MessageContent, nonce: str

@@ -84,9 +84,7 @@ class InteractionHandler:
             message = await self._post_question(interaction, channel, command)
         else:
             await self._acknowledge(interaction, FOLLOWS if aloud else "")
-            line = "" if aloud else str(InteractionToken(
-                interaction=interaction.id, user=interaction.user.id, token=interaction.token
-            ))  # fmt: skip
+            line = "" if aloud else _make_line(interaction)
             message = await self._make_message(interaction, channel, command, line=line)
         if not await deliver_with_retry(lambda: self._conversations.receive(message), self._clock):
             await self._send_followup(interaction, LOST)
@@ -161,7 +159,7 @@ class InteractionHandler:
         external, roles = await self._read_standing(interaction, channel)
         press = ButtonPress(
             handle=channel.handle(interaction.message.id), action=action, author=str(interaction.user.id), roles=roles,
-            value=value, external=external,
+            value=value, external=external, line=_make_line(interaction) if interaction.message.flags.ephemeral else "",
         )  # fmt: skip
         try:
             text = await self._conversations.handle_press(press)
@@ -173,3 +171,8 @@ class InteractionHandler:
     async def _send_followup(self, interaction: Interaction, text: str) -> None:
         with map_post_errors():
             await interaction.followup.send(text, ephemeral=True)
+
+
+def _make_line(interaction: Interaction) -> str:
+    """How the person who used something is reached, for a quarter of an hour."""
+    return str(InteractionToken(interaction=interaction.id, user=interaction.user.id, token=interaction.token))

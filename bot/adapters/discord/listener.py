@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from bot.adapters.discord.api_errors import map_post_errors
 from bot.adapters.discord.channels import DIRECT, MOST_KNOWN, PLATFORM, ChannelDirectory, ChannelInfo
 from bot.adapters.discord.members import MemberDirectory
-from bot.adapters.discord.parsing import STOP_REACTIONS, parse_question, read_roles
+from bot.adapters.discord.parsing import REACTIONS, parse_question, read_roles
 from bot.adapters.discord.reply_targets import ReplyTargets
 from bot.adapters.inbound import MessageSink, deliver_with_retry
 from bot.clock import Clock
@@ -155,9 +155,9 @@ class DiscordListener:
         await deliver_with_retry(deliver, self._clock)
 
     async def on_reaction(self, reaction: discord.RawReactionActionEvent) -> None:
-        """Take in a reaction that stops an answer."""
-        own = self._client.user
-        if reaction.emoji.name not in STOP_REACTIONS or own is None or reaction.message_author_id not in {None, own.id}:
+        """Take in a reaction that stops an answer, or approves what one proposes; who may not do that is told."""
+        own, action = self._client.user, REACTIONS.get(reaction.emoji.name)
+        if action is None or own is None or reaction.message_author_id not in {None, own.id}:
             return
         if reaction.user_id == own.id:
             return
@@ -166,12 +166,23 @@ class DiscordListener:
             channel = await self._channels.find(reaction.channel_id)
             roles = read_roles(reaction.member) if reaction.member else ()
             press = ButtonPress(
-                handle=channel.handle(reaction.message_id), action="stop", author=str(reaction.user_id), roles=roles,
-                external=not channel.is_direct and not self._members.is_inside(channel.workspace),
+                handle=channel.handle(reaction.message_id), action=action, author=str(reaction.user_id), roles=roles,
+                external=not channel.is_direct and not self._members.is_inside(channel.workspace), is_reaction=True,
             )  # fmt: skip
-            await self._conversations.handle_press(press)
+            text = await self._conversations.handle_press(press)
+            if text and action == "approve":
+                await self._tell_directly(reaction.user_id, text)
 
         await deliver_with_retry(deliver, self._clock)
+
+    async def _tell_directly(self, person: int, text: str) -> None:
+        """Tell a person something that is nobody else's business: a reaction has no answer of its own."""
+        try:
+            with map_post_errors():
+                channel = await self._client.create_dm(discord.Object(person))
+                await channel.send(text, suppress_embeds=True)
+        except ChatError as error:
+            log.info("a person was not told what came of a reaction: %s", error)
 
     def on_thread_deletion(self, thread: int) -> None:
         """Take in that a thread was deleted."""
@@ -219,7 +230,10 @@ class DiscordListener:
 async def read_missed_messages(
     client: discord.Client, channels: Sequence[int], after: int
 ) -> AsyncIterator[discord.Message]:
-    """Yield the messages of channels after an id, channel by channel, oldest first; skip what cannot be read."""
+    """Yield the newest messages of channels after an id, channel by channel, oldest first; skip what cannot be read.
+
+    In a busy channel, most of what came after the id was heard by the process before this one: only the newest was not.
+    """
     if len(channels) > MOST_CHANNELS:
         log.warning("%d channels have new messages; %d of them are read", len(channels), MOST_CHANNELS)
     since = discord.Object(after)
@@ -228,21 +242,24 @@ async def read_missed_messages(
         channel = known if isinstance(known, discord.abc.Messageable) else client.get_partial_messageable(number)
         try:
             with map_post_errors():
-                history = channel.history(limit=MOST_MESSAGES, after=since, oldest_first=True)
+                history = channel.history(limit=MOST_MESSAGES, after=since, oldest_first=False)
                 messages = [message async for message in history]
         except ChatError as error:
             log.warning("the missed messages of a channel were not read: %s", error)
             continue
-        for message in messages:
+        for message in reversed(messages):
             yield message
 
 
 def find_channels_with_news(guild: discord.Guild, after: int) -> Sequence[int]:
-    """Return the channels of a server that have newer messages, and that citebot may read."""
+    """Return the channels of a server with newer messages that citebot may read: threads last, the newest first."""
 
     def may_read(channel: ReadableChannel) -> bool:
         may = channel.permissions_for(channel.guild.me)
         return may.view_channel and may.read_message_history
 
-    channels: list[ReadableChannel] = [*guild.text_channels, *guild.voice_channels, *guild.threads]
-    return [channel.id for channel in channels if (channel.last_message_id or 0) > after and may_read(channel)]
+    def has_news(channels: Iterable[ReadableChannel]) -> list[int]:
+        found = [channel for channel in channels if (channel.last_message_id or 0) > after and may_read(channel)]
+        return [each.id for each in sorted(found, key=lambda each: each.last_message_id or 0, reverse=True)]
+
+    return [*has_news([*guild.text_channels, *guild.voice_channels]), *has_news(guild.threads)]

@@ -12,7 +12,15 @@ from agent import fit_text
 from bot.adapters.discord.channels import ChannelInfo
 from bot.adapters.discord.rendering import OwnUser, list_own_ids, read_text
 from bot.conversations.commands import COMMANDS, ChatCommand
-from bot.messages import IncomingMessage, MessageKind
+from bot.messages import (
+    LONGEST_QUOTED,
+    MOST_FILES,
+    MOST_QUOTED,
+    AttachedFile,
+    ButtonAction,
+    IncomingMessage,
+    MessageKind,
+)
 
 Json = dict[str, Any]
 CHAT_INPUT, SUBCOMMAND, STRING, BOOLEAN = 1, 1, 3, 5
@@ -26,7 +34,7 @@ _COMPARED: Mapping[str, Any] = {
     "required": False, "autocomplete": False, "max_length": None,
 }  # fmt: skip
 
-STOP_REACTIONS = frozenset({"❌"})  # reactions that mean: stop
+REACTIONS: Mapping[str, ButtonAction] = {"❌": "stop", "✅": "approve", "✔️": "approve"}  # what they mean
 _FROM_PEOPLE = frozenset({discord.MessageType.default, discord.MessageType.reply})
 
 
@@ -155,7 +163,40 @@ def parse_question(message: discord.Message, channel: ChannelInfo, own: OwnUser)
         in_thread=channel.is_thread and not begins,
         mentions_others=_has_other_mentions(message, own),
         oversize=len(message.content) if fitting is None else 0,
+        files=_read_files(message),
+        quoted=_read_quoted(message, own),
+        edited_at=message.edited_at.timestamp() if message.edited_at is not None else 0.0,
     )
+
+
+def _read_files(message: discord.Message) -> tuple[AttachedFile, ...]:
+    """Read which files came with a message, with one that it forwards, or with one that it replies to."""
+    forwarded = [file for snapshot in message.message_snapshots for file in snapshot.attachments]
+    replied = _find_replied(message)
+    found = [*message.attachments, *forwarded, *(replied.attachments if replied is not None else ())]
+    return tuple(
+        AttachedFile(
+            name=file.filename,
+            media_type=(file.content_type or "").partition(";")[0].strip().lower(),
+            size=file.size,
+            url=file.url,
+        )
+        for file in found[:MOST_FILES]
+    )
+
+
+def _read_quoted(message: discord.Message, own: OwnUser) -> tuple[str, ...]:
+    """Read the messages that one forwards, and the one that it replies to, unless that is the bot's own."""
+    replied = _find_replied(message)
+    texts = [snapshot.content for snapshot in message.message_snapshots[:MOST_QUOTED]]
+    if replied is not None and replied.author.id != (own.id if own else 0):
+        texts.append(replied.content)
+    return tuple(filter(None, (read_text(message, own, text[:LONGEST_QUOTED]) for text in texts)))
+
+
+def _find_replied(message: discord.Message) -> discord.Message | None:
+    replied = message.reference.resolved if message.reference else None
+    return replied if isinstance(replied, discord.Message) else None
 
 
 def read_roles(person: discord.abc.User) -> tuple[str, ...]:
@@ -177,9 +218,9 @@ def _classify_message(message: discord.Message, channel: ChannelInfo, own: OwnUs
 def _has_other_mentions(message: discord.Message, own: OwnUser) -> bool:
     """Whether somebody else is addressed: by name, by a role, with all others, or by a reply."""
     mentioned = {user.id for user in message.mentions} | {role.id for role in message.role_mentions}
-    replied = message.reference.resolved if message.reference else None
+    replied = _find_replied(message)
     answered = {own.id if own else 0, message.author.id}
-    to_other = isinstance(replied, discord.Message) and replied.author.id not in answered
+    to_other = replied is not None and replied.author.id not in answered
     return bool(mentioned - list_own_ids(message, own)) or message.mention_everyone or to_other
 
 

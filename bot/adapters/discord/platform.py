@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+import aiohttp
 import discord
 
 from bot.adapters.discord.api_errors import (
@@ -23,10 +23,21 @@ from bot.adapters.discord.connection import CallPacer
 from bot.adapters.discord.ephemeral import DiscordEphemeralMessages, is_ephemeral
 from bot.adapters.discord.rendering import render_buttons, render_file, render_text
 from bot.adapters.discord.reply_targets import ReplyTarget, ReplyTargets
+from bot.adapters.file_downloads import download_file
 from bot.clock import Clock
 from bot.errors import ChatError, EditRefused, PostRefused, RateLimited, StreamRefused
-from bot.messages import Capabilities, MessageContent, MessageHandle, Place, RateLimit, SendMethod, ThreadMessage
+from bot.messages import (
+    AttachedFile,
+    Capabilities,
+    MessageContent,
+    MessageHandle,
+    Place,
+    RateLimit,
+    SendMethod,
+    ThreadMessage,
+)
 from bot.ports import LiveStream
+from bot.replies.paging import show_without_file
 
 # Discord announces its limits in its answers, and discord.py waits for them. These rates keep it from having to.
 RATES: Mapping[SendMethod, RateLimit] = {
@@ -38,6 +49,7 @@ MAX_UNITS = 1_950  # Discord takes 2,000, and does not say of what
 MAX_PARTS = 8
 LONGEST_NONCE = 25
 SECONDS = 45.0  # a call that takes longer has no answer; discord.py waits for limits within it
+FILES = ("https://cdn.discordapp.com", "https://media.discordapp.net")
 OLD = 3_600.0  # seconds, after which Discord allows only a few more edits of a message
 
 log = logging.getLogger(__name__)
@@ -55,6 +67,8 @@ class DiscordPlatform:
         ephemeral: DiscordEphemeralMessages,
         pacer: CallPacer,
         clock: Clock,
+        session: aiohttp.ClientSession,
+        origins: Collection[str] = (),
         rates: Mapping[SendMethod, RateLimit] = RATES,
     ) -> None:
         self.capabilities = Capabilities(max_units=MAX_UNITS, utf16=True, rates=rates, max_parts=MAX_PARTS)
@@ -64,6 +78,8 @@ class DiscordPlatform:
         self._ephemeral = ephemeral
         self._pacer = pacer
         self._clock = clock
+        self._session = session
+        self._origins = {*FILES, *origins}
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
         """Send a message; Discord returns the earlier one where there is one with this nonce."""
@@ -85,12 +101,12 @@ class DiscordPlatform:
             await self._ephemeral.edit(handle, content)
             return
         try:
-            await self._edit(handle, content)
+            await self._edit_with_fallback(handle, content)
         except EditRefused as refused:
             if read_error_code(refused) != ARCHIVED:
                 raise
             await self._unarchive(handle)
-            await self._edit(handle, content)
+            await self._edit_with_fallback(handle, content)
         except RateLimited:
             sent_at = discord.utils.snowflake_time(int(handle.id)).timestamp()
             if self._clock.now() - sent_at > OLD:
@@ -131,6 +147,10 @@ class DiscordPlatform:
         channel = await self._channels.find(int(place.thread))
         return await read_thread(self._client, channel, before=int(before), limit=limit)
 
+    async def read_file(self, file: AttachedFile, *, most: int) -> bytes:
+        """Fetch a file that came with a message; Discord's addresses of files need no token."""
+        return await download_file(self._session, file, origins=self._origins, most=most)
+
     async def hint(self, place: Place, status: str) -> None:
         """Show that the bot types; that it cannot be shown is no error."""
         if place.line or not status:
@@ -152,8 +172,7 @@ class DiscordPlatform:
                 raise
             # Files need a permission of their own; the text is worth sending without one.
             log.warning("a file was not attached: %s", refused)
-            text = f"{content.text}\n\nThe file could not be attached: {refused}"
-            return await self._send(target, dataclasses.replace(content, text=text, file=None), nonce)
+            return await self._send(target, show_without_file(content, str(refused), self.capabilities), nonce)
 
     async def _send(self, target: ReplyTarget, content: MessageContent, nonce: str) -> discord.Message:
         channel = self._client.get_partial_messageable(target.channel)
@@ -173,6 +192,15 @@ class DiscordPlatform:
                     files=[render_file(content.file)] if content.file else [],
                     reference=reference,  # type: ignore[arg-type] # None is what discord.py begins with
                 )
+
+    async def _edit_with_fallback(self, handle: MessageHandle, content: MessageContent) -> None:
+        try:
+            await self._edit(handle, content)
+        except EditRefused as refused:
+            if content.file is None or read_error_code(refused) not in FORBIDDEN:
+                raise
+            log.warning("a file was not attached: %s", refused)
+            await self._edit(handle, show_without_file(content, str(refused), self.capabilities))
 
     async def _edit(self, handle: MessageHandle, content: MessageContent) -> None:
         files = [render_file(content.file)] if content.file else []

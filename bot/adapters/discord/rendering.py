@@ -60,7 +60,8 @@ def render_buttons(content: MessageContent, nonce: str = "") -> discord.ui.View 
 
 def render_file(attachment: Attachment) -> discord.File:
     """Make a file of an attachment."""
-    return discord.File(io.BytesIO(attachment.text.encode("utf-8", "replace")), filename=attachment.name)
+    source = io.BytesIO(attachment.content)
+    return discord.File(source, filename=attachment.name, description=attachment.alt or None)
 
 
 def parse_button(custom_id: str) -> tuple[ButtonAction, str] | None:

@@ -64,7 +64,7 @@ class SlackAdapter:
         self._token_monitor = TokenMonitor(client, options.app_token, self._is_connected, clock)
         self._count_loss: CountLoss = ignore_loss
         self._event_limit = EventLimit(clock, lambda: self._count_loss("rate_limited"))
-        self._ephemeral = SlackEphemeralMessages(client, clock)
+        self._ephemeral = SlackEphemeralMessages(client)
         self._channels = SharedChannels(client, clock)
         self.platform = SlackPlatform(
             client, identity, self._ephemeral, streaming=options.streaming, rates=options.rates

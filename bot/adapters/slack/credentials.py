@@ -60,6 +60,7 @@ WITHOUT: Mapping[str, str] = {
     "channels:history": "in public channels it notices only mentions, does not read the thread around them, does not "
     "notice edits, and cannot find an answer again that a crash cut short",
     "commands": "there are no slash commands, but the same words after a mention",
+    "files:read": "it does not read the files that people attach to a question, and says so",
     "files:write": "the longest answers come without their file",
     "groups:history": "in private channels it notices only mentions, does not read the thread around them, does not "
     "notice edits, and cannot find an answer again that a crash cut short",

@@ -3,59 +3,40 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import aiohttp
-from cachetools import LRUCache
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.adapters.slack.client import SECONDS, SlackClient, is_local
 from bot.adapters.slack.rendering import make_fallback_text, render_blocks
-from bot.clock import Clock
 from bot.errors import EditRefused, PlatformUnreachable
-from bot.messages import MessageContent, MessageHandle, Place
+from bot.messages import ONE_PERSON, MessageContent, MessageHandle, Place
 
-MARK = "@"  # before the person in `Place.thread`, and before the number of the answer in `MessageHandle.id`
-_LIFETIME = 1_700.0  # seconds; Slack accepts answers for half an hour
-_USES = 5
-_KEPT = 200
 _SLACK = "slack.com"
 
 log = logging.getLogger(__name__)
 
 
-@dataclass
-class _ResponseUrl:
-    url: str
-    opened: float
-    uses: int = 0
-
-
-def make_ephemeral_place(place: Place, user: str) -> Place:
-    """The place that only one person in a channel can read."""
-    return Place(platform=place.platform, workspace=place.workspace, channel=place.channel, thread=f"{MARK}{user}")
+def make_ephemeral_place(place: Place, user: str, *, response_url: str = "") -> Place:
+    """The place that only one person in a channel can read; a response URL takes five answers in half an hour."""
+    return replace(place, thread=f"{ONE_PERSON}{user}", line=response_url)
 
 
 def is_ephemeral(place: Place | MessageHandle) -> bool:
     """Whether only one person sees what is there."""
-    return place.thread.startswith(MARK)
+    return place.thread.startswith(ONE_PERSON)
 
 
 class SlackEphemeralMessages:
-    """Sends them by the response URL of the command while that is valid, then as ephemeral messages."""
+    """Sends them by the response URL of the command for as long as Slack takes it, then as ephemeral messages.
 
-    def __init__(self, client: SlackClient, clock: Clock) -> None:
+    The URL is the line of the place and of each message, so that any process can answer.
+    """
+
+    def __init__(self, client: SlackClient) -> None:
         self._client = client
-        self._clock = clock
-        self._response_urls: LRUCache[tuple[str, str], _ResponseUrl] = LRUCache(_KEPT)
-
-    def remember_response_url(self, channel: str, user: str, url: str) -> None:
-        """Remember the URL that takes answers to a person in a channel, if it is one of Slack's."""
-        if not self._is_of_slack(url):
-            log.warning("a response URL does not lead to Slack, and is not used")
-            return
-        self._response_urls[channel, user] = _ResponseUrl(url, self._clock.now())
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
         """Show a content to one person; return a handle by which it can be followed, but not changed.
@@ -68,8 +49,8 @@ class SlackEphemeralMessages:
             platform=place.platform,
             workspace=place.workspace,
             channel=place.channel,
-            id=f"{MARK}{nonce}",
-            thread=place.thread,
+            id=f"{ONE_PERSON}{nonce}",
+            thread=f"{place.thread} {place.line}".rstrip(),
         )
 
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
@@ -83,9 +64,8 @@ class SlackEphemeralMessages:
 
     async def send(self, place: Place | MessageHandle, content: MessageContent) -> None:
         """Show a content to the person of the place."""
-        user = place.thread.removeprefix(MARK)
-        response_url = self._response_urls.get((place.channel, user))
-        if response_url is None or not await self._send_by_url(response_url, content):
+        user = place.thread.removeprefix(ONE_PERSON).partition(" ")[0]
+        if not place.line or not await self._send_by_url(place.line, content):
             await self._client.send(
                 lambda: self._client.web.chat_postEphemeral(
                     channel=place.channel,
@@ -106,14 +86,14 @@ class SlackEphemeralMessages:
             return asked.scheme == api.scheme
         return asked.scheme == "https" and (host == _SLACK or host.endswith(f".{_SLACK}"))
 
-    async def _send_by_url(self, target: _ResponseUrl, content: MessageContent) -> bool:
-        """Answer by the response URL; False where it accepts no more."""
-        if target.uses >= _USES or self._clock.now() - target.opened > _LIFETIME:
+    async def _send_by_url(self, url: str, content: MessageContent) -> bool:
+        """Answer by the response URL; False where it accepts no more, or is none of Slack's."""
+        if not self._is_of_slack(url):
+            log.warning("a response URL does not lead to Slack, and is not used")
             return False
-        target.uses += 1
         session = self._client.web.session
-        hook = AsyncWebhookClient(target.url, timeout=int(SECONDS), session=session, retry_handlers=[])
-        if is_local(target.url):
+        hook = AsyncWebhookClient(url, timeout=int(SECONDS), session=session, retry_handlers=[])
+        if is_local(url):
             hook.proxy = None
         try:
             answer = await hook.send(

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakValueDictionary
 
-from cachetools import LRUCache
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
@@ -20,7 +19,7 @@ from bot.adapters.inbound import EventsInFlight, MessageSink
 from bot.adapters.slack.channels import PLATFORM, SharedChannels
 from bot.adapters.slack.client import BotIdentity, SlackClient
 from bot.adapters.slack.endpoint import APP_RATE_LIMITED, EventLimit
-from bot.adapters.slack.ephemeral import SlackEphemeralMessages, is_ephemeral, make_ephemeral_place
+from bot.adapters.slack.ephemeral import SlackEphemeralMessages, make_ephemeral_place
 from bot.adapters.slack.home import PROMPTS, HomeTab
 from bot.adapters.slack.parsing import (
     ButtonPressed,
@@ -39,7 +38,6 @@ EVENTS = frozenset({
     "agent_session_stopped", "app_home_opened", "app_mention", "message.channels", "message.groups", "message.im",
     "message.mpim", "reaction_added",
 })  # fmt: skip
-_MOST_EDITS = 1_000
 _LAST_MOMENT = 5.0  # seconds in which deliveries can still be stored
 _ANY = re.compile("")
 
@@ -78,7 +76,6 @@ class SlackListener:
         self._conversations = conversations
         self._home = home
         self._event_limit = event_limit
-        self._edits: LRUCache[str, None] = LRUCache(_MOST_EDITS)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._in_flight = EventsInFlight()
 
@@ -125,7 +122,7 @@ class SlackListener:
             if isinstance(event, ButtonPressed):
                 notices += await self._press(event)
             else:
-                await self._handle_event(event, str(body.get("event_id", "")))
+                await self._handle_event(event)
         return notices
 
     def _is_not_for_us(self, event: PlatformEvent) -> bool:
@@ -134,7 +131,7 @@ class SlackListener:
             return False
         return not self._conversations.overhears(event.message.place)
 
-    async def _handle_event(self, event: MessageReceived | MessageEdited | MessageDeleted, event_id: str) -> None:
+    async def _handle_event(self, event: MessageReceived | MessageEdited | MessageDeleted) -> None:
         # The events of a channel are handled in their order: what was deleted at once must not be answered, and who
         # has joined a thread decides what comes after.
         channel = event.key.channel if isinstance(event, MessageDeleted) else event.message.place.channel
@@ -142,18 +139,14 @@ class SlackListener:
             match event:
                 case MessageReceived():
                     await self._receive(event)
-                # Messages are known by the inbox; edits look alike, so their deliveries are told apart here.
-                case MessageEdited() if event_id not in self._edits:
+                case MessageEdited():
                     await self._conversations.handle_edit(await self._mark_external(event))
-                    self._edits[event_id] = None
                 case MessageDeleted():
                     await self._conversations.handle_deletion(event.key)
 
     async def _receive(self, event: MessageReceived) -> None:
         message = await self._mark_external(event)
         self._platform.remember_asker(message.place, message.author, event.team)
-        if event.answer_to:
-            self._ephemeral.remember_response_url(message.place.channel, message.author, event.answer_to)
         await self._conversations.receive(message)
 
     async def _press(self, event: ButtonPressed) -> list[EphemeralNotice]:
@@ -161,9 +154,7 @@ class SlackListener:
         if not press.external:
             press = replace(press, external=await self._channels.is_shared(event.place.channel))
         text = await self._conversations.handle_press(press)
-        private = event.place if is_ephemeral(event.place) else make_ephemeral_place(event.place, press.author)
-        if event.answer_to:
-            self._ephemeral.remember_response_url(private.channel, press.author, event.answer_to)
+        private = make_ephemeral_place(event.place, press.author, response_url=event.response_url)
         return [EphemeralNotice(place=private, text=text)] if text else []
 
     async def _mark_external(self, event: MessageReceived | MessageEdited) -> IncomingMessage:

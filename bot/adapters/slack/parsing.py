@@ -4,23 +4,49 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.adapters.slack.channels import PLATFORM
 from bot.adapters.slack.client import BotIdentity
-from bot.adapters.slack.ephemeral import MARK, make_ephemeral_place
-from bot.adapters.slack.rendering import LONGEST, has_mention, has_other_mentions, parse_button, read_text
-from bot.messages import ButtonPress, IncomingMessage, MessageHandle, MessageKey, MessageKind, Place
+from bot.adapters.slack.ephemeral import make_ephemeral_place
+from bot.adapters.slack.rendering import (
+    LONGEST,
+    has_mention,
+    has_other_mentions,
+    parse_button,
+    read_text,
+    to_plain_markdown,
+)
+from bot.messages import (
+    LONGEST_QUOTED,
+    MOST_FILES,
+    MOST_QUOTED,
+    ONE_PERSON,
+    AttachedFile,
+    ButtonAction,
+    ButtonPress,
+    IncomingMessage,
+    MessageHandle,
+    MessageKey,
+    MessageKind,
+    Place,
+)
 
 _FROM_PEOPLE = frozenset({None, "file_share", "thread_broadcast"})
 _SLACKBOT = frozenset({"USLACK", "USLACKBOT"})
 
 Body = Mapping[str, Any]
 
-STOP_REACTIONS = frozenset({"x"})  # reactions that mean: stop
+# What reactions mean.
+REACTIONS: Mapping[str, ButtonAction] = {
+    "x": "stop",
+    "white_check_mark": "approve",
+    "heavy_check_mark": "approve",
+}
 
 COMMANDS = ("/citebot", "/reindex")
+LONGEST_NAME = 200  # of a file
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +71,11 @@ def _parse_edit(event: Body, body: Body, own: BotIdentity) -> PlatformEvent | No
         return None
     about = {"channel": event.get("channel"), "channel_type": event.get("channel_type")}
     again = parse_question({**new, **about}, body, own)
-    return MessageEdited(message=again.message, team=again.team, shared=again.shared) if again else None
+    if again is None:
+        return None
+    # Of its own time Slack tells the seconds alone: two edits may have the same. That of the event is never the same.
+    message = replace(again.message, edited_at=_parse_exact_time(str(event.get("event_ts") or event.get("ts") or "")))
+    return MessageEdited(message=message, team=again.team, shared=again.shared)
 
 
 def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived | None:
@@ -70,10 +100,36 @@ def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived
             external=team != own.team or bool(body.get("is_ext_shared_channel")),
             mentions_others=has_other_mentions(text[:LONGEST], own.user),
             oversize=oversize,
+            files=_read_files(event),
+            quoted=_read_quoted(event, own),
         ),
         team=team,
         shared=_read_shared(body),
     )
+
+
+def _read_files(event: Body) -> tuple[AttachedFile, ...]:
+    """Read which files came with a message; Slack tells no address of those that the app may not see."""
+    return tuple(
+        AttachedFile(
+            name=str(file.get("name") or file.get("title") or "a file")[:LONGEST_NAME],
+            media_type=str(file.get("mimetype") or "")[:LONGEST_NAME].lower(),
+            size=size if isinstance(size := file.get("size"), int) else 0,
+            url=str(file.get("url_private") or ""),
+        )
+        for file in (event.get("files") or ())[:MOST_FILES]
+        if isinstance(file, Mapping) and file.get("mode") != "tombstone"
+    )
+
+
+def _read_quoted(event: Body, own: BotIdentity) -> tuple[str, ...]:
+    """Read the messages that were forwarded in one, or whose links Slack shows in it, but no preview of a page."""
+    shared = (
+        to_plain_markdown(str(each.get("text") or "")[:LONGEST_QUOTED], own=own.user)
+        for each in (event.get("attachments") or ())[:MOST_QUOTED]
+        if isinstance(each, Mapping) and (each.get("is_share") or each.get("is_msg_unfurl"))
+    )
+    return tuple(filter(None, shared))
 
 
 def _read_shared(body: Body) -> bool | None:
@@ -108,7 +164,6 @@ class MessageReceived:
 
     message: IncomingMessage
     team: str
-    answer_to: str = ""  # a response URL, where there is one
     shared: bool | None = None
 
 
@@ -134,7 +189,7 @@ class ButtonPressed:
 
     press: ButtonPress
     place: Place
-    answer_to: str = ""
+    response_url: str = ""
 
 
 PlatformEvent = MessageReceived | MessageEdited | MessageDeleted | ButtonPressed
@@ -163,10 +218,16 @@ def parse_timestamp(ts: str) -> float:
     return float(whole) if whole.isascii() and whole.isdecimal() and len(whole) < 13 else 0.0
 
 
+def _parse_exact_time(ts: str) -> float:
+    """Read a timestamp with its fraction, in which events of one second differ."""
+    part = ts.partition(".")[2]
+    return parse_timestamp(ts) + (float(f"0.{part}") if part.isascii() and part.isdecimal() and len(part) < 10 else 0.0)
+
+
 def parse_button_presses(body: Body, own: BotIdentity) -> Iterator[ButtonPressed]:
     """Read presses of buttons under replies."""
     container, user = body.get("container") or {}, body.get("user") or {}
-    author = str(user.get("id", ""))
+    author, response_url = str(user.get("id", "")), str(body.get("response_url", ""))
     external = str(user.get("team_id") or own.team) != own.team
     for action in body.get("actions") or ():
         meaning = parse_button(str(action.get("action_id", "")), str(action.get("value", "")))
@@ -177,33 +238,37 @@ def parse_button_presses(body: Body, own: BotIdentity) -> Iterator[ButtonPressed
         ts = str(container.get("message_ts", ""))
         if container.get("is_ephemeral"):
             # A message that one person saw is known by the run that sent it, as `SlackEphemeralMessages` names it.
-            place, ts = make_ephemeral_place(place, author), f"{MARK}{value[:20]}.0"
+            place, ts = make_ephemeral_place(place, author), f"{ONE_PERSON}{value[:20]}.0"
         press = ButtonPress(
-            handle=make_message_handle(place, ts), action=kind, author=author, value=value, external=external
-        )
-        yield ButtonPressed(press=press, place=place, answer_to=str(body.get("response_url", "")))
+            handle=make_message_handle(place, ts), action=kind, author=author, value=value, external=external,
+            line=response_url if container.get("is_ephemeral") else "",
+        )  # fmt: skip
+        yield ButtonPressed(press=press, place=place, response_url=response_url)
 
 
 def parse_reaction(event: Body, body: Body, own: BotIdentity) -> Iterator[ButtonPressed]:
     """Read a reaction to a message of citebot."""
     item = event.get("item") or {}
     mine = event.get("item_user") == own.user and item.get("type") == "message"
-    if mine and event.get("reaction") in STOP_REACTIONS and event.get("user") != own.user:
-        yield _make_stop_press(make_place(item.get("channel"), own), str(item.get("ts", "")), event, body)
+    action = REACTIONS.get(str(event.get("reaction")))
+    if mine and action is not None and event.get("user") != own.user:
+        yield _make_press(make_place(item.get("channel"), own), str(item.get("ts", "")), event, body, action)
 
 
 def parse_stop_press(event: Body, body: Body, own: BotIdentity) -> Iterator[ButtonPressed]:
     """Read a press of Slack's own stop button, which ends the streams of a thread."""
     place = make_place(event.get("channel"), own, thread=str(event.get("thread_ts", "")))
     for ts in event.get("streaming_message_ts") or ():
-        yield _make_stop_press(place, str(ts), event, body)
+        yield _make_press(place, str(ts), event, body, "stop")
 
 
-def _make_stop_press(place: Place, ts: str, event: Body, body: Body) -> ButtonPressed:
+def _make_press(place: Place, ts: str, event: Body, body: Body, action: ButtonAction) -> ButtonPressed:
+    """Make the press of a button that something else stands for."""
     external = bool(body.get("is_ext_shared_channel"))
     press = ButtonPress(
-        handle=make_message_handle(place, ts), action="stop", author=str(event.get("user", "")), external=external
-    )
+        handle=make_message_handle(place, ts), action=action, author=str(event.get("user", "")), external=external,
+        is_reaction=event.get("type") == "reaction_added",
+    )  # fmt: skip
     return ButtonPressed(press=press, place=place)
 
 
@@ -212,10 +277,10 @@ def parse_slash_command(body: Body, own: BotIdentity) -> MessageReceived:
     name = str(body["command"]).removeprefix("/")
     rest, oversize = read_text(str(body.get("text", "")), own=own.user)
     user, trigger = str(body["user_id"]), str(body.get("trigger_id", ""))
-    team = str(body.get("team_id") or own.team)
+    team, response_url = str(body.get("team_id") or own.team), str(body.get("response_url", ""))
     return MessageReceived(
         message=IncomingMessage(
-            place=make_ephemeral_place(make_place(body.get("channel_id"), own), user),
+            place=make_ephemeral_place(make_place(body.get("channel_id"), own), user, response_url=response_url),
             id=trigger,
             author=user,
             author_name=str(body.get("user_name", "")),
@@ -227,7 +292,6 @@ def parse_slash_command(body: Body, own: BotIdentity) -> MessageReceived:
             oversize=oversize,
         ),
         team=team,
-        answer_to=str(body.get("response_url", "")),
     )
 
 

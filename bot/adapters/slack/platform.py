@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -10,6 +9,7 @@ from typing import Literal
 import aiohttp
 from cachetools import LRUCache
 
+from bot.adapters.file_downloads import download_file, get_origin
 from bot.adapters.slack import api_errors
 from bot.adapters.slack.channels import find_last_author, find_reply, read_thread
 from bot.adapters.slack.client import BotIdentity, SlackClient
@@ -19,6 +19,7 @@ from bot.adapters.slack.rendering import Block, make_fallback_text, render_block
 from bot.adapters.slack.streams import SlackStream, make_step
 from bot.errors import ChatError, EditRefused, PlatformUnreachable, StreamRefused
 from bot.messages import (
+    AttachedFile,
     Attachment,
     Capabilities,
     MessageContent,
@@ -29,9 +30,11 @@ from bot.messages import (
     ThreadMessage,
 )
 from bot.ports import LiveStream
+from bot.replies.paging import show_without_file
 
 Streaming = Literal["auto", "off"]
 EVENT_TYPE = "citebot_reply"
+FILES = "https://files.slack.com"
 _REMEMBERED = 2_000
 _DIRECT = "D"  # what the ids of direct conversations begin with
 
@@ -68,7 +71,7 @@ class SlackPlatform:
         self._identity = identity
         self._ephemeral = ephemeral
         self._askers: LRUCache[Place, tuple[str, str]] = LRUCache(_REMEMBERED)
-        self._attached: set[tuple[str, str]] = set()
+        self._attached: LRUCache[tuple[str, str], Attachment] = LRUCache(_REMEMBERED)
 
     def remember_asker(self, place: Place, user: str, team: str) -> None:
         """Remember who asked last in a thread: Slack wants to know whom a stream is for."""
@@ -77,7 +80,7 @@ class SlackPlatform:
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
         """Send a message, marked with the nonce; a file follows it in the thread."""
         if is_ephemeral(place):
-            return await self._ephemeral.post(place, content, nonce=nonce)
+            return await self._ephemeral.post(place, self._inline_file(content), nonce=nonce)
         await self._show_direct_status(place, content.status)
         answer = await self._client.send(
             lambda: self._client.web.chat_postMessage(
@@ -97,7 +100,7 @@ class SlackPlatform:
     async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
         """Change all of a message; a stream that was left open in it is ended first."""
         if is_ephemeral(handle):
-            await self._ephemeral.edit(handle, content)
+            await self._ephemeral.edit(handle, self._inline_file(content))
             return
         try:
             await self._update(handle, content)
@@ -153,6 +156,17 @@ class SlackPlatform:
             return ()
         return await read_thread(self._client, place, own=self._identity, before=before, limit=limit)
 
+    async def read_file(self, file: AttachedFile, *, most: int) -> bytes:
+        """Fetch a file that came with a message, with the bot's token."""
+        web = self._client.web
+        if web.session is None:
+            raise PlatformUnreachable("There is no session to fetch with.")
+        return await download_file(
+            web.session, file,
+            origins={FILES, get_origin(web.base_url)}, most=most,
+            headers={"Authorization": f"Bearer {web.token}"}, proxy=web.proxy,
+        )  # fmt: skip
+
     async def hint(self, place: Place, status: str) -> None:
         """Show a status below the thread where Slack has such a thing; that it cannot be shown is no error."""
         if not place.thread or is_ephemeral(place):
@@ -202,17 +216,20 @@ class SlackPlatform:
             self.remember_asker(place, *found)
         return self._askers[place]
 
+    def _inline_file(self, content: MessageContent) -> MessageContent:
+        return show_without_file(content, "only you see this, and Slack shows files to everybody.", self.capabilities)
+
     async def _attach(self, handle: MessageHandle, content: MessageContent) -> None:
-        """Send the file of a content after its message, once."""
-        if content.file is None or (handle.channel, handle.id) in self._attached:
+        """Send the file of a content after its message, once; where that fails, its beginning goes into the message."""
+        message = handle.channel, handle.id
+        if content.file is None or self._attached.get(message) == content.file:
             return
-        self._attached.add((handle.channel, handle.id))
+        self._attached[message] = content.file
         try:
             await upload_file(self._client, handle, content.file)
         except ChatError as error:
             log.warning("a file was not attached: %s", error)
-            text = f"{content.text}\n\nThe file could not be attached: {error}"
-            await self._update(handle, dataclasses.replace(content, text=text, file=None))
+            await self._update(handle, show_without_file(content, str(error), self.capabilities))
 
 
 def make_metadata(nonce: str) -> Block:
@@ -222,8 +239,10 @@ def make_metadata(nonce: str) -> Block:
 
 async def upload_file(client: SlackClient, handle: MessageHandle, file: Attachment) -> None:
     """Upload a file and show it in the thread of a message."""
-    data = file.text.encode("utf-8", "replace")
-    where = await client.send(lambda: client.web.files_getUploadURLExternal(filename=file.name, length=len(data)))
+    data = file.content
+    where = await client.send(
+        lambda: client.web.files_getUploadURLExternal(filename=file.name, length=len(data), alt_txt=file.alt or None)
+    )
     session = client.web.session
     if session is None:
         raise PlatformUnreachable("There is no session to upload with.")

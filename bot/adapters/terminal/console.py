@@ -20,11 +20,13 @@ from bot.adapters.terminal.last_answer import NO_ANSWER, LastAnswer, copy_answer
 from bot.conversations.descriptions import explain_answer
 from bot.errors import BotError, describe_unexpected
 from bot.monitoring.installer import describe_error
-from bot.ports import Assistant, RepositoryIndex
+from bot.ports import Assistant, RefSource, RepositoryIndex
+from bot.repositories.names import pin_name
+from bot.repositories.ref_chooser import RefChooser, choose_ref, hold_ref
 from bot.repositories.refresh import refresh_if_stale, refresh_index
 from bot.storage.turn_records import RunStats
 from bot.tasks import run_until_interrupt
-from indexer import IndexerError
+from indexer import IndexerError, NamedRef
 
 log = logging.getLogger(__name__)
 
@@ -92,8 +94,17 @@ class ConsoleChat:
     """One conversation with one person. `stoppable` is set where Ctrl-C is to end an answer and not the program."""
 
     def __init__(
-        self, index: RepositoryIndex, assistant: Assistant, *, terminal: Terminal, lines: InputLines, stoppable: bool
+        self,
+        index: RepositoryIndex,
+        assistant: Assistant,
+        *,
+        terminal: Terminal,
+        lines: InputLines,
+        stoppable: bool,
+        refs: Mapping[str, RefSource] | None = None,
     ) -> None:
+        self._chooser = RefChooser(refs)
+        self._ref: NamedRef | None = None  # at which the conversation goes on
         self._index = index
         self._assistant = assistant
         self._terminal = terminal
@@ -154,11 +165,18 @@ class ConsoleChat:
 
     async def _answer(self, question: str) -> None:
         await refresh_if_stale(self._index, self._terminal)
+        choice = await choose_ref(self._index, self._chooser, question, before=self._ref)
+        held = await hold_ref(self._index, self._chooser, choice, self._terminal)
+        self._ref = choice.ref
+        names = () if held is None else (pin_name(held.repository, held.commit.sha),)
         stats = RunStats()
-        events = record_run(self._assistant.ask(question, thread=self._thread), stats)
-        answer = await self._terminal.follow(events, root=await find_tree(self._terminal, self._index))
+        events = record_run(self._assistant.ask(choice.question, thread=self._thread, repositories=names), stats)
+        root = await find_tree(self._terminal, self._index) if held is None else None
+        answer = await self._terminal.follow(events, root=root)
         self._last = LastAnswer(answer=answer, record=stats.record(answer))
-        await show_answer(self._terminal, self._index, answer)
+        if choice.remark:
+            self._terminal.note(choice.remark)
+        await show_answer(self._terminal, self._index, answer, at=choice.ref)
         self._terminal.write("")
         if answer.route == "paused":
             self._terminal.note("(Your next line is the reply.)")
@@ -189,7 +207,7 @@ class ConsoleChat:
 
     async def _start_new(self, _: str) -> None:
         await self._assistant.forget(self._thread)
-        self._thread, self._last = _make_thread(), None
+        self._thread, self._last, self._ref = _make_thread(), None, None
         self._terminal.write("A new conversation.")
 
     async def _help(self, _: str) -> None:

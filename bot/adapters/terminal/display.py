@@ -24,7 +24,7 @@ from bot.errors import AnswerFailed
 from bot.markdown import find_link_target, format_cited_place, replace_control_characters, to_one_line
 from bot.monitoring.logs import hold_log
 from bot.ports import RepositoryIndex
-from indexer import Progress
+from indexer import NamedRef, Progress
 
 _LONGEST_COPY = 74_000  # characters in base64; many terminals take no more
 # rich puts code in a line on black, which is a hole in a light window.
@@ -153,8 +153,20 @@ async def find_tree(terminal: Terminal, index: RepositoryIndex) -> Path | None:
     return Path((await index.status()).path) if terminal.out.is_terminal or terminal.err.is_terminal else None
 
 
-async def show_answer(terminal: Terminal, index: RepositoryIndex, answer: Answer) -> None:
-    """Show an answer, and say which of the files that it cites have changes that are not committed."""
+async def show_answer(
+    terminal: Terminal, index: RepositoryIndex, answer: Answer, *, at: NamedRef | None = None
+) -> None:
+    """Show an answer, and say which of the files that it cites have changes that are not committed.
+
+    Of one that was read `at` a ref, say that instead.
+    """
+    if at is not None:
+        from bot.conversations.descriptions import describe_ref_read
+
+        terminal.show(answer)
+        if answer.commit:
+            terminal.note(f"{describe_ref_read(answer.repository, answer.commit, at, await index.status())}.")
+        return
     cited = sorted({citation.path for citation in answer.citations if citation.path})
     uncommitted = (await index.drift(answer.commit, cited)).uncommitted if cited else ()
     terminal.show(answer, await find_tree(terminal, index))

@@ -88,10 +88,11 @@ async def test_an_answer_for_one_person_goes_to_slack_alone(url: str) -> None:
         ann = fake.add_user("ann")
         channel = fake.add_channel("general", members=(ann,))
         async with open_client(fake.bot_token, SystemClock(), base_url=fake.api_url) as calls:
-            whispers = SlackEphemeralMessages(calls, SystemClock())
-            here = other.replace("127.0.0.1", "localhost")
-            whispers.remember_response_url(channel, ann, url.format(other=here))
-            place = make_ephemeral_place(Place(platform="slack", workspace="T", channel=channel), ann)
+            whispers = SlackEphemeralMessages(calls)
+            line = url.format(other=other.replace("127.0.0.1", "localhost"))
+            place = make_ephemeral_place(
+                Place(platform="slack", workspace="T", channel=channel), ann, response_url=line
+            )
             await whispers.send(place, MessageContent(text="For you alone."))
 
         assert [each.text for each in fake.ephemeral(channel, ann)] == ["For you alone."]

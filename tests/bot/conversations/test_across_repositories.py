@@ -14,6 +14,7 @@ from bot.conversations.assembly import open_conversations
 from bot.messages import Capabilities
 from bot.serving.service import make_chat_policy
 from bot.settings import RepositoryTable, Settings
+from bot.storage.database import open_database
 from tests.bot.chat import message
 from tests.bot.contract import have, until
 from tests.bot.worlds import FakeWorld
@@ -92,7 +93,7 @@ async def test_each_place_is_cited_at_the_commit_of_its_repository(tmp_path: Pat
     async with (
         TeamApp.open(settings, tmp_path, Unseen()) as team,
         open_conversations(
-            team.agent, team.stock.library, path=tmp_path / "i.sqlite",
+            team.agent, team.stock.library, store=open_database(tmp_path / "i.sqlite"),
             policy=make_chat_policy(settings, team),
         ) as conversations,
         conversations.open(),

@@ -24,6 +24,7 @@ from bot.conversations.descriptions import (
     explain_answer,
     format_age,
 )
+from bot.repositories.drawing_requests import DrawingRequest, parse_drawing
 from bot.storage.turn_records import RunStats, TurnRecord
 from indexer.errors import IndexDamaged
 from indexer.types import Drift, Progress, RefreshReport
@@ -227,7 +228,7 @@ async def test_reindexing_shows_how_far_it_has_come_in_its_own_message(world: Fa
     gate = threading.Event()
     world.repositories.indexes["shop"].held = gate
     await world.mention("reindex shop")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while "Indexing shop: reading files, 1 of 3 (33 %) …" not in world.said():
             await world.clock.advance(1)
     gate.set()
@@ -241,7 +242,7 @@ async def test_a_first_question_shows_how_far_its_repository_is_indexed(world: F
     world.repositories.indexes["shop"] = FakeIndex(commit=None)
     world.repositories.indexes["shop"].held = gate
     await world.mention("in the shop repo, where is send?")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await asyncio.to_thread(world.repositories.indexes["shop"].begun.wait, 5)
         while "Indexing shop: reading files, 1 of 3 (33 %) …" not in world.said():
             await world.clock.advance(1)
@@ -267,7 +268,7 @@ async def test_who_asks_about_a_damaged_index_is_told_that_it_is_built_again(wor
     world.repositories.indexes["shop"].held = gate
     said = "The index of shop was damaged, and is being built again. Indexing shop: reading files, 1 of 3 (33 %) …"
     await world.mention("in the shop repo, where is send?")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await asyncio.to_thread(world.repositories.indexes["shop"].begun.wait, 5)
         while said not in world.said():
             await world.clock.advance(1)
@@ -308,3 +309,32 @@ def test_what_the_guard_did_is_kept_of_a_turn() -> None:
 
     record = tally.record(ANSWER)
     assert (record.watched, record.flagged) == (True, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("draw who calls send", DrawingRequest(name="send", direction="callers")),
+        ("draw me the callers of `Session.send()`?", DrawingRequest(name="Session.send", direction="callers")),
+        ("Draw what send calls in demo", DrawingRequest(name="send", direction="callees", repository="demo")),
+        ("draw who calls send as Mermaid", DrawingRequest(name="send", direction="callers", as_mermaid=True)),
+    ],
+)
+def test_a_drawing_is_asked_for_in_words(text: str, wanted: DrawingRequest) -> None:
+    parsed = parse_command(text, slash=False, repositories=REPOSITORIES)
+
+    assert isinstance(parsed, ParsedCommand)
+    assert (parsed.command, parsed.drawing, parsed.repository) == ("draw", wanted, wanted.repository)
+
+
+@pytest.mark.parametrize("text", ["draw a conclusion from the tests", "draw", "draw who calls send in nowhere"])
+def test_what_is_no_drawing_is_a_question_and_after_a_slash_explained(text: str) -> None:
+    assert parse_command(text, slash=False, repositories=REPOSITORIES) is None
+    assert isinstance(parse_command(f"/{text}", slash=True, repositories=REPOSITORIES), UnknownCommand)
+
+
+@given(st.text(max_size=300))
+def test_any_wish_for_a_drawing_is_read_or_passed_over(text: str) -> None:
+    wanted = parse_drawing(text)
+
+    assert wanted is None or len(wanted.name) <= 200

@@ -6,13 +6,14 @@ import asyncio
 import dataclasses
 import sqlite3
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
+from agent import CheckpointOvertaken
 from agent.guard.thread_quotes import FLAG
 from agent.persistence.checkpointer import open_saver
 from bot.access import AccessPolicy, AccessRule
@@ -21,11 +22,14 @@ from bot.conversations.thread_context import quote_thread
 from bot.errors import InboxError, PlatformUnreachable, PostRefused
 from bot.messages import ButtonPress, Capabilities, MessageContent, MessageHandle, ThreadMessage
 from bot.storage.database import open_database
-from bot.storage.inbox import Inbox
+from bot.storage.inbox import LEASE_SECONDS, Inbox
+from bot.storage.message_states import OPEN
 from bot.storage.rate_limits import QuestionLimits
+from tests.bot.chat import message
 from tests.bot.contract import settled, until
 from tests.bot.worlds import FakeWorld
 from tests.fakes.answerer import FakeAnswerer
+from tests.fakes.clock import FakeClock
 from tests.fakes.platform import ABLE, SLACK_LIKE
 
 STREAMS = dataclasses.replace(SLACK_LIKE, rates={})
@@ -70,7 +74,7 @@ async def test_a_question_in_line_shows_how_the_line_moves(world: FakeWorld) -> 
 
     await world.delete(asked[0])
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not (len(world.said()) == 3 and "Waiting: 2 questions are ahead of yours" in world.said()[2]):
             await world.clock.advance(1)
 
@@ -205,7 +209,7 @@ async def test_the_name_of_a_repository_rings_at_nobody_while_it_is_indexed(tmp_
         index.held = threading.Event()
         await world.mention("reindex")
 
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while "33 %" not in "".join(world.said()):
                 await world.clock.advance(1)
         said = world.said()
@@ -240,8 +244,8 @@ async def test_a_flood_of_questions_is_not_met_with_a_flood_of_refusals(tmp_path
         for number in range(30):
             await world.mention(f"where is part {number}?")
         await until(world, lambda said: "".join(said).count("You have asked") == 2)
-        async with asyncio.timeout(5):
-            while any([await state_of(world, number) in {"received", "running"} for number in world.written]):
+        async with asyncio.timeout(60):
+            while any([await state_of(world, number) in OPEN for number in world.written]):
                 pass
 
         assert len(world.said()) == 4
@@ -253,8 +257,8 @@ async def test_outsiders_who_go_on_asking_are_refused_for_a_while_only(tmp_path:
     async with opened(tmp_path, ChatPolicy(limits=QuestionLimits(per_minute=2))) as world:
         for _ in range(20):
             await world._write("where is send?", "eve", "", 1, kind="mention", external=True)
-        async with asyncio.timeout(5):
-            while any([await state_of(world, number) in {"received", "running"} for number in world.written]):
+        async with asyncio.timeout(60):
+            while any([await state_of(world, number) in OPEN for number in world.written]):
                 pass
 
         assert len(world.said()) == 4
@@ -264,8 +268,8 @@ async def test_a_flood_of_commands_is_answered_for_a_while_and_stop_always(tmp_p
     async with opened(tmp_path, ChatPolicy(limits=QuestionLimits(per_minute=2))) as world:
         for _ in range(20):
             await world.mention("help")
-        async with asyncio.timeout(5):
-            while any([await state_of(world, number) in {"received", "running"} for number in world.written]):
+        async with asyncio.timeout(60):
+            while any([await state_of(world, number) in OPEN for number in world.written]):
                 pass
         assert len(world.said()) == 6
 
@@ -342,6 +346,36 @@ async def test_a_button_approves_what_waits_for_it(world: FakeWorld) -> None:
     assert len({conversation for _, conversation, _ in world.agent.asked}) == 1
 
 
+async def test_what_asks_a_person_is_paused_until_the_reply_begins(world: FakeWorld) -> None:
+    world.agent._route = "paused"
+    thread = await world.mention("look it up on the web")
+    await settled(world, "Answer to")
+    (asked,) = world.written
+    await until_state(world, asked, "paused")
+    world.agent._route, world.agent.gate = "fast_path", asyncio.Event()
+
+    await world.mention("yes", thread=thread)
+    await until_state(world, asked, "settled")
+    assert len(world.said()) == 2
+    world.agent.gate.set()
+
+    await settled(world, "web", "Answer to: yes")
+
+
+async def test_a_question_has_a_run_only_when_it_has_a_place(tmp_path: Path) -> None:
+    async with opened(tmp_path, ChatPolicy(max_concurrent=1)) as world:
+        world.agent.gate = asyncio.Event()
+        await world.mention("where is send?")
+        await world.agent.begun.acquire()
+        await world.mention("who calls it?")
+        first, second = world.written
+        await until_state(world, second, "claimed")
+
+        assert await state_of(world, first) == "running"
+        world.agent.gate.set()
+        await until_state(world, second, "settled")
+
+
 async def test_who_says_stop_to_a_question_of_citebot_is_told_how_to_end_it(world: FakeWorld) -> None:
     world.agent._route = "paused"
     thread = await world.mention("look it up on the web")
@@ -402,6 +436,19 @@ async def test_only_who_asked_approves_by_a_word(world: FakeWorld) -> None:
     await settled(world, "web", "Only the person who asked", "Answer to: yes")
 
 
+async def test_after_an_approval_that_failed_still_only_who_asked_approves(world: FakeWorld) -> None:
+    world.agent._route = "paused"
+    thread = await world.mention("look it up on the web")
+    await settled(world, "Answer to")
+    world.agent._route = "failed"
+    await world.mention("approve", thread=thread)
+    await settled(world, "web", "Answer to: approve")
+
+    await world.mention("approve", author="bob", thread=thread)
+
+    await settled(world, "web", "Answer to: approve", "Only the person who asked can do that.")
+
+
 async def test_a_yes_that_comes_before_the_question_is_nobody_elses(world: FakeWorld) -> None:
     world.agent._route, world.agent.gate = "paused", asyncio.Event()
     thread = await world.mention("look it up on the web")
@@ -452,7 +499,7 @@ async def test_opinions_are_kept_with_their_turns(world: FakeWorld) -> None:
     await world.press("good")
     await world.press("bad")
 
-    (feedback,) = await world.conversations._deps.records.feedback()
+    (feedback,) = await world.conversations._deps.ratings.feedback()
     assert (feedback.person, feedback.opinion) == ("ann", "bad")
     assert feedback.record is not None
     assert feedback.record.route == "fast_path"
@@ -475,12 +522,18 @@ async def test_a_platform_that_stays_away_gets_the_answer_later(world: FakeWorld
     world.platform.fail("edit", PlatformUnreachable("no answer"), times=4)
     world.agent.gate.set()
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while "Answer to: where is send?" not in world.said()[0]:
             await world.clock.advance(1)
 
     assert len(world.platform.messages) == 1
     assert len(world.agent.asked) == 1
+
+
+async def until_state(world: FakeWorld, number: str, state: str) -> None:
+    async with asyncio.timeout(60):
+        while await state_of(world, number) != state:
+            pass
 
 
 async def state_of(world: FakeWorld, number: str) -> str | None:
@@ -492,7 +545,7 @@ async def test_a_place_that_takes_no_messages_is_given_up(world: FakeWorld) -> N
     world.platform.fail("post", PostRefused("archived"), times=9)
     number = await world.mention("where is send?")
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while await state_of(world, number) != "closed":
             pass
 
@@ -512,7 +565,7 @@ async def test_a_reply_that_breaks_every_time_is_given_up_and_breaks_nothing_els
 
     monkeypatch.setattr(world.platform, "edit", breaking)
     number = await world.mention("where is send?")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while await state_of(world, number) != "closed":
             await world.clock.advance(30)
 
@@ -614,13 +667,141 @@ async def test_a_process_that_has_lost_a_message_says_nothing_more(tmp_path: Pat
         assert claimed is not None
 
         world.agent.gate.set()  # before the next beat could tell it
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not world.observer.outcomes:
                 await asyncio.wait({world.task}, timeout=0.01)
 
         assert world.observer.outcomes == ["superseded"]
         assert world.said() == before
-        assert await other.settle(claimed, "done")
+        assert await other.settle(claimed, "settled")
+    await world.end()
+
+
+async def test_no_question_is_too_late_for_a_process_whose_clock_is_hours_ahead(tmp_path: Path) -> None:
+    path = tmp_path / "i.sqlite"
+    async with open_database(path) as database:
+        assert await Inbox(database, FakeClock(0.0), "gone").store(message(), "c") is not None
+    world = FakeWorld(path)
+    world.open_store = lambda path, _: open_database(path)
+    await world.clock.advance(10_000)
+
+    await world.begin()
+
+    await settled(world, "Answer to")
+    await world.end()
+
+
+async def test_a_process_that_hears_that_it_has_lost_a_message_leaves_its_run_to_the_other_one(tmp_path: Path) -> None:
+    world = FakeWorld(tmp_path / "i.sqlite")
+    await world.begin()
+    world.agent.gate = asyncio.Event()
+    asked = await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    begun = dict(world.agent.runs.broken_off)
+    async with open_database(tmp_path / "i.sqlite") as database:
+        other = Inbox(database, world.clock, "other")
+        await other.take_from("life 1")
+        entry = await other.find(world.written[asked].key)
+        assert entry is not None
+        assert await other.claim(entry.id) is not None
+
+        await world.clock.advance(2)  # a beat
+        async with asyncio.timeout(30):
+            while not world.observer.outcomes:
+                await asyncio.wait({world.task}, timeout=0.01)
+
+        assert world.observer.outcomes == ["superseded"]
+        assert world.agent.stopped == []  # which would give the run up
+        assert world.agent.runs.broken_off == begun
+    await world.end()
+
+
+async def test_a_placeholder_that_is_posted_after_another_claim_has_answered_is_taken_back(tmp_path: Path) -> None:
+    world = FakeWorld(tmp_path / "i.sqlite")
+    await world.begin()
+    held = world.platform.posting = asyncio.Event()  # the process stands still while it posts
+    asked = await world.mention("where is send?")
+    await world.platform.posts.acquire()
+    world.platform.posting = None
+    async with open_database(tmp_path / "i.sqlite") as database:
+        other = Inbox(database, world.clock, "other")
+        await other.take_from("life 1")
+        entry = await other.find(world.written[asked].key)
+        claimed = await other.claim(entry.id) if entry is not None else None
+        assert claimed is not None
+        await other.release(claimed)
+        await pass_time_until(world, lambda: world.observer.outcomes == ["superseded", "answered"])
+    held.set()
+    await pass_time_until(world, lambda: len(world.platform.withdrawn) == 1)
+
+    assert [said.startswith("Answer to: where is send?") for said in world.said()] == [True]
+    await world.end()
+
+
+async def pass_time_until(world: FakeWorld, is_so: Callable[[], bool]) -> None:
+    """Let the time pass in which processes look after messages."""
+    async with asyncio.timeout(60):
+        while not is_so():
+            await world.clock.advance(1)
+            # The database answers in its own time.
+            await asyncio.wait({world.task}, timeout=0.01)
+
+
+@pytest.mark.parametrize(("seconds", "grows"), [(LEASE_SECONDS, True), (-1.0, False)])
+async def test_a_reply_grows_as_long_as_the_lease_of_its_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, grows: bool
+) -> None:
+    monkeypatch.setattr("bot.conversations.turn.LEASE_SECONDS", seconds)  # as far as this process knows
+    world = FakeWorld(tmp_path / "i.sqlite")
+    world.agent.gate = asyncio.Event()
+    await world.begin()
+    await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    for _ in range(20):
+        await world.clock.advance(1)
+        await asyncio.wait({world.task}, timeout=0.01)
+    world.agent.gate.set()
+    await settled(world, "Answer to: where is send?")
+
+    (message,) = world.platform.messages.values()
+    assert (len(message.history) > 2) is grows  # the placeholder, and the answer
+    await world.end()
+
+
+async def test_a_process_whose_run_was_overtaken_says_nothing_of_it(tmp_path: Path) -> None:
+    world = FakeWorld(tmp_path / "i.sqlite")
+    world.agent.error = CheckpointOvertaken("somebody else")
+    world.agent.gate = asyncio.Event()
+    await world.begin()
+    async with open_database(tmp_path / "i.sqlite") as database:
+        await database.write(
+            "CREATE TRIGGER taken AFTER UPDATE OF state ON inbox WHEN new.state = 'running' "
+            "BEGIN UPDATE inbox SET owner = 'other', claims = claims + 1 WHERE id = new.id; END"
+        )
+        await world.mention("where is send?")
+        async with asyncio.timeout(60):
+            while not world.observer.outcomes:
+                await asyncio.wait({world.task}, timeout=0.01)
+
+        assert world.observer.outcomes == ["superseded"]
+        assert not any("somebody else" in said for said in world.said())
+        await database.write("DROP TRIGGER taken")
+    await world.end()
+
+
+async def test_a_run_that_a_stalled_process_has_taken_one_step_further_is_taken_up_again(tmp_path: Path) -> None:
+    world = FakeWorld(tmp_path / "i.sqlite")
+    world.agent.error = CheckpointOvertaken("somebody else")
+    await world.begin()
+    await world.mention("where is send?")
+    async with asyncio.timeout(60):
+        while not world.observer.outcomes:
+            await asyncio.wait({world.task}, timeout=0.01)
+    assert world.observer.outcomes == ["unsaid"]
+
+    world.agent.error = None
+    await world.clock.advance(60)
+    await until(world, lambda said: said[0].startswith("Answer to: where is send?"))
     await world.end()
 
 
@@ -673,8 +854,8 @@ async def test_the_real_agent_answers_through_the_core(tmp_path: Path) -> None:
         agent = Agent(FakeLibrary(FakeCode(SHOP)), saver, redact)
         async with (
             open_conversations(
-                agent, world.repositories,
-                path=tmp_path / "i.sqlite", policy=world.policy, clock=world.clock,
+                agent, world.repositories, store=open_database(tmp_path / "i.sqlite", lease_clock=world.clock.now),
+                policy=world.policy, clock=world.clock,
             ) as conversations,
             conversations.open(),
             conversations.connect_platform("fake", world.platform),

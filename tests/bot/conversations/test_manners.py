@@ -13,6 +13,7 @@ from bot.access import Manners, find_manners
 from bot.conversations.assembly import ChatPolicy
 from bot.conversations.manners import is_question
 from bot.messages import Place
+from bot.storage.database import open_database
 from tests.bot.contract import settled
 from tests.bot.discord_worlds import DiscordWorld
 from tests.bot.slack_worlds import SlackWorld
@@ -83,14 +84,30 @@ async def test_each_new_post_of_a_forum_is_answered_with_its_title(tmp_path: Pat
         await world.end()
 
 
+async def test_a_process_that_lost_a_message_in_the_end_forgets_nothing_of_its_conversation(tmp_path: Path) -> None:
+    async with in_slack(tmp_path, "every question") as world, open_database(tmp_path / "i.sqlite") as database:
+        await database.write(
+            "CREATE TRIGGER taken BEFORE UPDATE OF state ON inbox WHEN new.state = 'closed' "
+            "BEGIN SELECT RAISE(IGNORE); END"
+        )
+        world.agent.found = False
+        await say(world, "where is the coffee machine?")
+        await world.agent.begun.acquire()
+        async with asyncio.timeout(30):
+            while world.conversations.turns.list_active():  # noqa: ASYNC110 - nothing is shown
+                await asyncio.sleep(0.002)
+        assert world.agent.forgotten == []
+        await database.write("DROP TRIGGER taken")
+
+
 @BOTH
 async def test_nothing_is_said_where_nothing_was_found(opening: Opening, tmp_path: Path) -> None:
     async with opening(tmp_path, "every question") as world:
         world.agent.found = False
         question = await say(world, "where is the coffee machine?")
         await world.agent.begun.acquire()
-        async with asyncio.timeout(5):
-            while world.conversations._turns:  # noqa: ASYNC110 - nothing is shown that could be waited for
+        async with asyncio.timeout(60):
+            while world.conversations.turns.list_active():  # noqa: ASYNC110 - nothing is shown that could be waited for
                 await asyncio.sleep(0.002)
         world.agent.found = True
         await world.follow_up("does anybody know?", thread=question)

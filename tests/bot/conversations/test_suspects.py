@@ -126,7 +126,7 @@ async def deaths(inbox: Inbox) -> int:
 async def inboxes(tmp_path: Path) -> AsyncIterator[tuple[Inbox, Inbox, FakeClock]]:
     """The inboxes of two processes; the first one has begun to answer a message."""
     clock = FakeClock()
-    async with open_database(tmp_path / "i.sqlite") as database:
+    async with open_database(tmp_path / "i.sqlite", lease_clock=clock.now) as database:
         here, there = Inbox(database, clock, "here"), Inbox(database, clock, "there")
         stored = await here.store(message(), "c")
         assert stored is not None

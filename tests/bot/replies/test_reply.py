@@ -45,12 +45,14 @@ class Stage:
         self.transport = ReplyTransport.of(self.platform, self.clock)
         self.noted: list[tuple[str, ...]] = []
         self.stops = 0
+        self.is_held = True
         self.reply = self.another()
 
     def another(self, handles: Sequence[MessageHandle] = (), *, recovered: bool = False) -> Reply:
         return Reply(
-            self.transport, PLACE, nonce="n", note=self._note, handles=handles, recovered=recovered, on_stop=self._stop
-        )
+            self.transport, PLACE, nonce="n", note=self._note, handles=handles, recovered=recovered, on_stop=self._stop,
+            may_grow=lambda: self.is_held,
+        )  # fmt: skip
 
     async def _note(self, handles: Sequence[MessageHandle]) -> None:
         self.noted.append(tuple(handle.id for handle in handles))
@@ -81,6 +83,23 @@ def flat(content: MessageContent) -> str:
     return content.text.replace("\n", "")
 
 
+async def test_a_reply_that_may_be_somebody_elses_by_now_does_not_grow() -> None:
+    stage = Stage()
+
+    async def stand_still() -> None:
+        async with stage.begun():
+            stage.reply.show(MessageContent(text="one"))
+            await stage.clock.sleep(5)
+            stage.is_held = False
+            stage.reply.show(MessageContent(text="two"))
+            await stage.clock.sleep(5)
+
+    await stage.clock.run(stand_still())
+
+    (message,) = stage.platform.messages.values()
+    assert [content.text for _, content in message.history] == ["", "one"]
+
+
 async def test_a_reply_begins_with_a_sign_of_life_and_ends_in_the_same_message() -> None:
     stage = Stage(dataclasses.replace(ABLE, max_units=5_000))
 
@@ -96,7 +115,7 @@ async def test_only_the_newest_text_is_sent_after_an_edit_that_took_long() -> No
     stage = Stage(dataclasses.replace(ABLE, edit_every=0))
     stage.platform.gate = asyncio.Event()
 
-    async with asyncio.timeout(5), stage.begun():
+    async with asyncio.timeout(60), stage.begun():
         for number in range(10):
             stage.reply.show(MessageContent(text=f"text {number}"))
             await stage.clock.advance(1)

@@ -16,6 +16,7 @@ from bot.adapters.discord.adapter import DiscordAdapter
 from bot.adapters.discord.connection import LONGEST_PAUSE, ReconnectBackoff
 from bot.conversations.assembly import open_conversations
 from bot.errors import RateLimited
+from bot.storage.database import open_database
 from tests.bot.discord_worlds import DiscordWorld
 from tests.fakes.discord import FakeDiscord
 
@@ -107,7 +108,7 @@ async def test_a_connection_that_ends_soon_leaves_nothing_behind(tmp_path: Path)
         options = dataclasses.replace(world.options, settle_seconds=60.0)
         async with (
             open_conversations(
-                world.agent, world.repositories, path=tmp_path / "i.sqlite", policy=world.policy
+                world.agent, world.repositories, store=open_database(tmp_path / "i.sqlite"), policy=world.policy
             ) as core,
             core.open(),
             DiscordAdapter.open(options, fake.clock) as discord,
@@ -156,7 +157,7 @@ async def test_a_lost_gateway_is_not_ready_until_it_is_back(tmp_path: Path, monk
 async def until_unready(world: DiscordWorld, words: str) -> None:
     """Wait until Discord's readiness says something, or nothing at all."""
     assert world.discord is not None
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while (said := await world.discord.unready()) != words and not (words and words in said):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
@@ -180,6 +181,6 @@ async def test_a_server_that_is_looked_through_at_the_end_is_left_alone(
 
 
 async def logged(caplog: pytest.LogCaptureFixture) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not caplog.records:  # noqa: ASYNC110 - a log wakes nobody
             await asyncio.sleep(0)

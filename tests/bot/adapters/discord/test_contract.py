@@ -13,10 +13,11 @@ from tests.bot.discord_worlds import DiscordWorld
 from tests.fakes.discord import FakeDiscord
 
 
-@pytest_asyncio.fixture
-async def world(tmp_path: Path) -> AsyncIterator[World]:
+@pytest_asyncio.fixture(params=["alone", "front-and-answerer"])
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     async with FakeDiscord() as fake:
         made = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        made.is_split = request.param != "alone"
         await made.begin()
         yield made
         await made.end()

@@ -62,7 +62,7 @@ class Desk:
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Do the work, letting time pass."""
         task = asyncio.ensure_future(work)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not task.done():
                 await asyncio.wait({task}, timeout=0.02)
                 self.fake.clock.advance(0.5)

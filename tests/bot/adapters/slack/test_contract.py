@@ -13,17 +13,19 @@ from tests.bot.contract import CONTRACT, World
 from tests.bot.slack_worlds import Mode, SlackWorld
 from tests.fakes.slack import FakeSlack
 
-WAYS: dict[str, tuple[Mode, Streaming]] = {
-    "socket-streams": ("socket", "auto"),
-    "http-edits": ("http", "off"),
+WAYS: dict[str, tuple[Mode, Streaming, bool]] = {
+    "socket-streams": ("socket", "auto", False),
+    "http-edits": ("http", "off", False),
+    "front-and-answerer": ("socket", "auto", True),
 }
 
 
 @pytest_asyncio.fixture(params=WAYS)
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
-    mode, streaming = WAYS[request.param]
+    mode, streaming, is_split = WAYS[request.param]
     async with FakeSlack() as fake:
         made = SlackWorld(fake, tmp_path / "inbox.sqlite", mode=mode, streaming=streaming)
+        made.is_split = is_split
         await made.begin()
         yield made
         await made.end()

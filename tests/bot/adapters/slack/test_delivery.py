@@ -14,9 +14,10 @@ from bot.adapters.slack.adapter import SlackAdapter, SlackOptions
 from bot.clock import SystemClock
 from bot.errors import InboxError, PostRefused, SettingsError
 from bot.messages import ButtonPress, IncomingMessage, MessageKey, Place
+from bot.storage.database import open_database
 from tests.bot.contract import settled
 from tests.bot.slack_worlds import Mode, SlackWorld
-from tests.fakes.answerer import FakeRepositories
+from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.loopback.closing import close_server
 from tests.fakes.slack import Clock, FakeSlack
 
@@ -95,6 +96,38 @@ async def test_an_edit_that_comes_again_is_not_answered_again(world: SlackWorld)
     assert [question for question, _, _ in world.agent.asked] == ["where is send?", "where is receive?"]
 
 
+async def find_run(folder: Path) -> object:
+    """The run of the only message."""
+    async with open_database(folder / "inbox.sqlite") as database:
+        return await database.row("SELECT run_id FROM inbox")
+
+
+async def test_an_edit_that_two_fronts_hear_of_is_answered_once(tmp_path: Path) -> None:
+    async with FakeSlack() as fake:
+        worlds = [SlackWorld(fake, tmp_path / "inbox.sqlite", mode="http", agent=FakeAnswerer()) for _ in range(2)]
+        for world in worlds:
+            await world.begin()
+        one, other = worlds
+        message = await other.mention("where is send?")
+        await settled(other, "Answer to: where is send?")
+        await other.edit(message, "where is receive?")
+        await settled(other, "Answer to: where is receive?")
+
+        fake.serve_http(f"{one.address}/slack/events")
+        before = await find_run(tmp_path)
+        for delivery in fake.sent("message_changed"):
+            assert delivery.acked
+            await fake.deliveries.resend(delivery)
+        assert await find_run(tmp_path) == before
+        await other.edit(message, "where is parse?")
+        await settled(one, "Answer to: where is parse?")
+
+        assert [question for question, _, _ in other.agent.asked] == ["where is send?", "where is receive?"]
+        assert [question for question, _, _ in one.agent.asked] == ["where is parse?"]
+        for world in worlds:
+            await world.end()
+
+
 @pytest.mark.parametrize("mode", MODES)
 async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(mode: Mode) -> None:
     async with FakeSlack(clock=Clock(frozen=True)) as fake:
@@ -124,6 +157,29 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(mode: M
 
     assert [attempt.outcome.acked for attempt in delivery.attempts] == [False, True]
     assert [message.text for message in core.heard] == ["where is send?"]
+
+
+async def test_a_forwarded_message_is_read_with_the_question(world: SlackWorld) -> None:
+    words = f"<@{world.fake.bot_user}> why?"
+    await world.fake.message(world.channel, world.people["ann"], words, forwarded="KeyError: 'a<b' in the shop")
+    await settled(world, "Answer to: why?")
+    assert [one.text for one in world.agent.attached[0].texts] == ["KeyError: 'a<b' in the shop"]
+
+
+async def test_a_file_that_the_app_may_not_read_is_told_and_the_question_is_answered(world: SlackWorld) -> None:
+    world.fake.access.scopes.discard("files:read")
+    await world.attach("why?", {"app.log": b"KeyError: 'cart'"})
+    (said,) = await settled(world, "Answer to: why?")
+    assert "`app.log` could not be read. The platform wants me to log in for it" in said
+
+
+async def test_the_bot_token_is_sent_nowhere_but_to_slack(world: SlackWorld) -> None:
+    hostile = {"id": "F1", "name": "x.log", "size": 3, "mimetype": "text/plain"}
+    files = (hostile | {"url_private": "http://127.0.0.1:1/steal"}, hostile | {"url_private": 7}, hostile)
+    words = f"<@{world.fake.bot_user}> why?"
+    await world.fake.message(world.channel, world.people["ann"], words, files=files)
+    (said,) = await settled(world, "Answer to: why?")
+    assert said.count("It lies where I may not fetch it from.") == 3
 
 
 async def test_everything_that_slack_delivers_is_acknowledged_at_once(world: SlackWorld) -> None:

@@ -11,7 +11,8 @@ import pytest
 import pytest_asyncio
 
 from agent.events import AgentEvent
-from agent.ports import Answer
+from agent.ports import Answer, RunPermit
+from agent.questions.attachments import NOTHING_ATTACHED, Attachments
 from bot.access import AccessPolicy, AccessRule
 from bot.conversations.assembly import ChatPolicy
 from bot.storage.rate_limits import QuestionLimits
@@ -36,7 +37,14 @@ class ToolUser(FakeAnswerer):
         self.steps = [asyncio.Event() for _ in range(3)]
 
     async def ask(
-        self, question: str, *, thread: str, repositories: Sequence[str] = (), run_id: str | None = None
+        self,
+        question: str,
+        *,
+        thread: str,
+        repositories: Sequence[str] = (),
+        run_id: str | None = None,
+        permit: RunPermit | None = None,
+        attachments: Attachments = NOTHING_ATTACHED,
     ) -> AsyncIterator[AgentEvent]:
         self.asked.append((question, thread, ", ".join(repositories) or None))
         yield event("step_start", node="tool_executor", stage="Looking it up")

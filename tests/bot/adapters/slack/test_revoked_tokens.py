@@ -26,7 +26,7 @@ async def world(tmp_path: Path) -> AsyncIterator[SlackWorld]:
 async def until_said(world: SlackWorld, words: str) -> str:
     """Let minutes pass until Slack's readiness says something, or nothing at all; return it."""
     assert world.slack is not None
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while (said := await world.slack.unready()) != words and not (words and words in said):
             world.fake.clock.advance(EVERY_SECONDS)
             await asyncio.sleep(0.01)
@@ -36,7 +36,7 @@ async def until_said(world: SlackWorld, words: str) -> str:
 async def asked_again(world: SlackWorld, times: int = 3) -> None:
     """Let minutes pass until Slack has been asked again and again."""
     wanted = len(world.fake.calls_of("auth.test")) + times
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while len(world.fake.calls_of("auth.test")) < wanted:
             world.fake.clock.advance(EVERY_SECONDS)
             await asyncio.sleep(0.01)
@@ -73,7 +73,7 @@ async def test_a_question_under_way_is_answered_once_the_token_is_back(world: Sl
 
 async def until(world: SlackWorld, predicate: Callable[[], object]) -> None:
     """Let time pass until something is true."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not predicate():
             world.fake.clock.advance(1)
             await asyncio.sleep(0.01)

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from agent.events import AgentEvent
+from agent.ports import RunPermit
+from agent.questions.attachments import NOTHING_ATTACHED, Attachments
 from bot.adapters.slack.platform import Streaming
 from bot.conversations.assembly import ChatPolicy
 from bot.storage.rate_limits import QuestionLimits
@@ -35,7 +37,14 @@ class Writer(FakeAnswerer):
         self._clock = clock
 
     async def ask(
-        self, question: str, *, thread: str, repositories: Sequence[str] = (), run_id: str | None = None
+        self,
+        question: str,
+        *,
+        thread: str,
+        repositories: Sequence[str] = (),
+        run_id: str | None = None,
+        permit: RunPermit | None = None,
+        attachments: Attachments = NOTHING_ATTACHED,
     ) -> AsyncIterator[AgentEvent]:
         self.asked.append((question, thread, ", ".join(repositories) or None))
         words = [f"word{number} " for number in range(SECONDS)]

@@ -1,0 +1,62 @@
+"""Fetches files that came with messages: from the platform's own addresses, up to a size, and from nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import aiohttp
+from yarl import URL
+
+from bot.errors import FileUnreadable, PlatformUnreachable
+from bot.messages import AttachedFile
+
+SECONDS = 20.0
+_CHUNK = 65_536
+
+
+def get_origin(url: str) -> str:
+    """Return where an address leads, without path and port of the scheme; empty for none."""
+    try:
+        return str(URL(url).origin())
+    except ValueError:
+        return ""
+
+
+async def download_file(
+    session: aiohttp.ClientSession,
+    file: AttachedFile,
+    *,
+    origins: Collection[str],
+    most: int,
+    headers: Mapping[str, str] | None = None,
+    proxy: str | None = None,
+) -> bytes:
+    """Fetch a file of at most so many bytes; the headers go to the platform's own origins alone.
+
+    Raises `FileUnreadable` where the file is elsewhere, too large, or refused, and `PlatformUnreachable`.
+    """
+    if get_origin(file.url) not in origins:
+        raise FileUnreadable("It lies where I may not fetch it from.")
+    if file.size > most:
+        raise FileUnreadable(f"It has more than {most // 1_000_000} MB.")
+    try:
+        timeout = aiohttp.ClientTimeout(total=SECONDS)
+        async with session.get(
+            file.url, headers=headers, allow_redirects=False, timeout=timeout, proxy=proxy
+        ) as answer:
+            if answer.status != 200:
+                raise FileUnreadable(f"The platform answered with the status {answer.status}.")
+            if answer.content_type == "text/html" and file.media_type != "text/html":
+                raise FileUnreadable("The platform wants me to log in for it; I need the right to read files.")
+            return await _read_body(answer, most)
+    except (TimeoutError, aiohttp.ClientError, OSError) as error:
+        raise PlatformUnreachable(f"The platform does not answer ({type(error).__name__}).") from error
+
+
+async def _read_body(answer: aiohttp.ClientResponse, most: int) -> bytes:
+    body = bytearray()
+    async for chunk in answer.content.iter_chunked(_CHUNK):
+        body += chunk
+        if len(body) > most:
+            raise FileUnreadable(f"It has more than {most // 1_000_000} MB.")
+    return bytes(body)

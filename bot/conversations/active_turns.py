@@ -1,0 +1,322 @@
+"""The turns that this process is at: it claims messages, answers them, and takes up what other processes left."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from itertools import count
+
+from bot.clock import Clock
+from bot.conversations.answer_queue import AnswerQueue
+from bot.conversations.crash_suspects import Suspects
+from bot.conversations.turn import ActiveTurn, Break, TurnDeps
+from bot.errors import BotError, InboxError
+from bot.monitoring.observer import AnswerLoad
+from bot.ports import AnswerJobs, ChatPlatform
+from bot.replies.send_budget import ReplyTransport
+from bot.storage.inbox import InboxEntry, is_process_dead
+from bot.storage.message_states import OPEN
+
+BEAT_SECONDS = 1.0
+SWEEP_BEATS = 5  # from one search for what other processes left to the next
+DRAIN_SECONDS = 20.0
+CLAIM_TRIES, CLAIM_PAUSE = 3, 0.5  # of a job whose conversation another process has for a moment
+
+TurnListener = Callable[[ActiveTurn], Awaitable[None]]
+
+log = logging.getLogger(__name__)
+
+
+class ActiveTurns:
+    """The turns of this process by their messages. Use it as `async with turns.open():`.
+
+    `on_end` is awaited with each turn when it has ended. With `jobs`, several processes share the messages: what comes
+    in here is only shown to have come in, and then asked for as a job. This process takes part in answering unless
+    `max_concurrent` is 0. Whoever else answers questions in this process takes a place of the same `queue`.
+    """
+
+    def __init__(
+        self, deps: TurnDeps, *, max_concurrent: int, on_end: TurnListener, jobs: AnswerJobs | None = None
+    ) -> None:
+        self.transports: dict[str, ReplyTransport] = {}
+        self._deps = deps
+        self._places = max_concurrent
+        self._on_end = on_end
+        self._jobs = jobs
+        self._begins_on: set[str] = set()
+        self.queue = AnswerQueue(max_concurrent)
+        self._turns: dict[int, ActiveTurn] = {}
+        self._starting: dict[int, asyncio.Event] = {}  # set once the turn is known, or there is none
+        self._suspects = Suspects()
+        self._group: asyncio.TaskGroup | None = None
+        self._broken_off: list[InboxEntry] = []  # their turns have lost the database
+        self._with_strays: list[ActiveTurn] = []
+        self._is_store_away = False
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """Answer messages for as long as the context is open."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            upkeep = group.create_task(self._run_upkeep())
+            try:
+                yield
+            finally:
+                upkeep.cancel()
+
+    @asynccontextmanager
+    async def connect_platform(self, name: str, platform: ChatPlatform) -> AsyncIterator[None]:
+        """Answer on a platform: take up what was left unfinished there; at the end, finish what is under way.
+
+        Where the context ends with an error of the platform, turns under way are handed over at once.
+        """
+        self.transports[name] = ReplyTransport.of(
+            platform, self._deps.clock, partial(self._deps.observer.count_rate_limit, name)
+        )
+        self._begins_on.add(name)
+        seconds = DRAIN_SECONDS
+        try:
+            await self._run_with_retry(self._sweep)
+            yield
+        except BotError:
+            seconds = 0.0
+            raise
+        finally:
+            self._begins_on.remove(name)
+            await self._drain(name, seconds)
+            del self.transports[name]
+
+    @property
+    def load(self) -> AnswerLoad:
+        """How many questions this process answers at the moment, and how many wait."""
+        questions = sum(turn.is_question for turn in self._turns.values())
+        return AnswerLoad(under_way=self.queue.places_in_use, waiting=max(0, questions - self.queue.places_in_use))
+
+    def list_active(self) -> Sequence[ActiveTurn]:
+        """Return the turns that have begun and not ended."""
+        return tuple(self._turns.values())
+
+    def begin(self, entry: InboxEntry, *, after: float = 0.0) -> None:
+        """Begin with a message that has come in, after so many seconds; what cannot begin now, a sweep finds again."""
+        if self._jobs is None:
+            self._begin_turn(entry, self.queue, after=after)
+        elif self._deps.commands.is_quick(entry.message):
+            self._begin_turn(entry, self.queue)
+        elif entry.message.kind == "overheard" or self._deps.commands.parse(entry.message) is not None:
+            self._get_group().create_task(self._ask_for_answer(entry))
+        else:
+            self._begin_turn(entry, None, after=after)
+
+    @asynccontextmanager
+    async def work_on_jobs(self) -> AsyncIterator[None]:
+        """Answer what was asked for as jobs while the context is open, where this process takes part in that.
+
+        At its end no other turn is begun, and those under way go on.
+        """
+        if self._jobs is None or not self._places:
+            yield
+            return
+        async with self._jobs.work_on_answers(self.answer, at_once=self._places):
+            yield
+
+    async def answer(self, entry_id: int) -> None:
+        """Answer a message to its end, as a job asks; not where it is over, or another process is at it."""
+        for _ in range(CLAIM_TRIES):
+            entry = await self._deps.inbox.get(entry_id)
+            if entry is None or entry.state not in OPEN:
+                return
+            self._begin_turn(entry, self.queue)
+            if await self.wait_for(entry_id):
+                return
+            await self._deps.clock.sleep(CLAIM_PAUSE)
+
+    async def wait_for(self, entry_id: int) -> bool:
+        """Wait until the turn of a message has ended; False where there is none here."""
+        if entry_id in self._starting:
+            await self._starting[entry_id].wait()
+        turn = self._turns.get(entry_id)
+        if turn is not None:
+            await turn.ended.wait()
+        return turn is not None
+
+    async def supersede(self, entry_id: int, *, keeps: str = "") -> None:
+        """End the answer to a message here, also one that is only about to begin, but for one under a run to keep."""
+        if entry_id in self._starting:
+            await self._starting[entry_id].wait()
+        turn = self._turns.get(entry_id)
+        if turn is not None and turn.entry.run_id != keeps:
+            await self._interrupt(turn, "superseded")
+
+    async def stop(self, is_meant: Callable[[InboxEntry], bool]) -> bool:
+        """End the answers that are meant; False if there are none here. What waits for other processes ends here."""
+        here = [turn for turn in self._turns.values() if turn.is_question and is_meant(turn.entry)]
+        for turn in here:
+            await turn.interrupt("stopped")
+        return await self._stop_waiting(is_meant) or bool(here)
+
+    async def _stop_waiting(self, is_meant: Callable[[InboxEntry], bool]) -> bool:
+        """End the questions that no process is at; in a process that is alone, none wait for another one."""
+        if self._jobs is None:
+            return False
+        unfinished = await self._deps.inbox.list_unfinished()
+        waiting = [
+            entry for entry in unfinished if is_meant(entry) and self._deps.commands.parse(entry.message) is None
+        ]
+        for entry in waiting:
+            self._begin_turn(entry, None, reason="stopped")
+        return bool(waiting)
+
+    def _begin_turn(
+        self, entry: InboxEntry, queue: AnswerQueue | None, *, after: float = 0.0, reason: Break = ""
+    ) -> None:
+        """Begin the turn of a message if it is time for it; without a queue it is not answered here."""
+        if entry.message.place.platform not in self._begins_on or entry.id in {*self._starting, *self._turns}:
+            return
+        may_begin = queue is None or self._suspects.may_begin(entry, busy=bool(self._starting or self._turns))
+        if may_begin or (not entry.deaths and self._deps.commands.parse(entry.message) is not None):
+            group = self._get_group()
+            self._starting[entry.id] = asyncio.Event()
+            group.create_task(self._claim_and_run(entry, queue, group, after=after, reason=reason))
+
+    def _get_group(self) -> asyncio.TaskGroup:
+        if self._group is None:
+            raise BotError("The conversations are not open. Use `async with conversations.open():`.")
+        return self._group
+
+    async def _ask_for_answer(self, entry: InboxEntry) -> None:
+        """Ask for a job; where that fails, or this process dies before it, an answering one finds the message."""
+        is_command = self._deps.commands.parse(entry.message) is not None
+        try:
+            if self._jobs is not None:
+                await self._jobs.ask_for_answer(entry.id, entry.conversation, is_command=is_command)
+        except InboxError as error:
+            log.warning("a message waits to be found: %s", error)
+
+    async def _claim_and_run(
+        self, entry: InboxEntry, queue: AnswerQueue | None, group: asyncio.TaskGroup, *, after: float, reason: Break
+    ) -> None:
+        """Claim a message and run its turn; then begin what had to wait until a suspect has come to its end."""
+        turn = None
+        try:
+            if after:
+                await self._deps.clock.sleep(after)
+            transport = self.transports[entry.message.place.platform]
+            turn = await ActiveTurn.claim(entry, transport, self._deps, queue, group)
+            if turn is not None:
+                turn.reason = reason
+                self._turns[entry.id] = turn
+                self._mark_started(entry.id)
+                await turn.run()
+                await self._on_end(turn)
+        except InboxError as error:
+            log.warning("a message waits for the database: %s", error)
+            self._broken_off += [] if turn is None else [turn.entry]
+        finally:
+            self._mark_started(entry.id)
+            self._turns.pop(entry.id, None)
+            self._with_strays += [turn] if turn is not None and turn.has_strays else []
+        if turn is not None and turn.is_handed_on:
+            await self._ask_for_answer(entry)
+        if self._suspects.clear(entry.id) and turn is not None:
+            await self._run_with_retry(self._sweep)
+
+    def _mark_started(self, entry_id: int) -> None:
+        starting = self._starting.pop(entry_id, None)
+        if starting is not None:
+            starting.set()
+
+    async def _drain(self, platform: str, seconds: float) -> None:
+        """Let what is under way on a platform end, and hand over what does not end in time."""
+        for starting in list(self._starting.values()):
+            await starting.wait()
+        turns = [turn for turn in self._turns.values() if turn.entry.message.place.platform == platform]
+        excuse = partial(self._deps.inbox.excuse, [turn.entry for turn in turns])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._run_with_retry(excuse))
+            for turn in await wait_for_turns(turns, self._deps.clock, seconds):
+                await self._interrupt(turn, "handed over")
+
+    async def _interrupt(self, turn: ActiveTurn, reason: Break) -> None:
+        await turn.interrupt(reason)
+        await turn.ended.wait()
+
+    async def _run_upkeep(self) -> None:
+        """Renew the leases of turns, stop those that were asked to stop elsewhere, and take up what others left.
+
+        What is taken up needs a free place: where processes share the messages, it is left to those that have one.
+        """
+        for beat in count(1):
+            await self._deps.clock.sleep(BEAT_SECONDS)
+            if self._turns:
+                await self._run_with_retry(self._beat)
+            if beat % SWEEP_BEATS == 0:
+                await self._run_with_retry(self._sweep)
+
+    async def _run_with_retry(self, task: Callable[[], Awaitable[None]]) -> None:
+        """Do what the inbox needs regularly; where its database fails, the next time will do."""
+        try:
+            await task()
+        except InboxError as error:
+            if not self._is_store_away:
+                log.warning("the inbox cannot be brought up to date, which is tried on until it can: %s", error)
+            self._is_store_away = True
+        else:
+            if self._is_store_away:
+                log.warning("the inbox can be brought up to date again")
+            self._is_store_away = False
+
+    async def _beat(self) -> None:
+        turns, asked_at = list(self._turns.values()), time.monotonic()
+        held, to_stop = await self._deps.inbox.beat([turn.entry for turn in turns])
+        for turn in turns:
+            if turn.entry.run_id in held:
+                turn.note_lease(asked_at)
+            if turn.ended.is_set() or turn.reason or turn.final is not None:  # which may have been settled meanwhile
+                continue
+            if turn.entry.run_id not in held:
+                await turn.interrupt("lost")
+            elif turn.entry.run_id in to_stop and turn.is_question:
+                await turn.interrupt("stopped")
+
+    async def _sweep(self) -> None:
+        while self._broken_off:
+            await self._deps.inbox.postpone(self._broken_off[0], 0.0)
+            del self._broken_off[0]
+        await self._take_back_strays()
+        if not self._places:
+            return
+        for owner in await self._deps.inbox.owners():
+            if is_process_dead(owner, self._deps.inbox.owner):
+                await self._deps.inbox.take_from(owner)
+        await self._deps.inbox.take_expired()
+        unfinished = await self._deps.inbox.list_unfinished()
+        waiting = [entry for entry in unfinished if entry.message.place.platform in self._begins_on]
+        self._suspects.note(waiting)
+        for entry in waiting:
+            if self._jobs is None or len({*self._starting, *self._turns}) < self._places:
+                self._begin_turn(entry, self.queue)
+
+    async def _take_back_strays(self) -> None:
+        """Delete what turns have posted that were broken off, and that others have replied without meanwhile."""
+        for turn in list(self._with_strays):
+            transport = self.transports.get(turn.entry.message.place.platform)
+            if transport is not None and await turn.take_back_strays(transport.platform):
+                self._with_strays.remove(turn)
+
+
+async def wait_for_turns(turns: Sequence[ActiveTurn], clock: Clock, seconds: float) -> Sequence[ActiveTurn]:
+    """Wait until turns have ended, for so long at most; return those that have not."""
+
+    async def end() -> None:
+        for turn in turns:
+            await turn.ended.wait()
+
+    ending, timer = asyncio.create_task(end()), asyncio.create_task(clock.sleep(seconds))
+    await asyncio.wait({ending, timer}, return_when=asyncio.FIRST_COMPLETED)
+    ending.cancel()
+    timer.cancel()
+    return [turn for turn in turns if not turn.ended.is_set()]

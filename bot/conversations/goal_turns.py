@@ -1,0 +1,183 @@
+"""Goal runs as people in a chat meet them: proposed for a message, decided about by a person, followed to a verdict.
+
+A proposal is a reply that waits for a person, like a plan that needs an approval. Who decides puts the message that was
+proposed to back to the beginning, with the order in it; its turn works on that in the same reply.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from agent import (
+    AgentError,
+    AgentEvent,
+    Answer,
+    GoalRequest,
+    WantedGoal,
+    claim_answer,
+    is_inference,
+    is_verify_request,
+    parse_decision,
+    parse_goal_request,
+)
+from bot.access import AccessPolicy
+from bot.conversations.answer_queue import AnswerQueue
+from bot.conversations.run_follower import follow_events
+from bot.errors import NotAllowed
+from bot.messages import GoalOrder, IncomingMessage
+from bot.ports import GoalRuns, MessageInbox, TurnRecords
+from bot.storage.inbox import InboxEntry
+from bot.storage.turn_records import TurnRecord
+from indexer import IndexerError
+
+AT_ONCE = 2  # runs in one process; each may keep a core busy
+OFF = (
+    "Goal runs are off here. The operator allows people to start them by naming their ids as `run` in the table "
+    "[access] of citebot.toml."
+)
+NO_SANDBOX = "Goal runs are off here: no sandbox works on this machine. `citebot doctor` says what to install."
+NOT_STARTED = "Nothing was run: it was not approved."
+APPROVED = "Approved. It goes on in the message with the proposal."
+ABORTED = "Nothing is run."
+DECIDED = "This was decided already, or its question is gone. `stop` ends what is under way."
+NOTHING_TO_VERIFY = "There is nothing here that I could verify. Write `verify`, and what you want to have checked."
+ONE_REPOSITORY = "A goal run works in one repository. Write which one you mean."
+ASK = "Shall I start it? Approve by the button, with ✅, or write `approve` to me."
+ASK_OTHERS = (
+    "Somebody whom the operator has named for that (`run` in the table [access] of citebot.toml) may start it: by the "
+    "button, with ✅, or by writing `approve` to me."
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GoalReply:
+    """What is said to a message that wants something to be run; with an order it is a proposal that waits.
+
+    Without one, `is_read` says that the message is answered from the code all the same.
+    """
+
+    text: str
+    order: GoalOrder | None = None
+    model: str = ""
+    is_read: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatGoals:
+    """Proposes goal runs, and takes what people decide about them.
+
+    Where `runs` is None there are none in this process, and `problem` says why.
+    """
+
+    access: AccessPolicy
+    inbox: MessageInbox
+    records: TurnRecords
+    runs: GoalRuns | None = None
+    problem: str = OFF
+    places: AnswerQueue = field(default_factory=lambda: AnswerQueue(AT_ONCE))
+
+    async def reply(
+        self, message: IncomingMessage, question: str, last: TurnRecord | None, repositories: Sequence[str]
+    ) -> GoalReply | None:
+        """Propose the run that a message wants, or say why there is none; None for a message that wants none."""
+        wanted = find_wanted_goal(question, last)
+        if wanted is not None:
+            return await self._propose(message, wanted, repositories)
+        if self.runs is not None and last is not None and is_verify_request(question):
+            return GoalReply(text=NOTHING_TO_VERIFY)
+        return None
+
+    async def _propose(self, message: IncomingMessage, wanted: WantedGoal, repositories: Sequence[str]) -> GoalReply:
+        is_read = wanted.goal == "claim"  # what somebody doubts can be looked up as well
+        if self.runs is None:
+            return GoalReply(text=self.problem, is_read=is_read)
+        if len(repositories) != 1:
+            return GoalReply(text=ONE_REPOSITORY)
+        (repository,) = repositories
+        try:
+            if message.private:  # nobody else could approve it
+                self.access.check_run(message, repository)
+            proposal = await self.runs.propose(_make_request(wanted, repository))
+        except (AgentError, IndexerError, NotAllowed) as error:
+            return GoalReply(text=str(error), is_read=is_read)
+        ask = ASK if self.access.may_run(message, repository) else ASK_OTHERS
+        order = GoalOrder(
+            goal=wanted.goal, arguments=wanted.arguments, task=wanted.task, repository=repository,
+            commit=proposal.commit, message=message.id,
+        )  # fmt: skip
+        return GoalReply(text=f"{proposal.to_text()}\n\n{ask}", order=order, model=proposal.model)
+
+    def offer_check(self, message: IncomingMessage, question: str, answer: Answer) -> GoalOrder | None:
+        """Return the claim that an answer could be verified as: it rests on inference, and who asked may run it."""
+        is_whole = answer.model is not None and answer.found and answer.repository and not answer.commits
+        if self.runs is None or not is_whole or not is_inference(question, answer.text):
+            return None
+        if not self.access.may_run(message, answer.repository):
+            return None
+        claim = claim_answer(question, answer.text)
+        if claim is None:
+            return None
+        return GoalOrder(goal=claim.goal, arguments=claim.arguments, task=claim.task, repository=answer.repository)
+
+    async def decide(self, decision: str, person: IncomingMessage, conversation: str) -> InboxEntry | None:
+        """Have the run that a conversation proposes begin, or end, in the reply that proposes it.
+
+        None where that was decided already. Raises `NotAllowed` where the person may not; who asked may always end it.
+        """
+        last, run_id = await self.records.last(conversation), await self.records.last_run(conversation)
+        if last is None or last.goal is None or not is_goal_proposed(last):
+            return None
+        if decision == "approve" or person.author != last.person:
+            self.access.check_run(person, last.goal.repository)
+        asked = await self.inbox.find(replace(person.key, message=last.goal.message))
+        if asked is None or asked.run_id != run_id:
+            return None
+        order = replace(last.goal, approver=person.author if decision == "approve" else "")
+        place = replace(asked.message.place, line=person.place.line or asked.message.place.line)
+        message = replace(asked.message, text=order.task, about=(order.repository,), order=order, place=place)
+        log.info("a goal run: %s by %s", decision, person.author)
+        return await self.inbox.revise(message, run_id=run_id)
+
+
+def is_goal_proposed(last: TurnRecord | None) -> bool:
+    """Whether the newest reply of a conversation is a goal run that waits for a person."""
+    return last is not None and last.route == "paused" and last.goal is not None
+
+
+def find_wanted_goal(text: str, last: TurnRecord | None) -> WantedGoal | None:
+    """Return what a message wants to be run: what it says, or what the answer before it has offered to verify."""
+    offered = last.goal if last is not None and last.route != "paused" else None
+    if offered is not None and (is_verify_request(text) or parse_decision(text) == "approve"):
+        return WantedGoal(goal=offered.goal, arguments=offered.arguments, task=offered.task)
+    return parse_goal_request(text)
+
+
+async def follow_goal(
+    runs: GoalRuns, order: GoalOrder, run_id: str, thread: str, take: Callable[[AgentEvent], None], *, was_begun: bool
+) -> None:
+    """Follow a run to its verdict; one that an earlier process left is taken up."""
+
+    async def begin() -> AsyncGenerator[AgentEvent, None]:
+        wanted = WantedGoal(goal=order.goal, arguments=order.arguments, task=order.task)
+        proposal = await runs.propose(_make_request(wanted, order.repository))
+        # What was approved is a run at the commit that the proposal names.
+        async for event in runs.start(replace(proposal, commit=order.commit), thread=thread, run_id=run_id):
+            yield event
+
+    await follow_events(resume=lambda: runs.resume(run_id, thread=thread), begin=begin, take=take, was_begun=was_begun)
+
+
+async def forget_goal(runs: GoalRuns, thread: str) -> None:
+    """Forget a run whose verdict is shown; what could not be forgotten goes with the conversations that are idle."""
+    try:
+        await runs.forget(thread)
+    except AgentError as error:
+        log.warning("a goal run that is over was not forgotten: %s", error)
+
+
+def _make_request(wanted: WantedGoal, repository: str) -> GoalRequest:
+    return GoalRequest(goal=wanted.goal, arguments=wanted.arguments, task=wanted.task, repository=repository)

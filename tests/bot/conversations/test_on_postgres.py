@@ -1,0 +1,74 @@
+"""The promises of the conversation core are kept over Postgres as well, and a question outlives its absence."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from bot.storage import postgres
+from bot.storage.postgres import open_postgres
+from tests.bot.contract import CONTRACT, World
+from tests.bot.slack_worlds import SlackWorld
+from tests.bot.worlds import FakeWorld
+from tests.fakes.cut_proxy import open_cut_proxy
+from tests.fakes.postgres import make_database, open_clocked_postgres
+from tests.fakes.slack import FakeSlack
+
+
+@pytest_asyncio.fixture(params=["fake", "slack"])
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(make_database())
+        made: FakeWorld | SlackWorld = FakeWorld(tmp_path / "unused")
+        if request.param == "slack":
+            made = SlackWorld(await stack.enter_async_context(FakeSlack()), tmp_path / "unused")
+        made.open_store = lambda _, clock: open_clocked_postgres(url, clock.now)
+        await made.begin()
+        yield made
+        await made.end()
+    assert not (tmp_path / "unused").exists()
+
+
+@pytest.mark.parametrize("promise", CONTRACT, ids=lambda promise: promise.__name__)
+async def test_the_promise_is_kept_on_postgres(world: World, promise: Callable[[World], Awaitable[None]]) -> None:
+    await promise(world)
+
+
+async def wait_until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not is_so():  # noqa: ASYNC110 - nothing tells
+            await asyncio.sleep(0.05)
+
+
+async def test_a_question_waits_while_postgres_is_away_and_is_answered_when_it_is_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log says so once, and once that it is over; the place of the answer is the message that was there before."""
+    monkeypatch.setattr(postgres, "_CONNECT_SECONDS", 2)
+    async with make_database() as url, open_cut_proxy(url) as (proxy, address), FakeSlack() as fake:
+        world = SlackWorld(fake, tmp_path / "unused")
+        world.open_store = lambda *_: open_postgres(address)
+        world.agent.gate = asyncio.Event()
+        await world.begin()
+        await world.mention("where is send?")
+        await world.agent.begun.acquire()
+
+        proxy.set_mode("refuse")
+        proxy.cut()
+        world.agent.gate.set()
+        await wait_until(lambda: "a message waits for the database" in caplog.text)
+        assert world.observer.outcomes == ["unsaid"]
+        proxy.set_mode("pass")
+
+        await wait_until(lambda: world.observer.outcomes == ["unsaid", "answered"])
+        (said,) = world.said()
+        assert said.startswith("Answer to: where is send?")
+        await world.end()
+    ours = [each.getMessage() for each in caplog.records if each.name.startswith("bot.")]
+    assert len([each for each in ours if "cannot be brought up to date" in each]) <= 1
+    assert len([each for each in ours if "waits for the database" in each]) == 1
