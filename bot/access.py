@@ -44,13 +44,16 @@ class AccessPolicy(BaseModel):
 
     A repository that a rule names is for those whom one of its rules admits, in the channels that the rule admits; all
     others are for everyone inside, or with `open` unset for nobody. Channels and people are the platform's ids, bare or
-    as `slack:C123`. Channels with people from outside are refused unless they are listed.
+    as `slack:C123`. Channels with people from outside are refused unless they are listed. `run` are those who may have
+    commands run in the sandbox. Admins see how the answers to everybody came about.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     open: StrictBool = True
     reindex: Names = ()
+    admins: Names = ()
+    run: Names = ()
     external_channels: Names = ()
     rules: tuple[AccessRule, ...] = ()
 
@@ -90,6 +93,27 @@ class AccessPolicy(BaseModel):
         if not _is_on_list(self.reindex, message.place.platform, list_author_names(message)):
             raise NotAllowed(
                 "You may not do that. Have your id added to `reindex` in the table [access] of citebot.toml."
+            )
+
+    def is_admin(self, message: IncomingMessage) -> bool:
+        """Whether the author may see what everybody has asked."""
+        return _is_on_list(self.admins, message.place.platform, list_author_names(message))
+
+    def may_run(self, message: IncomingMessage, repository: str) -> bool:
+        """Whether the author may have a goal run begin in a repository."""
+        try:
+            self.check_run(message, repository)
+        except NotAllowed:
+            return False
+        return True
+
+    def check_run(self, message: IncomingMessage, repository: str) -> None:
+        """Raise `NotAllowed` unless the author may have a goal run begin in a repository."""
+        self.check_repository(message, repository)
+        if not _is_on_list(self.run, message.place.platform, list_author_names(message)):
+            raise NotAllowed(
+                "You may not start goal runs. Ask somebody who may, or have your id added to `run` in the table "
+                "[access] of citebot.toml."
             )
 
     def _is_allowed(self, message: IncomingMessage, repository: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,19 +14,21 @@ from urllib.parse import urlsplit
 from agent import AsyncEventBus, Classifier, CodeLibrary, CodeSearch, EventKind, ModelSource
 from bot.clock import SystemClock
 from bot.errors import SettingsError
-from bot.ports import Answerer, Assistant, RepositoryIndex
+from bot.jobs.local_refreshes import LocalRefreshJobs
+from bot.ports import Answerer, Assistant, GoalRuns, RefreshJobs, RefSource, RepositoryIndex
 from bot.repositories.cloned_index import ClonedIndex
 from bot.repositories.library import RepositoryLibrary
-from bot.repositories.names import RepositoryProfile
+from bot.repositories.names import RepositoryProfile, split_pinned_name
 from bot.repositories.refresh import ProgressDisplay
 from bot.repositories.status import RepositoryState, read_state
 from bot.settings import GuardTable, RepositoryTable, Settings
 from bot.storage.data_lock import hold_shared_lock
-from indexer import IndexStatus
+from indexer import IndexStatus, NamedRef
 
 if TYPE_CHECKING:
-    from agent import Agent, OnnxModel
-    from indexer import CodeIndex, ParserPool, RemoteClone, RemoteRepository, Watcher
+    from agent import Agent, EditedCopy, OnnxModel, SandboxTrial
+    from bot.repositories.segments import SharedSegments
+    from indexer import CodeIndex, ParserPool, RemoteClone, RemoteRepository, RepositoryRefs, SharedIndex, Watcher
 
 _SHORTEST = 4  # characters of a secret; to mask less would only make the text unreadable
 
@@ -44,8 +46,10 @@ class App:
 
     settings: Settings
     index: RepositoryIndex
+    refs: Mapping[str, RefSource] = field(default_factory=dict)
     open_assistant: Callable[[], AbstractAsyncContextManager[Assistant]]
     open_single: Callable[[], AbstractAsyncContextManager[Assistant]]
+    open_goals: Callable[[], AbstractAsyncContextManager[GoalRuns]]
 
     @classmethod
     @asynccontextmanager
@@ -56,28 +60,51 @@ class App:
         async with AsyncExitStack() as stack:
             stack.enter_context(await asyncio.to_thread(hold_shared_lock, settings.home))
             clone = _make_clone(settings, table)
-            index: RepositoryIndex = await _open_index(settings, table, stack, clone)
+            own = await _open_index(settings, table, stack, clone)
+            refs = _open_refs(own, clone, table, stack)
+            index: RepositoryIndex = own
             if clone is not None:
                 index = ClonedIndex(index, clone, interval=settings.poll_seconds, say=say)
-            library = SingleRepositoryLibrary(index)
+            library = SingleRepositoryLibrary(index, refs)
             opening = partial(_open_agent, settings, library)
             single = (
                 partial(opening, can_ask=False)
                 if settings.has_model
                 else partial(_open_single_agent, settings, library)
             )
-            yield cls(settings=settings, index=index, open_assistant=opening, open_single=single)
+
+            async def read_status(_: str) -> IndexStatus:
+                return await index.status()
+
+            goals = partial(_open_goals, settings, read_status, library)
+            yield cls(
+                settings=settings,
+                index=index,
+                refs={own.name: refs},
+                open_assistant=opening,
+                open_single=single,
+                open_goals=goals,
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TeamRepositories:
-    """The repositories of a team, with their watcher, their hosts, and what tells one from another."""
+    """The repositories of a team, with their watcher, their hosts, and what tells one from another.
+
+    Where a process indexes for others and answers as well, `built` is what it indexes. It answers from what is
+    published, which another one may have indexed.
+    """
 
     library: RepositoryLibrary
     watcher: Watcher
     remotes: Sequence[RemoteRepository]
     hosts: frozenset[str]
     signs: Mapping[str, RepositoryProfile] = field(default_factory=dict)
+    built: RepositoryLibrary | None = None
+
+    async def sweep(self) -> Sequence[str]:
+        """Drop what nobody reads any more of each index; return what is wrong with those that cannot be swept."""
+        return [*await self.library.sweep(), *(await self.built.sweep() if self.built is not None else ())]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,23 +114,48 @@ class TeamApp:
     stock: TeamRepositories
     agent: Answerer
     events: AsyncEventBus
+    open_goals: Callable[[], AbstractAsyncContextManager[GoalRuns]]
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, settings: Settings, repository: Path, display: ProgressDisplay) -> AsyncGenerator[Self]:
-        """Open the repositories of the settings; if there are none, the one at (or around) a path."""
-        async with (
-            open_team_repositories(settings, repository, display) as stock,
-            _open_agent(settings, stock.library) as agent,
-        ):
-            yield cls(stock=stock, agent=agent, events=agent.events)
+    async def open(
+        cls,
+        settings: Settings,
+        repository: Path,
+        display: ProgressDisplay,
+        *,
+        refreshes: RefreshJobs | None = None,
+        segments: SharedSegments | None = None,
+        indexes: bool = True,
+        answers: bool = True,
+    ) -> AsyncGenerator[Self]:
+        """Open the repositories of the settings; if there are none, the one at (or around) a path.
+
+        With `refreshes`, processes share the work of indexing; this one takes part in it if it `indexes`.
+        """
+        opening = open_team_repositories(
+            settings, repository, display, refreshes=refreshes, segments=segments, indexes=indexes, answers=answers
+        )
+        async with opening as stock, _open_agent(settings, stock.library) as agent:
+            goals = partial(_open_goals, settings, stock.library.status, stock.library, events=agent.events)
+            yield cls(stock=stock, agent=agent, events=agent.events, open_goals=goals)
 
 
 @asynccontextmanager
 async def open_team_repositories(
-    settings: Settings, repository: Path, display: ProgressDisplay
+    settings: Settings,
+    repository: Path,
+    display: ProgressDisplay,
+    *,
+    refreshes: RefreshJobs | None = None,
+    segments: SharedSegments | None = None,
+    indexes: bool = True,
+    answers: bool = True,
 ) -> AsyncGenerator[TeamRepositories]:
-    """Open the repositories of the settings, or the one at a path; nothing is fetched yet."""
+    """Open the repositories of the settings, or the one at a path; nothing is fetched yet.
+
+    With `segments`, a process that indexes publishes what it builds, and one that answers serves what was published.
+    """
     from indexer import LocalHead, ParserPool, Watcher, WatchIntervals, open_clones
 
     tables = settings.repositories or (make_path_table(settings, repository),)
@@ -111,29 +163,96 @@ async def open_team_repositories(
     waiting = iter(clones)
     async with AsyncExitStack() as stack:
         stack.enter_context(await asyncio.to_thread(hold_shared_lock, settings.home))
+        if segments is not None and not indexes:
+            jobs = refreshes or LocalRefreshJobs()
+            serving = _serve_published(settings, tables, segments, display=display, jobs=jobs)
+            yield await stack.enter_async_context(serving)
+            return
         pool = ParserPool()
         stack.push_async_callback(asyncio.to_thread, pool.close)
-        indexes: list[CodeIndex] = []
+        opened: list[CodeIndex] = []
         heads: list[LocalHead] = []
+        refs: dict[str, RefSource] = {}
         for table in tables:
             clone = next(waiting) if table.url is not None else None
             index = await _open_index(settings, table, stack, clone, pool)
-            indexes.append(index)
+            opened.append(index)
+            refs[index.name] = _open_refs(index, clone, table, stack)
             if clone is None:
                 heads.append(LocalHead(index.name, _get_path(table), branch=table.branch))
-        library = RepositoryLibrary(_name_indexes(indexes), display, clones={clone.name: clone for clone in clones})
-        stack.push_async_callback(library.aclose)
+        jobs, built = refreshes or LocalRefreshJobs(), _name_indexes(opened, segments)
+        library = RepositoryLibrary(
+            built, display, jobs, clones={clone.name: clone for clone in clones} if indexes else {}, refs=refs
+        )
+        if indexes:
+            # Who has asked for it on another machine has not fetched it here.
+            work = library.index_now if refreshes is None else library.fetch_and_index
+            await stack.enter_async_context(jobs.work_on_refreshes(work))
         watcher = Watcher(
             library, SystemClock(), polled=clones, local=heads, pace=WatchIntervals(poll=settings.poll_seconds)
         )
-        remotes = [clone.remote for clone in clones]
-        signs = {
-            index.name: RepositoryProfile(page=index.web_url or "", channels=table.channels)
-            for index, table in zip(indexes, tables, strict=True)
-        }
-        web = (urlsplit(index.web_url).hostname for index in indexes if index.web_url)
-        hosts = frozenset([*settings.link_hosts, *filter(None, web)])
-        yield TeamRepositories(library=library, watcher=watcher, remotes=remotes, hosts=hosts, signs=signs)
+        if segments is not None and answers:
+            named = [table.model_copy(update={"name": name}) for table, name in zip(tables, built, strict=True)]
+            serving = _serve_published(settings, named, segments, display=display, jobs=jobs)
+            yield replace(await stack.enter_async_context(serving), watcher=watcher, built=library)
+            return
+        pages = {index.name: index.web_url for index in opened}
+        yield _make_stock(settings, tables, library, watcher, pages)
+
+
+@asynccontextmanager
+async def _serve_published(
+    settings: Settings,
+    tables: Sequence[RepositoryTable],
+    segments: SharedSegments,
+    *,
+    display: ProgressDisplay,
+    jobs: RefreshJobs,
+) -> AsyncGenerator[TeamRepositories]:
+    """Open the repositories as they are published: neither they nor their clones need to be here."""
+    from indexer import ReadingParts, Watcher
+
+    google = settings.embedder.startswith("google_genai:")  # its key must not be sent to another provider
+    parts = await asyncio.to_thread(
+        ReadingParts.open,
+        embedder=settings.embedder,
+        fusion=settings.fusion,
+        api_key=settings.google_api_key if google else None,
+        base_url=settings.google_api_base_url if google else None,
+    )
+    shared: dict[str, SharedIndex] = {}
+    for table in tables:
+        remote = _make_remote(settings, table) if table.url is not None else None
+        name = remote.name if remote is not None else table.name
+        if name is None:
+            raise SettingsError(f"{table.path} is served by its name alone: give it a `name` in citebot.toml.")
+        page = remote.page if remote is not None else table.web_url
+        shared[name] = segments.open_index(replace(parts, name=name, web_url=page))
+    library = RepositoryLibrary(shared, display, jobs)
+    pages = {name: index.web_url for name, index in shared.items()}
+    async with segments.follow(shared):
+        yield _make_stock(settings, tables, library, Watcher(library, SystemClock()), pages)
+
+
+def _make_stock(
+    settings: Settings,
+    tables: Sequence[RepositoryTable],
+    library: RepositoryLibrary,
+    watcher: Watcher,
+    pages: Mapping[str, str | None],
+) -> TeamRepositories:
+    signs = {
+        name: RepositoryProfile(page=page or "", channels=table.channels)
+        for (name, page), table in zip(pages.items(), tables, strict=True)
+    }
+    web = (urlsplit(page).hostname for page in pages.values() if page)
+    return TeamRepositories(
+        library=library,
+        watcher=watcher,
+        remotes=[_make_remote(settings, table) for table in tables if table.url is not None],
+        hosts=frozenset([*settings.link_hosts, *filter(None, web)]),
+        signs=signs,
+    )
 
 
 async def read_all_statuses(settings: Settings) -> Sequence[RepositoryState]:
@@ -155,11 +274,15 @@ async def _read_status(settings: Settings, table: RepositoryTable) -> Repository
 class SingleRepositoryLibrary:
     """A library with a single repository in it."""
 
-    def __init__(self, index: RepositoryIndex) -> None:
+    def __init__(self, index: RepositoryIndex, refs: RefSource | None = None) -> None:
         self._index = index
+        self._refs = refs
 
-    async def pin(self, repository: str | None = None) -> CodeSearch:  # noqa: ARG002 - there is only one
-        """Hold the repository, whatever name it is asked for by."""
+    async def pin(self, repository: str | None = None) -> CodeSearch:
+        """Hold the repository, whatever name it is asked for by, at the commit that the name says, if any."""
+        _, commit = split_pinned_name(repository or "")
+        if commit and self._refs is not None:
+            return await self._refs.pin(NamedRef(kind="commit", name=commit[:12], commit=commit))
         return await self._index.pin()
 
 
@@ -176,7 +299,7 @@ class NamedLibrary:
 
 def open_joint_assistant(
     settings: Settings, indexes: Mapping[str, RepositoryIndex]
-) -> AbstractAsyncContextManager[Assistant]:
+) -> AbstractAsyncContextManager[Answerer]:
     """Open what answers single questions about several repositories together."""
     opening = partial(_open_agent, can_ask=False) if settings.has_model else _open_single_agent
     return opening(settings, NamedLibrary(indexes))
@@ -212,6 +335,7 @@ def _make_remote(settings: Settings, table: RepositoryTable) -> RemoteRepository
         user=table.user,
         web_url=table.web_url,
         depth=table.depth,
+        branches=table.branches,
     )
 
 
@@ -261,29 +385,46 @@ async def _open_index(
         name=table.name if clone is None else clone.name,
         web_url=table.web_url if clone is None else clone.remote.page,
         parser_pool=pool,
+        chroma_url=settings.chroma_url,
     )
     stack.push_async_callback(index.aclose)
     return index
 
 
-def _name_indexes(indexes: Sequence[CodeIndex]) -> dict[str, RepositoryIndex]:
+def _name_indexes(
+    indexes: Sequence[CodeIndex], segments: SharedSegments | None = None
+) -> Mapping[str, RepositoryIndex]:
+    """Name the indexes, each of which is published after a refresh where there are segments."""
     named: dict[str, RepositoryIndex] = {}
     for index in indexes:
         if index.name in named:
             raise SettingsError(f"Two repositories are called {index.name}. Give one of them another `name`.")
-        named[index.name] = index
+        named[index.name] = index if segments is None else segments.publish_index(index)
     return named
+
+
+def _open_refs(
+    index: CodeIndex, clone: RemoteClone | None, table: RepositoryTable, stack: AsyncExitStack
+) -> RepositoryRefs:
+    """Open what an index is beside: other branches, tags, commits and pull requests."""
+    from indexer import RepositoryRefs
+
+    refs = RepositoryRefs(index, clone, branches=table.branches)
+    stack.push_async_callback(refs.aclose)
+    return refs
 
 
 @asynccontextmanager
 async def _open_agent(settings: Settings, library: CodeLibrary, *, can_ask: bool = True) -> AsyncGenerator[Agent]:
     # Importing langgraph takes a second, which only a question is worth.
-    from agent import Agent, SearxngSearch, open_saver
+    from agent import Agent, SearxngSearch, open_conversations
     from indexer import CachedRedactor
 
     async with AsyncExitStack() as stack:
         models = await stack.enter_async_context(open_models(settings))
-        saver = await stack.enter_async_context(open_saver(settings.home / "conversations.sqlite"))
+        saver = await stack.enter_async_context(
+            open_conversations(settings.home / "conversations.sqlite", settings.database_url)
+        )
         web = SearxngSearch(settings.web_search_url) if settings.web_search_url else None
         if web is not None:
             stack.push_async_callback(web.aclose)
@@ -298,6 +439,63 @@ async def _open_agent(settings: Settings, library: CodeLibrary, *, can_ask: bool
             approval_calls=settings.approval_calls,
             can_ask=can_ask,
         )
+
+
+@asynccontextmanager
+async def _open_goals(
+    settings: Settings,
+    read_status: Callable[[str], Awaitable[IndexStatus]],
+    library: CodeLibrary,
+    *,
+    events: AsyncEventBus | None = None,
+) -> AsyncGenerator[GoalRuns]:
+    """Open what works towards goals in the repositories of a library; `SandboxUnavailable` where nothing can be run.
+
+    What runs is kept where conversations are, so that any process goes on with it.
+    """
+    from agent import GoalAgent, GoalRegistry, find_sandbox, make_goal_tools, open_conversations
+    from indexer import CachedRedactor, start_confined_async
+
+    async with AsyncExitStack() as stack:
+        sandbox = await find_sandbox(start_confined_async, home=settings.home, python=settings.sandbox.python)
+        models = await stack.enter_async_context(open_models(settings))
+        saver = await stack.enter_async_context(
+            open_conversations(settings.home / "conversations.sqlite", settings.database_url)
+        )
+        yield GoalAgent(
+            library,
+            saver,
+            CachedRedactor(make_redactor(settings)),
+            sandbox=sandbox,
+            copies=partial(RepositoryCopies, read_status, settings.home),
+            goals=GoalRegistry().make,
+            tools=make_goal_tools(),
+            models=models,
+            events=events,
+        )
+
+
+class RepositoryCopies:
+    """Makes working copies of a repository, wherever its objects are when one is made."""
+
+    def __init__(self, read_status: Callable[[str], Awaitable[IndexStatus]], home: Path, name: str) -> None:
+        self._read_status = read_status
+        self._home = home
+        self._name = name
+
+    def open(self, commit: str) -> AbstractAsyncContextManager[EditedCopy]:
+        """Make a fresh copy of the files of a commit; it is gone at the end."""
+        return self._open(commit)
+
+    @asynccontextmanager
+    async def _open(self, commit: str) -> AsyncGenerator[EditedCopy]:
+        from agent import DiskCopies
+        from indexer import open_objects
+
+        path = Path((await self._read_status(self._name)).path)
+        with await asyncio.to_thread(open_objects, path) as objects:
+            async with DiskCopies(objects, self._home).open(commit) as copy:
+                yield copy
 
 
 @asynccontextmanager
@@ -333,6 +531,14 @@ def load_classifier(guard: GuardTable) -> OnnxModel:
     if guard.classifier is None:
         raise AssertionError("only a classifier that is named is loaded")
     return OnnxModel.open(guard.classifier, guard.classifier_sha256)
+
+
+async def examine_sandboxes(settings: Settings) -> Sequence[SandboxTrial]:
+    """Try the sandboxes of this machine, the best one first, until one holds; raises `SandboxUnavailable`."""
+    from agent import try_sandboxes
+    from indexer import start_confined_async
+
+    return await try_sandboxes(start_confined_async, home=settings.home, python=settings.sandbox.python)
 
 
 def make_redactor(settings: Settings) -> Callable[[str], str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
+from pathlib import Path
 from typing import Protocol
 
 
@@ -27,3 +29,18 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Wait."""
         await asyncio.sleep(seconds)
+
+
+def read_uptime() -> tuple[str, float] | None:
+    """Return the system's name for the time since the machine came up, and how many seconds that has lasted.
+
+    The seconds pass evenly and are the same for all processes, whatever is done to the clock. None where the system
+    tells nothing of the kind.
+    """
+    if sys.platform != "linux":
+        return None
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:  # in a sandbox
+        return None
+    return boot, time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -3,22 +3,31 @@
 BotError
 ├── SettingsError    settings that cannot be used; the message lists every one of them
 ├── AnswerFailed     the agent ended without an answer
+├── GoalRunUnavailable no goal run of the terminal can be gone on with
 ├── RefreshStopped   somebody stopped a refresh before it was done
 ├── NotAllowed       somebody may not do what they asked for
-│   └── SilentlyThrottled they go on after many refusals: there is no reply any more
+│   ├── UnknownRepository there is none of that name that they may ask about
+│   └── LimitReached     they have asked too much for now; says when to come back
+│       └── SilentlyThrottled they go on after many refusals: there is no reply any more
 ├── InboxError       the database of messages cannot be used
+│   └── MessageLost  another process has the message now
 ├── FolderError      the data folder belongs to somebody else
 ├── BackupError      the data folder cannot be saved, or not be restored; it is as it was
+├── MigrationError   the data folder cannot be moved to Postgres, or back; both are as they were
 └── ChatError        a platform did not do what it was asked to
     ├── RateLimited      too many calls; says when to come back
     ├── PlatformUnreachable no answer; what was asked may have happened
     ├── PostRefused      nothing can be posted in that place
     ├── EditRefused      the message can no longer be changed
     ├── MessageTooLong   more text than a message takes
+    ├── FileUnreadable   an attached file cannot be fetched
     ├── StreamRefused    the workspace has no streaming
     └── StreamGone       the stream has ended; what was sent last did not arrive
         └── StreamStopped    a person stopped it
 """
+
+# What is said where a turn took longer than any may.
+TOO_LATE = "This took too long, so I stopped. Ask for something narrower, or try again."
 
 
 class BotError(Exception):
@@ -33,6 +42,10 @@ class AnswerFailed(BotError):
     """The agent ended without an answer."""
 
 
+class GoalRunUnavailable(BotError):
+    """There is no such goal run of the terminal to go on with, or another process has it."""
+
+
 class RefreshStopped(BotError):
     """A refresh was stopped; what was indexed before goes on serving."""
 
@@ -41,12 +54,28 @@ class NotAllowed(BotError):
     """Somebody may not do what they asked for."""
 
 
-class SilentlyThrottled(NotAllowed):
+class UnknownRepository(NotAllowed):
+    """There is no repository of that name, or the person may not ask about it: which of the two is not said."""
+
+
+class LimitReached(NotAllowed):
+    """Somebody has asked too much for now, and may again after `retry_after` seconds."""
+
+    def __init__(self, message: str, *, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class SilentlyThrottled(LimitReached):
     """Somebody goes on asking after having been refused again and again; each reply would keep others waiting."""
 
 
 class InboxError(BotError):
     """The database of messages cannot be read or written; what was not stored must not be acknowledged."""
+
+
+class MessageLost(InboxError):
+    """Another process has the message now, or it was edited: nothing more may be said by this one."""
 
 
 class FolderError(BotError):
@@ -55,6 +84,10 @@ class FolderError(BotError):
 
 class BackupError(BotError):
     """The data folder cannot be saved or restored; it is as it was."""
+
+
+class MigrationError(BotError):
+    """The data folder cannot be moved to Postgres, or back; what is there is as it was."""
 
 
 class ChatError(BotError):
@@ -83,6 +116,10 @@ class EditRefused(ChatError):
 
 class MessageTooLong(ChatError):
     """The message holds more text than the platform takes."""
+
+
+class FileUnreadable(ChatError):
+    """An attached file cannot be fetched: it is gone, too large, or not for the bot."""
 
 
 class StreamRefused(ChatError):

@@ -19,6 +19,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SecretStr,
+    StrictBool,
     ValidationError,
     model_validator,
 )
@@ -40,7 +41,7 @@ PREFIX = "CITEBOT_"
 DOTENV_VARIABLE = "CITEBOT_ENV_FILE"
 
 # Tables, which no variable can hold.
-TABLES = ("access", "channels", "guard", "prices", "repositories")
+TABLES = ("access", "channels", "guard", "mcp", "prices", "repositories", "sandbox", "web")
 # Not settings: values of the variables that tables name, and a remark on a file that is not read.
 _RESOLVED = ("tokens", "remark")
 
@@ -104,14 +105,29 @@ Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=80)]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
 Channel = Annotated[str, Field(pattern=CHANNEL)]
 Channels = tuple[Channel, ...]
+SEGMENTS = r"^(?:s3|gs|az|file)://[^\s@]+$"
+CHROMA = r"^https?://[^\s/@?#]+(?:/[^\s@?#]*)?$"
 HTTP, WEBSOCKET = r"^https?://[^\s/]+", r"^wss?://[^\s/]+"
 SHA256 = r"^[0-9A-Fa-f]{64}$"
+DIGEST = r"^[0-9a-f]{64}$"
+PERSON = r"^[a-z]+:[^\s*:]+$"
+PAGE = r"^(?:https?://[^\s/@?#]+/?)?$"
+HOST = r"^[^\s/@:]+(?::[0-9]+)?$"
 Address = Annotated[str, Field(pattern=HTTP)]
 _WANTED = {
     HTTP: "This is not an address. It has to begin with http:// or https://, followed by a host",
     WEBSOCKET: "This is not an address. It has to begin with ws:// or wss://, followed by a host",
+    SEGMENTS: "This is not the address of an object store. Write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
+    "az://ACCOUNT/CONTAINER/PREFIX or file:///FOLDER, without keys",
+    CHROMA: "This is not the address of a Chroma server. Write http://HOST:PORT or https://HOST:PORT, without a name "
+    "or a password",
     "bool_type": "This is true or false",
     CHANNEL_ID: "A channel is named by its id, bare or with its platform, such as slack:C123; a name can change",
+    DIGEST: "This is not the SHA-256 checksum of a token, which has 64 lower-case hexadecimal digits; `citebot "
+    "token PERSON` prints both",
+    PERSON: "This is not a person. Write the platform and the id there, such as slack:U0123",
+    PAGE: "This is not the address of a page. Write https://HOST or http://HOST, with nothing behind it",
+    HOST: "This is not a host. Write its name, with the port where it has one, such as bot.example or bot.example:8443",
     SHA256: "This is not a SHA-256 checksum, which has 64 hexadecimal digits; `citebot doctor` shows the one to pin",
 }
 
@@ -125,6 +141,7 @@ class RepositoryTable(BaseModel):
     url: Annotated[str, Field(min_length=1)] | None = None
     name: Name | None = None
     branch: Annotated[str, Field(min_length=1)] | None = None
+    branches: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     token_variable: Variable | None = None
     user: Annotated[str, Field(min_length=1)] | None = None
     web_url: Address | None = None
@@ -162,6 +179,47 @@ class GuardTable(BaseModel):
     classifier_ms: int = Field(default=150, ge=10, le=5000)
 
 
+class SandboxTable(BaseModel):
+    """The table `[sandbox]`: the Python environment that commands of a repository find in the sandbox."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    python: Folder | None = None
+
+
+class TokenTable(BaseModel):
+    """One table `[[mcp.tokens]]`: whose requests carry the token with that SHA-256 checksum."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    person: Annotated[str, Field(pattern=PERSON)]
+    sha256: Annotated[str, Field(pattern=DIGEST)]
+
+
+class McpTable(BaseModel):
+    """The table `[mcp]`: who may use MCP and the HTTP API, and under which names beside loopback this is reached."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tokens: tuple[TokenTable, ...] = ()
+    hosts: tuple[Annotated[str, Field(pattern=HOST)], ...] = ()
+
+    @model_validator(mode="after")
+    def _tells_people_apart(self) -> Self:
+        if len({table.sha256 for table in self.tokens}) < len(self.tokens):
+            raise ValueError("two tokens have the same checksum; each belongs to one person")
+        return self
+
+
+class WebTable(BaseModel):
+    """The table `[web]`: whether `citebot serve` has a page, and the address at which people reach it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: StrictBool = False
+    url: Annotated[str, Field(pattern=PAGE)] = ""
+
+
 # What the tables of citebot.toml hold, by the last key of each path that is a name of ours.
 _TABLE_OF: Mapping[str, type[BaseModel]] = {
     "access": AccessPolicy,
@@ -170,8 +228,12 @@ _TABLE_OF: Mapping[str, type[BaseModel]] = {
     "repositories": RepositoryTable,
     "prices": PriceTable,
     "guard": GuardTable,
+    "sandbox": SandboxTable,
+    "mcp": McpTable,
+    "tokens": TokenTable,
+    "web": WebTable,
 }
-_SEVERAL = frozenset({"access.rules", "repositories"})  # lists of tables
+_SEVERAL = frozenset({"access.rules", "mcp.tokens", "repositories"})  # lists of tables
 _LIST = 'This is a list of texts, such as ["one", "another"]'
 
 
@@ -193,6 +255,7 @@ class Settings(BaseSettings):
     model: Annotated[str, AfterValidator(_check_model_or_none)] | None = None
     small_model: Annotated[str, AfterValidator(_check_model_name)] | None = None
     fallback_model: Annotated[str, AfterValidator(_check_model_name)] | None = None
+    model_images: Annotated[Literal["on", "off"], BeforeValidator(_lower)] = "off"
     model_timeout: float = Field(default=60.0, gt=0, le=3600)
     answer_temperature: Temperature = 0.2
     form_temperature: Temperature = 0.0
@@ -209,11 +272,18 @@ class Settings(BaseSettings):
     )
     discord_servers: Globs = Field(default=(), validation_alias="DISCORD_SERVERS")
     max_concurrent_answers: int = Field(default=8, gt=0, validation_alias="MAX_CONCURRENT_ANSWERS")
+    database_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_URL")
+    segments_url: str | None = Field(default=None, validation_alias="SEGMENTS_URL", pattern=SEGMENTS)
+    segments_cache_gb: float = Field(default=20.0, gt=0, le=100_000)
+    chroma_url: str | None = Field(default=None, validation_alias="CHROMA_URL", pattern=CHROMA)
     retention_days: int = Field(default=90, ge=0, le=36_500, validation_alias="RETENTION_DAYS")
     questions_per_minute: int = Field(default=10, gt=0)
     questions_per_day: int = Field(default=300, gt=0)
     link_hosts: Globs = ()
     guard: GuardTable = Field(default_factory=GuardTable)
+    sandbox: SandboxTable = Field(default_factory=SandboxTable)
+    mcp: McpTable = Field(default_factory=McpTable)
+    web: WebTable = Field(default_factory=WebTable)
     web_host: str = Field(default="127.0.0.1", min_length=1)
     web_port: int = Field(default=8080, ge=0, le=65_535)
     metrics_port: int = Field(default=8081, ge=0, le=65_535)

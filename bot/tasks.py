@@ -85,13 +85,20 @@ def call_on_interrupt(stop: Callable[[], object]) -> Iterator[None]:
 @asynccontextmanager
 async def run_in_background(work: Coroutine[None, None, None]) -> AsyncIterator[None]:
     """Do the work for as long as the context is open; if it fails, the context ends with its error."""
+    async with open_task_group() as group:
+        task = group.create_task(work)
+        try:
+            yield
+        finally:
+            task.cancel()
+
+
+@asynccontextmanager
+async def open_task_group() -> AsyncIterator[asyncio.TaskGroup]:
+    """Open a group of tasks; where the context ends with errors that have a sentence alone, the first is raised."""
     try:
         async with asyncio.TaskGroup() as group:
-            task = group.create_task(work)
-            try:
-                yield
-            finally:
-                task.cancel()
+            yield group
     except BaseExceptionGroup as failed:
         known, other = failed.split(BotError)
         if known is not None and other is None:

@@ -17,7 +17,8 @@ from bot.adapters.terminal.trace import RunTrace
 from bot.app import App, open_joint_assistant
 from bot.errors import SettingsError
 from bot.ports import Assistant, RepositoryIndex
-from bot.repositories.names import RepositoryProfile, find_named
+from bot.repositories.names import RepositoryProfile, find_named, pin_name
+from bot.repositories.ref_chooser import RefChooser, choose_ref, hold_ref
 from bot.repositories.refresh import refresh_if_stale
 from bot.settings import Settings
 from indexer import IndexerError
@@ -30,17 +31,24 @@ Tracing = Literal["off", "on", "verbose"]
 
 
 async def ask(
-    app: App, terminal: Terminal, question: str, *, as_json: bool, tracing: Tracing = "off"
+    app: App, terminal: Terminal, question: str, *, at: str = "", as_json: bool, tracing: Tracing = "off"
 ) -> CommandOutcome:
-    """Answer one question; nothing is remembered of it. A success where the repository has what was asked for."""
+    """Answer one question; nothing is remembered of it. A success where the repository has what was asked for.
+
+    It is read `at` a branch, tag, commit or pull request, or at what the question itself names.
+    """
     await refresh_if_stale(app.index, terminal)
-    root = await find_tree(terminal, app.index)
     question = _leave_out_names(question, [(await app.index.status()).repository])
+    choice = await choose_ref(app.index, RefChooser(app.refs), question, at=at)
+    held = await hold_ref(app.index, RefChooser(app.refs), choice, terminal)
+    root = await find_tree(terminal, app.index) if held is None else None
+    names = () if held is None else (pin_name(held.repository, held.commit.sha),)
     async with app.open_single() as assistant:
-        answer = await _follow(assistant, terminal, question, root=root, tracing=tracing)
+        answer = await _follow(assistant, terminal, choice.question, names, root=root, tracing=tracing)
     if not as_json:
-        await show_answer(terminal, app.index, answer)
-    return _make_outcome(answer, as_json=as_json)
+        await show_answer(terminal, app.index, answer, at=choice.ref)
+    outcome = _make_outcome(answer, as_json=as_json)
+    return replace(outcome, note=" ".join(filter(None, (choice.remark, outcome.note))))
 
 
 async def ask_jointly(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bot.adapters.terminal.display import Terminal
     from bot.adapters.terminal.output import CommandOutcome
     from bot.app import App
+    from bot.serving.roles import Role
     from bot.settings import RepositoryTable, Settings
 
 OpenApp = Callable[["Settings", "RepositoryTable"], AbstractAsyncContextManager["App"]]
@@ -64,23 +65,30 @@ class CliContext:
             click.echo(outcome.output)
         return 0 if outcome.ok else 1
 
-    def serve(self, repo: str | None) -> None:
+    def serve(self, repo: str | None, role: Role) -> None:
         """Serve the platforms until the process is stopped."""
-        # While everything is loaded there is no garbage, and to look for it takes a tenth of the time; once it is
-        # loaded, `serve_team` begins to.
-        gc.disable()
-        try:
-            self._serve(repo)
-        finally:
-            gc.enable()
+        with pause_collection():
+            self._serve(repo, role)
 
-    def _serve(self, repo: str | None) -> None:
-        from bot.monitoring.watchdog import WatchedLoop
+    def serve_page(self, repo: str | None, port: int) -> None:
+        """Serve the page to the person at this machine until the process is stopped."""
+        with pause_collection():
+            from bot.serving.local_page import serve_local_page
+
+            settings = self.narrow_settings(repo, self.settings())
+            self._run_until_signal(serve_local_page(settings, self.default_path(settings), print_error, port=port))
+
+    def _serve(self, repo: str | None, role: Role) -> None:
         from bot.serving import service
 
         settings = self.narrow_settings(repo, self.settings())
+        self._run_until_signal(service.serve_team(settings, self.default_path(settings), print_error, role=role))
+
+    def _run_until_signal(self, serving: Coroutine[Any, Any, None]) -> None:
+        from bot.monitoring.watchdog import WatchedLoop
+
         with asyncio.Runner(loop_factory=WatchedLoop) as runner:
-            runner.run(run_until_signal(service.serve_team(settings, self.default_path(settings), print_error)))
+            runner.run(run_until_signal(serving))
 
     def settings(self) -> Settings:
         """Read the settings, set up the log, and warn of a citebot.toml that is not read."""
@@ -121,6 +129,19 @@ class CliContext:
         return settings.repo or Path.cwd()
 
 
+@contextmanager
+def pause_collection() -> Iterator[None]:
+    """Look for no garbage until whoever runs within enables that: while all is loaded there is none.
+
+    To look for it takes a tenth of the time of a start.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def complete_repository(_context: click.Context, _parameter: click.Parameter, beginning: str) -> list[CompletionItem]:
     """Offer a shell the names of citebot.toml that begin so, and folders."""
     from bot.cli.target import complete_names
@@ -153,9 +174,36 @@ def add_repeatable_repo_option(command: Command) -> Command:
     return option(command)
 
 
+def add_at_option(command: Command) -> Command:
+    """Let the command take `--at`."""
+    option = click.option(
+        "--at", metavar="REF", default="", help="Read it at a branch, tag, commit or pull request (#12) instead."
+    )
+    return option(command)
+
+
 def add_json_option(command: Command) -> Command:
     """Let the command take `--json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")(command)
+
+
+def add_graph_option(command: Command) -> Command:
+    """Let the command take `--graph`."""
+    option = click.option(
+        "--graph",
+        "picture",
+        type=click.Path(dir_okay=False, path_type=Path),
+        callback=_check_picture,
+        metavar="FILE",
+        help="Draw it as well, over several steps: in a .svg, a .png, or as Mermaid in a .mmd.",
+    )
+    return option(command)
+
+
+def _check_picture(_context: click.Context, _parameter: click.Parameter, picture: Path | None) -> Path | None:
+    if picture is not None and picture.suffix not in {".svg", ".png", ".mmd"}:
+        raise click.BadParameter("The file has to end in .svg, .png or .mmd.")
+    return picture
 
 
 def print_error(text: str, level: int = logging.INFO) -> None:

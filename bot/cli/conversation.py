@@ -20,7 +20,7 @@ async def chat(app: App, terminal: Terminal, stream: TextIO, *, interactive: boo
         await refresh_if_stale(app.index, terminal)
     async with app.open_assistant() as assistant:
         lines = await _begin_prompt(app, terminal) if interactive else PipedInput(stream)
-        chat = ConsoleChat(app.index, assistant, terminal=terminal, lines=lines, stoppable=interactive)
+        chat = ConsoleChat(app.index, assistant, terminal=terminal, lines=lines, stoppable=interactive, refs=app.refs)
         good = await chat.run()
     return CommandOutcome(ok=good or interactive)
 

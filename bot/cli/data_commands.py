@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bot.cli.context import CliContext, add_json_option, add_repo_option
+from bot.cli.context import CliContext, add_json_option, add_repo_option, print_error
 
 if TYPE_CHECKING:
     from bot.adapters.terminal.output import CommandOutcome
@@ -45,6 +45,29 @@ def restore(invocation: CliContext, file: Path, *, force: bool, as_json: bool) -
         from bot.cli.upkeep import restore_data_folder
 
         return await restore_data_folder(invocation.settings().home, file, force=force, as_json=as_json)
+
+    return invocation.print_outcome(work())
+
+
+@click.command()
+@click.option("--to-postgres", "target", flag_value="postgres", help="From the data folder to the database.")
+@click.option("--to-sqlite", "target", flag_value="sqlite", help="From the database to the data folder.")
+@add_json_option
+@click.pass_obj
+def migrate(invocation: CliContext, target: str | None, *, as_json: bool) -> int:
+    """Move messages and conversations to Postgres, or back.
+
+    The database is the one that DATABASE_URL names, the folder that of CITEBOT_HOME. Stop every citebot first. What is
+    moved to has to be empty; what is moved from stays as it is, so that you can go back to it. Either everything
+    arrives, and is compared with what was there, or nothing does. Indexes stay where they are.
+    """
+    if target is None:
+        raise click.UsageError("Give --to-postgres or --to-sqlite.")
+
+    async def work() -> CommandOutcome:
+        from bot.cli.upkeep import migrate_data_folder
+
+        return await migrate_data_folder(invocation.settings(), target, print_error, as_json=as_json)
 
     return invocation.print_outcome(work())
 

@@ -1,4 +1,4 @@
-"""The checks of `citebot doctor`: git, the data folder, the models, the indexes, and the chat platforms."""
+"""The checks of `citebot doctor`: git, the data folder, models, indexes, the sandbox, and the chat platforms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import dataclasses
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
@@ -15,29 +15,34 @@ from typing import Any, Protocol
 
 from pydantic import SecretStr
 
-from agent import ChatModel, ClassifierUnusable, ModelSource
+from agent import ChatModel, ClassifierUnusable, ModelSource, SandboxTrial
+from bot.access import ANYBODY
 from bot.adapters.discord.adapter import DiscordAdapter
 from bot.adapters.discord.diagnostics import HOW_TO_ADD, WITHOUT_CONTENT
 from bot.adapters.slack import diagnostics
 from bot.adapters.slack.client import API_URL
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CommandOutcome, to_json
-from bot.app import App, load_classifier, make_path_table, open_models, open_team_repositories
+from bot.app import App, examine_sandboxes, load_classifier, make_path_table, open_models, open_team_repositories
 from bot.cli.context import OpenApp
 from bot.clock import Clock, SystemClock
 from bot.conversations.descriptions import describe_freshness
 from bot.errors import SettingsError
+from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.markdown.formatting import to_one_line
 from bot.monitoring import doctor_findings
+from bot.monitoring.cluster_state import read_cluster_state
 from bot.monitoring.doctor_findings import DoctorFinding, make_ok, make_problem, make_warning, note
 from bot.monitoring.installer import describe_error
 from bot.ports import Repositories
 from bot.repositories.library import RepositoryLibrary
 from bot.serving.platforms import read_discord_options
-from bot.settings import GuardTable, Settings
-from bot.storage.database import INBOX_FILE, open_database
+from bot.settings import GuardTable, McpTable, Settings
+from bot.storage.database import INBOX_FILE
+from bot.storage.opening import has_store, open_store
 from bot.storage.permissions import find_exposures
-from indexer import IndexerError, IndexStatus, start_git_async
+from bot.surfaces.mcp.mcp_endpoint import is_installed
+from indexer import IndexerError, IndexStatus, check_chroma_server, start_git_async
 
 GIGABYTE = 1_000_000_000
 LITTLE, TOO_LITTLE = GIGABYTE, GIGABYTE // 10
@@ -50,6 +55,8 @@ _QUESTION = "Where is the signature of a webhook checked, and what happens when 
 _NO_MODEL = (
     "For written answers set GOOGLE_API_KEY, or CITEBOT_MODEL to provider:model and the key variable of that provider."
 )
+_NO_RUNNERS = "Name people's ids as `run` in the table [access] of citebot.toml to allow them (docs/goals.md)."
+_MOST_PEOPLE = 10
 
 
 async def check_configuration(remark: str) -> Sequence[DoctorFinding]:
@@ -95,12 +102,47 @@ def check_disk_space(home: Path, free: int) -> DoctorFinding:
     return make_warning(what, advice) if free < LITTLE else make_ok(what)
 
 
-async def check_inbox(path: Path) -> Sequence[DoctorFinding]:
+async def check_inbox(home: Path, url: SecretStr | None) -> Sequence[DoctorFinding]:
     """Check whether the database of messages can be used, if there is one; raises `InboxError` if it cannot."""
-    if not await asyncio.to_thread(path.is_file):
+    if not await asyncio.to_thread(has_store, home, url):
         return []
-    async with open_database(path):
-        return [make_ok(f"The message database {path} can be used.")]
+    async with open_store(home, url):
+        name = f"The message database {home / INBOX_FILE}" if url is None else "Postgres, which DATABASE_URL names,"
+        return [make_ok(f"{name} can be used.")]
+
+
+async def check_cluster(settings: Settings) -> Sequence[DoctorFinding]:
+    """Check what processes share: the queue, the leases and the object store.
+
+    Raises `InboxError`, or `SegmentsUnavailable`, where one of them cannot be used.
+    """
+    if settings.database_url is None:
+        return []
+    # With the extra `cluster` alone.
+    from bot.jobs.job_queue import open_job_queue
+    from bot.repositories.segments import open_segments
+
+    async with open_store(settings.home, settings.database_url) as database:
+        async with open_job_queue(settings.database_url.get_secret_value()):
+            findings = [make_ok("The job queue in Postgres can be used.")]
+        state = await read_cluster_state(database, role="", held=frozenset())
+        held = "; ".join(f"{owner} has {name}" for name, owner in sorted(state.holders.items())) or "none is held"
+        findings.append(note(f"Messages that wait for a process: {state.waiting}. Leases: {held}."))
+        if settings.segments_url is not None:
+            async with open_segments(settings.segments_url, settings.home, database, cache_bytes=GIGABYTE):
+                findings.append(make_ok("The object store of SEGMENTS_URL can be used, and is this cluster's."))
+    return findings
+
+
+async def check_vector_server(url: str | None) -> Sequence[DoctorFinding]:
+    """Check whether the server that keeps vectors can be used, if there is one."""
+    if url is None:
+        return []
+    try:
+        version = await asyncio.to_thread(check_chroma_server, url)
+    except IndexerError as error:
+        return [make_problem(str(error), "Questions are answered meanwhile; no repository can be indexed.")]
+    return [make_ok(f"The Chroma server that CHROMA_URL names can be used (version {version}).")]
 
 
 async def check_models(
@@ -155,6 +197,34 @@ async def check_classifier(load: Callable[[], Scoring], folder: Path, *, millise
     return [make_ok(f"{what}.")]
 
 
+async def check_sandbox(try_all: Callable[[], Awaitable[Sequence[SandboxTrial]]]) -> Sequence[DoctorFinding]:
+    """Check which sandbox holds on this machine; raises `SandboxUnavailable` where none could even be tried."""
+    *failures, last = await try_all()
+    if last.problem:
+        failures.append(last)
+    reasons = " ".join(f"{each.sandbox.mechanism}: {to_one_line(each.problem)}" for each in failures)
+    advice = " ".join(dict.fromkeys(each.advice for each in failures if each.advice))
+    if last.problem:
+        return [note(f"No sandbox holds here, so `citebot goal` runs nothing. {reasons}", advice)]
+    what = f"The sandbox that `citebot goal` runs code in holds here: {last.sandbox.mechanism}."
+    if not failures:
+        return [make_ok(what)]
+    return [note(f"{what} The better one does not hold. {reasons}", advice)]
+
+
+async def check_chat_goals(settings: Settings) -> Sequence[DoctorFinding]:
+    """Check whether goal runs are on in chat, and say who may have them begin."""
+    people = settings.access.run
+    if not people:
+        return [note("Goal runs are off in chat: nobody may start them.", _NO_RUNNERS)]
+    named = "everybody" if ANYBODY in people else ", ".join(people[:_MOST_PEOPLE])
+    more = f" and {len(people) - _MOST_PEOPLE} more" if len(people) > _MOST_PEOPLE and named != "everybody" else ""
+    what = f"Goal runs may be started in chat by {to_one_line(named)}{more}"
+    if not settings.has_model:
+        return [make_warning(f"{what}, but none begins without a language model.", _NO_MODEL)]
+    return [make_ok(f"{what}; they run in the sandbox that holds here.")]
+
+
 async def check_indexes(repositories: Repositories, now: float) -> Sequence[DoctorFinding]:
     """Check how fresh the index of each repository is."""
     found: list[DoctorFinding] = []
@@ -196,17 +266,23 @@ async def run_doctor(
                 return await check_indexes(stock.library, clock.now())
         async with (open_app or App.open)(settings, make_path_table(settings, repository)) as app:
             name = (await app.index.status()).repository
-            return await check_indexes(RepositoryLibrary({name: app.index}, Terminal.standard()), clock.now())
+            library = RepositoryLibrary({name: app.index}, Terminal.standard(), LocalRefreshJobs())
+            return await check_indexes(library, clock.now())
 
     return await doctor_findings.run_checks(
         [
             partial(check_configuration, settings.remark),
             check_git,
             partial(check_data_folder, settings.home),
-            partial(check_inbox, settings.home / INBOX_FILE),
+            partial(check_inbox, settings.home, settings.database_url),
+            partial(check_cluster, settings),
+            partial(check_vector_server, settings.chroma_url),
             check_all_indexes,
             partial(check_models, partial(open_models, settings), call=call_model),
             partial(_check_guard, settings.guard),
+            partial(check_mcp, settings.mcp),
+            partial(check_sandbox, partial(examine_sandboxes, settings)),
+            partial(check_chat_goals, settings),
             partial(diagnostics.run_diagnostics, read_slack_credentials(settings), clock),
             partial(_check_discord, settings, clock),
         ],
@@ -229,6 +305,22 @@ def read_slack_credentials(settings: Settings) -> diagnostics.SlackCredentials:
         mode=settings.slack_mode,
         api_url=settings.slack_api_base_url or API_URL,
     )
+
+
+async def check_mcp(table: McpTable) -> Sequence[DoctorFinding]:
+    """Check whether editors and agents can use citebot, and who may do so over HTTP."""
+    if not is_installed():
+        advice = f'For `citebot mcp`{" and /mcp of `citebot serve`" * bool(table.tokens)}: pip install "citebot[mcp]"'
+        missing = make_warning if table.tokens else note
+        return [missing("The MCP server is not installed.", advice)]
+    if not table.tokens:
+        return [
+            note("MCP: `citebot mcp` serves this machine's editors; `citebot serve` does not, as no token is listed.")
+        ]
+    people = len({each.person for each in table.tokens})
+    served = f"MCP: `citebot serve` answers {_count(len(table.tokens), 'token')} of {people} people at /mcp"
+    named = f", called as {', '.join(table.hosts)}." if table.hosts else ", called from this machine alone: no `hosts`."
+    return [make_ok(served + named)]
 
 
 async def _check_guard(guard: GuardTable) -> Sequence[DoctorFinding]:

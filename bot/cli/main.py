@@ -24,13 +24,17 @@ from agent import AgentError
 from bot.cli.context import (
     CliContext,
     OpenApp,
+    add_at_option,
+    add_graph_option,
     add_json_option,
     add_repeatable_repo_option,
     add_repo_option,
     complete_repository,
+    pause_collection,
     print_error,
 )
-from bot.cli.data_commands import backup, restore, sweep
+from bot.cli.data_commands import backup, migrate, restore, sweep
+from bot.cli.goals import goal
 from bot.errors import BotError, describe_unexpected
 from bot.storage.permissions import restrict_umask
 from bot.tasks import TerminationSignal
@@ -81,23 +85,33 @@ def chat(invocation: CliContext, repo: str | None = None) -> int:
 @click.argument("question")
 @click.option("--trace", is_flag=True, help="Print to standard error what happens, as it happens.")
 @click.option("--verbose", is_flag=True, help="The same, with every change to the state.")
+@add_at_option
 @add_json_option
 @add_repeatable_repo_option
 @click.pass_obj
 def ask(
-    invocation: CliContext, *, question: str, repos: tuple[str, ...], trace: bool, verbose: bool, as_json: bool
+    invocation: CliContext,
+    *,
+    question: str,
+    repos: tuple[str, ...],
+    at: str,
+    trace: bool,
+    verbose: bool,
+    as_json: bool,
 ) -> int:
     """Answer one question, about one repository or several: --repo A --repo B."""
     if not question.strip():
         raise click.UsageError("The question is empty.")
     tracing: Literal["off", "on", "verbose"] = "verbose" if verbose else "on" if trace else "off"
     if len(dict.fromkeys(repos)) > 1:
+        if at:
+            raise click.UsageError("--at is for a question about one repository.")
         return invocation.print_outcome(_ask_jointly(invocation, question, repos, as_json=as_json, tracing=tracing))
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:
         from bot.cli.ask import ask as answer
 
-        return await answer(app, terminal, question, as_json=as_json, tracing=tracing)
+        return await answer(app, terminal, question, at=at, as_json=as_json, tracing=tracing)
 
     return invocation.run_command(repos[0] if repos else None, task)
 
@@ -125,15 +139,70 @@ async def _ask_jointly(
 
 
 @cli.command()
+@click.option(
+    "--role",
+    type=click.Choice(["all", "front", "answer", "index"]),
+    default="all",
+    show_default=True,
+    help="What this process does where several share the work: take questions in, answer, or index.",
+)
 @add_repo_option
 @click.pass_obj
-def serve(invocation: CliContext, repo: str | None) -> None:
+def serve(invocation: CliContext, repo: str | None, role: Literal["all", "front", "answer", "index"]) -> None:
     """Answer a team in Slack and Discord, until Ctrl-C or SIGTERM.
 
     The repositories are those of citebot.toml, or the one that --repo names; without either, the current one. Without
     the tokens of a platform it only watches them, takes push webhooks and shows metrics.
     """
-    invocation.serve(repo)
+    invocation.serve(repo, role)
+
+
+@cli.command()
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=8082, show_default=True, help="Where; 0 takes any that is free."
+)
+@add_repo_option
+@click.pass_obj
+def web(invocation: CliContext, repo: str | None, port: int) -> None:
+    """Ask on a page in the browser, and watch how answers come about, until Ctrl-C.
+
+    It is reached from this machine alone, by the address that is printed. The repositories are those of citebot.toml,
+    or the one that --repo names; without either, the current one.
+    """
+    invocation.serve_page(repo, port)
+
+
+@cli.command()
+@add_repo_option
+@click.pass_obj
+def mcp(invocation: CliContext, repo: str | None) -> int:
+    """Serve an editor or an agent over MCP, at standard input and output.
+
+    The repository is the current one, or the one that --repo names; outside of any, all of citebot.toml.
+    """
+
+    async def work() -> CommandOutcome:
+        from bot.cli.mcp_command import serve_mcp
+
+        settings = invocation.settings()
+        tables = await asyncio.to_thread(invocation.choose_tables, repo, settings)
+        return await serve_mcp(settings, tables, say=print_error)
+
+    if sys.stdin.isatty():
+        from bot.cli.mcp_command import FOR_PROGRAMS
+
+        raise click.UsageError(FOR_PROGRAMS)
+    with pause_collection():
+        return invocation.print_outcome(work())
+
+
+@cli.command()
+@click.argument("person", metavar="PERSON")
+def token(person: str) -> None:
+    """Make a token for the programs of PERSON (slack:U123, discord:123): MCP and the API of `citebot serve`."""
+    from bot.cli.token_command import write_token
+
+    click.echo(write_token(person))
 
 
 @cli.command()
@@ -173,6 +242,7 @@ def index(invocation: CliContext, path: str | None, repo: str | None, *, full: b
 @click.option("--folder", "folders", multiple=True, help="Only below this folder.")
 @click.option("--glob", "globs", multiple=True, help="Only paths that match, such as **/*.sql.")
 @click.option("--mode", type=click.Choice(["hybrid", "lexical", "vector"]), default="hybrid", show_default=True)
+@add_at_option
 @add_json_option
 @add_repo_option
 @click.pass_obj
@@ -187,6 +257,7 @@ def search(
     folders: tuple[str, ...],
     globs: tuple[str, ...],
     mode: Literal["hybrid", "lexical", "vector"],
+    at: str,
     repo: str | None,
     as_json: bool,
 ) -> int:
@@ -201,13 +272,13 @@ def search(
         raise click.UsageError(str(error)) from error
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:
-        from bot.cli.query import Listing, SearchQuery, pin_current, run_batch, run_search
+        from bot.cli.query import Listing, SearchQuery, pin_named, run_batch, run_search
         from indexer import Filters
 
         known_as = tuple(language.lower() for language in languages)
         filters = Filters(languages=known_as, source_types=types, folders=folders, patterns=globs)
         how = SearchQuery(limit=limit, filters=filters, mode=mode)
-        code = await pin_current(app.index, terminal)
+        code = await pin_named(app, terminal, at)
         if batch:
             return await run_batch(code, batch, how, write=click.echo, complain=terminal.note)
         return await run_search(code, query or "", how, Listing(terminal=terminal, as_json=as_json))
@@ -217,32 +288,41 @@ def search(
 
 @cli.command()
 @click.argument("name")
+@add_at_option
 @add_json_option
 @add_repo_option
 @click.pass_obj
-def symbols(invocation: CliContext, name: str, repo: str | None, *, as_json: bool) -> int:
+def symbols(invocation: CliContext, name: str, repo: str | None, *, at: str, as_json: bool) -> int:
     """List the definitions of NAME (`send` or `Session.send`)."""
-    return _look_up(invocation, repo, "symbols", name, as_json=as_json)
+    return _look_up(invocation, repo, "symbols", name, at=at, as_json=as_json)
 
 
 @cli.command()
 @click.argument("name")
+@add_graph_option
+@add_at_option
 @add_json_option
 @add_repo_option
 @click.pass_obj
-def callers(invocation: CliContext, name: str, repo: str | None, *, as_json: bool) -> int:
+def callers(
+    invocation: CliContext, name: str, repo: str | None, *, picture: Path | None, at: str, as_json: bool
+) -> int:
     """List where the function or class NAME is called."""
-    return _look_up(invocation, repo, "callers", name, as_json=as_json)
+    return _look_up(invocation, repo, "callers", name, picture=picture, at=at, as_json=as_json)
 
 
 @cli.command()
 @click.argument("name")
+@add_graph_option
+@add_at_option
 @add_json_option
 @add_repo_option
 @click.pass_obj
-def callees(invocation: CliContext, name: str, repo: str | None, *, as_json: bool) -> int:
+def callees(
+    invocation: CliContext, name: str, repo: str | None, *, picture: Path | None, at: str, as_json: bool
+) -> int:
     """List what the function NAME calls."""
-    return _look_up(invocation, repo, "callees", name, as_json=as_json)
+    return _look_up(invocation, repo, "callees", name, picture=picture, at=at, as_json=as_json)
 
 
 @cli.command()
@@ -303,10 +383,8 @@ def feedback(invocation: CliContext, *, days: int | None, as_json: bool) -> int:
     async def work() -> CommandOutcome:
         from bot.cli.upkeep import export_feedback
         from bot.clock import SystemClock
-        from bot.storage.database import INBOX_FILE
 
-        path = invocation.settings().home / INBOX_FILE
-        return await export_feedback(path, SystemClock(), days=days, as_json=as_json)
+        return await export_feedback(invocation.settings(), SystemClock(), days=days, as_json=as_json)
 
     return invocation.print_outcome(work())
 
@@ -330,7 +408,7 @@ def graph(form: str | None, picture: Path | None) -> None:
     print_error(f"Drawn in {picture}.")
 
 
-for _command in (backup, restore, sweep):
+for _command in (backup, goal, migrate, restore, sweep):
     cli.add_command(_command)
 
 
@@ -340,19 +418,26 @@ def _look_up(
     what: Literal["symbols", "callers", "callees"],
     name: str,
     *,
+    at: str,
     as_json: bool,
+    picture: Path | None = None,
 ) -> int:
     if not name.strip():
         raise click.UsageError("The name is empty.")
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:
         from agent import normalize_name
-        from bot.cli.query import Listing, list_callees, list_callers, list_definitions, pin_current
+        from bot.cli.query import Listing, list_callees, list_callers, list_definitions, pin_named
 
         look_up = {"symbols": list_definitions, "callers": list_callers, "callees": list_callees}[what]
         listing = Listing(terminal=terminal, as_json=as_json)
         written = normalize_name(name) or name
-        return await look_up(await pin_current(app.index, terminal), written, listing)
+        code = await pin_named(app, terminal, at)
+        if picture is not None and what != "symbols":
+            from bot.cli.diagram import draw_calls
+
+            await draw_calls(code, written, what, picture, terminal)
+        return await look_up(code, written, listing)
 
     return invocation.run_command(repo, task)
 

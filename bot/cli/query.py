@@ -14,7 +14,8 @@ from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CodeLine, CommandOutcome
 from bot.app import App
 from bot.ports import RepositoryIndex
-from bot.repositories.refresh import ProgressDisplay, refresh_if_stale, refresh_index
+from bot.repositories.ref_chooser import RefChooser
+from bot.repositories.refresh import PATIENCE_SECONDS, ProgressDisplay, refresh_if_stale, refresh_index
 from indexer import CallSite, Filters, IndexerError, RefreshReport, SearchMode
 
 
@@ -51,6 +52,19 @@ async def pin_current(index: RepositoryIndex, display: ProgressDisplay) -> CodeS
     return await index.pin()
 
 
+async def pin_named(app: App, display: ProgressDisplay, at: str) -> CodeSearch:
+    """Hold the repository at a branch, tag, commit or pull request; at its newest commit where none is named."""
+    newest = await pin_current(app.index, display)
+    if not at:
+        return newest
+    chooser = RefChooser(app.refs)
+    ref = await chooser.find(newest.repository, at)
+    if ref is None:
+        return newest
+    with display.indexing(patience=PATIENCE_SECONDS) as show:
+        return await chooser.pin(newest.repository, ref, show)
+
+
 async def index_all(
     opening: Sequence[Callable[[], AbstractAsyncContextManager[App]]],
     display: ProgressDisplay,
@@ -58,12 +72,17 @@ async def index_all(
     full: bool,
     as_json: bool,
 ) -> CommandOutcome:
-    """Index HEAD of each repository; where there are several, one that cannot be indexed does not keep the others."""
+    """Index HEAD of each repository, and the branches that are kept beside it.
+
+    Where there are several repositories, one that cannot be indexed does not keep the others.
+    """
     reports: list[tuple[RefreshReport, str]] = []
     for open_app in opening:
         try:
             async with open_app() as app:
                 report = await refresh_index(app.index, display, full=full)
+                for refs in app.refs.values():
+                    await refs.refresh_kept()
                 reports.append((report, (await app.index.status()).repository))
         except IndexerError as error:
             if len(opening) == 1:

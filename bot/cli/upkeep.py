@@ -1,11 +1,12 @@
-"""The commands that look after data: `sweep`, `backup`, `restore`, `status` and `feedback`."""
+"""The commands that look after data: `sweep`, `backup`, `restore`, `migrate`, `status` and `feedback`."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from bot.markdown.formatting import to_one_line
 from bot.repositories.refresh import ProgressDisplay
 from bot.repositories.status import RepositoryState
 from bot.settings import Settings
-from bot.storage.database import open_database
+from bot.storage.opening import has_store, open_store
 from bot.storage.turn_records import FeedbackEntry, TurnRecordStore
 from indexer import IndexerError, IndexFolder, IndexStatus, RepositoryError, remove_index
 
@@ -48,7 +49,7 @@ async def sweep_data_folder(
     before = await asyncio.to_thread(disk_usage.measure_disk_usage, settings.home, None)
     removed = (await asyncio.to_thread(_measure_usage, settings)).unused or () if unused else ()
     for folder in removed:
-        await asyncio.to_thread(remove_index, settings.home, folder.name)
+        await asyncio.to_thread(remove_index, settings.home, folder.name, settings.chroma_url)
     async with AsyncExitStack() as stack:
         indexes: IndexSweeper | None = None
         problems: list[str] = []
@@ -57,7 +58,9 @@ async def sweep_data_folder(
             indexes = (await stack.enter_async_context(open_team_repositories(chosen, where, display))).library
         except IndexerError as error:  # outside of any repository there may be none
             problems += [str(error)] if chosen.repositories else []
-        kept = Retention(home=settings.home, days=settings.retention_days, clock=clock, indexes=indexes)
+        kept = Retention(
+            home=settings.home, url=settings.database_url, days=settings.retention_days, clock=clock, indexes=indexes
+        )
         swept = await kept.sweep()
     after = await asyncio.to_thread(disk_usage.measure_disk_usage, settings.home, None)
     return _report_sweep(swept, [*problems, *swept.problems], removed, before.total - after.total, as_json=as_json)
@@ -154,15 +157,15 @@ def _measure_usage(settings: Settings) -> DiskUsage:
     return disk_usage.measure_disk_usage(settings.home, used)
 
 
-async def export_feedback(path: Path, clock: Clock, *, days: int | None, as_json: bool) -> CommandOutcome:
-    """List the ratings of the last days, or all, oldest first, from the database at a path.
+async def export_feedback(settings: Settings, clock: Clock, *, days: int | None, as_json: bool) -> CommandOutcome:
+    """List the ratings of the last days, or all, oldest first.
 
     The raters are not named. The questions are not shown: citebot keeps none once it is answered.
     """
     since = clock.now() - days * DAY if days is not None else 0.0
     found: Sequence[FeedbackEntry] = ()
-    if await asyncio.to_thread(path.is_file):
-        async with open_database(path) as database:
+    if await asyncio.to_thread(has_store, settings.home, settings.database_url):
+        async with open_store(settings.home, settings.database_url) as database:
             records = TurnRecordStore(database, clock)
             found = await records.feedback(since=since)
     note = "" if found else "Nobody has rated an answer" + (f" in the last {days} days." if days else " yet.")
@@ -196,3 +199,29 @@ def format_feedback(feedback: FeedbackEntry) -> str:
         return f"{when}  {feedback.opinion:<4}  (forgotten)"
     where = f"{to_one_line(turn.repository) or 'no repository'}{f' at {turn.commit[:7]}' if turn.commit else ''}"
     return f"{when}  {feedback.opinion:<4}  {where}  {turn.route}  {to_one_line(turn.model or 'no model')}"
+
+
+async def migrate_data_folder(
+    settings: Settings, target: str, say: Callable[[str], None], *, as_json: bool
+) -> CommandOutcome:
+    """Move the messages and conversations of a data folder to `postgres`, or from there to `sqlite`."""
+    # Importing langgraph takes a second; nothing else here needs it.
+    from bot.maintenance.migration import move_to_postgres, move_to_sqlite
+
+    if settings.database_url is None:
+        raise SettingsError(
+            "Set DATABASE_URL to the database to move to, or from: postgresql://USER:PASSWORD@HOST:5432/NAME."
+        )
+    url = settings.database_url.get_secret_value()
+    if target == "postgres":
+        moved = await move_to_postgres(settings.home, url, say)
+        what_next = f"{settings.home} was left as it is; citebot uses the database as long as DATABASE_URL is set."
+    else:
+        moved = await move_to_sqlite(url, settings.home, say)
+        what_next = f"The database was left as it is; without DATABASE_URL, citebot uses {settings.home}."
+    copied = moved.conversations
+    if as_json:
+        return CommandOutcome(output=output.to_json({"tables": dict(moved.tables), **asdict(copied)}))
+    summary = f"Moved {sum(moved.tables.values()):,} rows of messages and {copied.conversations:,} conversations with "
+    summary += f"{copied.checkpoints:,} checkpoints, and compared them."
+    return CommandOutcome(output=f"{summary} {what_next}")

@@ -14,6 +14,7 @@ from aiohttp import web
 
 from bot.clock import Clock
 from bot.errors import InboxError
+from bot.monitoring.cluster_state import ClusterState
 from bot.monitoring.metrics import CONTENT_TYPE, ConversationMetrics
 from bot.monitoring.observer import AnswerLoad
 from bot.ports import Repositories
@@ -66,7 +67,8 @@ class Readiness:
 class Health:
     """Asks each part whether it is ready; what is not there yet is not.
 
-    `watched` returns what the watcher says of the repositories, by their names.
+    `watched` returns what the watcher says of the repositories, by their names. A process that `needs_indexes` is not
+    ready while it can read none.
     """
 
     def __init__(
@@ -75,11 +77,14 @@ class Health:
         repositories: Repositories,
         clock: Clock,
         watched: Callable[[], Mapping[str, WatchState]] = dict,
+        *,
+        needs_indexes: bool = True,
     ) -> None:
         self._remarks: dict[str, Callable[[], str]] = {}
         self._platforms: dict[str, Unready | str] = {name: f"{name} has not been reached yet." for name in platforms}
         self._repositories = repositories
         self._watched = watched
+        self._needs_indexes = needs_indexes
         self._check: Check | None = None
         self._ending = False
         self._store = _Cached(clock, self._check_store)
@@ -131,7 +136,7 @@ class Health:
         repositories = await asyncio.gather(
             *(self._read_repository_state(name, watched) for name in self._repositories.list_names())
         )
-        reasons = [store, *platforms.values(), _explain_unreadable(repositories)]
+        reasons = [store, *platforms.values(), _explain_unreadable(repositories) if self._needs_indexes else ""]
         if self._ending:
             reasons.insert(0, "citebot is shutting down: it finishes its answers and accepts nothing new.")
         return Readiness(
@@ -191,6 +196,7 @@ class ProbeHandlers:
     mask: Callable[[str], str]
     token: str = ""
     load: Callable[[], AnswerLoad] = lambda: AnswerLoad(under_way=0, waiting=0)
+    read_cluster: Callable[[], Awaitable[ClusterState]] | None = None  # where several processes share the work
 
     def join(self, application: web.Application) -> None:
         """Add the paths to the application that others reach, and count all its requests."""
@@ -211,11 +217,14 @@ class ProbeHandlers:
         async def readyz(request: web.Request) -> web.Response:
             found = await self.health.readiness()
             record = found.record(self.clock.now()) if trust(request) else {"ready": found.ready}
+            if trust(request) and (cluster := await self._find_cluster()) is not None:
+                record |= {"cluster": cluster.record()}
             return self._make_json_response(record, ok=found.ready)
 
         async def metrics(request: web.Request) -> web.Response:
             if trust(request):
                 found = await self.health.readiness()
+                self.metrics.show_cluster(await self._find_cluster())
                 body = self.metrics.text(self.load(), found.repositories, self.clock.now())
                 return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
             if self.token:
@@ -226,6 +235,16 @@ class ProbeHandlers:
         application.router.add_get("/readyz", readyz)
         application.router.add_get("/metrics", metrics)
         application.middlewares.append(self._count_requests())
+
+    async def _find_cluster(self) -> ClusterState | None:
+        """Ask what the processes share; nothing where that cannot be told at the moment, which is a reason already."""
+        if self.read_cluster is None:
+            return None
+        try:
+            async with asyncio.timeout(SECONDS):
+                return await self.read_cluster()
+        except (InboxError, TimeoutError):
+            return None
 
     def _has_token(self, request: web.Request) -> bool:
         given = request.headers.getall("Authorization", [])

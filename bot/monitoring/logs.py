@@ -93,6 +93,7 @@ def log_to_stderr(level: str, log_format: LogFormat, mask: Mask) -> None:
     handler.setFormatter(JsonFormatter(mask) if log_format == "json" else HumanFormatter(mask))
     logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.captureWarnings(capture=log_format == "json")  # Python's own would be lines that are no objects
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # warns of each attempt while Postgres is away
     for package in OURS:
         logging.getLogger(package).setLevel(level.upper())
 

@@ -11,6 +11,8 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from agent import AgentEvent, Subscription
 from bot.messages import SendMethod
+from bot.monitoring.cluster_metrics import ClusterMetrics
+from bot.monitoring.cluster_state import ClusterState
 from bot.monitoring.observer import AnswerLoad, Loss, Stage, TurnOutcome
 from bot.repositories.status import RepositoryState
 
@@ -193,6 +195,8 @@ class ConversationMetrics:
             "citebot_loop_stall_seconds", "Processor seconds for which the event loop was held too long.",
             buckets=STALLS, registry=registry,
         )  # fmt: skip
+        self._cluster = ClusterMetrics()
+        registry.register(self._cluster)
         self._indexes = _Indexes(registry)
         release = Gauge("citebot_info", "The release that runs.", ["version"], registry=registry)
         release.labels(_read_release()).set(1)
@@ -227,6 +231,10 @@ class ConversationMetrics:
     def measure_stall(self, seconds: float) -> None:
         """Measure for how long the event loop was held."""
         self._stalls.observe(seconds)
+
+    def show_cluster(self, state: ClusterState | None) -> None:
+        """Show what the processes of a cluster share; what is unknown is left out."""
+        self._cluster.state = state
 
     def text(self, load: AnswerLoad, repositories: Iterable[RepositoryState], now: float) -> bytes:
         """Write everything in the text format, with the load and the indexes as they are."""

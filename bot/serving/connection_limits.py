@@ -11,6 +11,7 @@ from typing import Literal, cast
 from bot.webhooks.throttled_warnings import RareWarnings
 
 MOST = 128
+MOST_LONG = 64  # of them whose requests take longer, because somebody known waits for an answer
 _LAST_ROUNDS = 2  # of the loop, within which what was aborted is gone
 SECONDS = 20.0  # for a request with its answer; a well-meant one takes a small part of it
 
@@ -23,22 +24,30 @@ class Connections:
     """The open connections, the oldest first; if there are too many, the oldest makes room for the newest.
 
     So nobody can keep others out by holding connections: they would have to open the maximum within the time that one
-    request takes.
+    request takes. A connection of somebody who is known may be kept open for longer; it does not count among those that
+    make room, and there are only `most_long` of them.
     """
 
     def __init__(
-        self, *, most: int = MOST, seconds: float = SECONDS, count_closed: Callable[[Reason], None] | None = None
+        self,
+        *,
+        most: int = MOST,
+        most_long: int = MOST_LONG,
+        seconds: float = SECONDS,
+        count_closed: Callable[[Reason], None] | None = None,
     ) -> None:
         self.closed: Counter[Reason] = Counter()
         self._count_closed = count_closed
         self._most = most
+        self._most_long = most_long
         self._seconds = seconds
         self._open: dict[_Connection, asyncio.TimerHandle] = {}
+        self._long: dict[_Connection, asyncio.TimerHandle] = {}
         self._is_closed = False
         self._warnings = RareWarnings(log)
 
     def __len__(self) -> int:
-        return len(self._open)
+        return len(self._open) + len(self._long)
 
     def wrap(self, make: Callable[[], asyncio.BaseProtocol]) -> Callable[[], asyncio.Protocol]:
         """Wrap a factory of protocols, so that each connection it serves counts here and is bounded."""
@@ -48,7 +57,7 @@ class Connections:
         """End the open connections, and any that is made from now on."""
         self._is_closed = True
         for _ in range(_LAST_ROUNDS):
-            for connection in list(self._open):
+            for connection in [*self._open, *self._long]:
                 connection.abort()
             await asyncio.sleep(0)
 
@@ -61,9 +70,23 @@ class Connections:
         if self._is_closed:
             connection.abort()
 
+    def keep_open(self, transport: asyncio.BaseTransport | None, seconds: float) -> bool:
+        """Let a connection stay for so long from now, as for an answer that is streamed.
+
+        False where too many are kept open already, or it is gone. Only who has shown who they are may ask for it.
+        """
+        connection = next((each for each in self._open if each.transport is transport), None)
+        if connection is None or len(self._long) >= self._most_long:
+            return False
+        self.forget(connection)
+        timer = asyncio.get_running_loop().call_later(seconds, self._close, connection, "slow")
+        self._long[connection] = timer
+        return True
+
     def forget(self, connection: _Connection) -> None:
         """Take note that a connection is gone."""
-        if (timer := self._open.pop(connection, None)) is not None:
+        timer = self._open.pop(connection, None) or self._long.pop(connection, None)
+        if timer is not None:
             timer.cancel()
 
     def _close(self, connection: _Connection, reason: Reason) -> None:
@@ -81,15 +104,15 @@ class _Connection(asyncio.Protocol):
     def __init__(self, inner: asyncio.Protocol, connections: Connections) -> None:
         self._inner = inner
         self._connections = connections
-        self._transport: asyncio.Transport | None = None
+        self.transport: asyncio.Transport | None = None
 
     def abort(self) -> None:
         """End it at once."""
-        if self._transport is not None:
-            self._transport.abort()
+        if self.transport is not None:
+            self.transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
+        self.transport = cast("asyncio.Transport", transport)
         self._connections.admit(self)
         self._inner.connection_made(transport)
 

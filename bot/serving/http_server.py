@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
@@ -18,7 +18,9 @@ from bot.errors import SettingsError
 from bot.monitoring.health import Health, ProbeHandlers
 from bot.monitoring.metrics import ConversationMetrics, RunMetrics
 from bot.serving.connection_limits import Connections
+from bot.serving.roles import Duties
 from bot.settings import Settings
+from bot.surfaces.long_requests import KeepOpen
 
 LOOPBACK = "127.0.0.1"
 MOST_LOCAL = 32  # connections of those who look after the process
@@ -26,6 +28,22 @@ MOST_LOCAL = 32  # connections of those who look after the process
 log = logging.getLogger(__name__)
 
 Receive = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class ServedSurface(Protocol):
+    """A surface as the server sees it: paths that are there from the beginning."""
+
+    def join(self, application: web.Application) -> None:
+        """Add the paths."""
+
+
+MakeSurfaces = Callable[[KeepOpen], Sequence[ServedSurface]]
+
+
+def make_no_surfaces(_: KeepOpen) -> Sequence[ServedSurface]:
+    """Serve nothing beside what every process serves."""
+    return ()
+
 
 _CLOSING_SECONDS = 2.0
 _ACCEPTING_ROUNDS = 3  # of the loop, within which what was accepted has become a connection
@@ -51,16 +69,27 @@ class ServiceMonitoring:
 
 @asynccontextmanager
 async def open_monitoring(
-    settings: Settings, team: TeamApp, clock: Clock, *, platforms: Sequence[str], doors: Sequence[str]
+    settings: Settings,
+    team: TeamApp,
+    clock: Clock,
+    *,
+    platforms: Sequence[str],
+    doors: Sequence[str],
+    duties: Duties,
+    make_surfaces: MakeSurfaces = make_no_surfaces,
 ) -> AsyncIterator[ServiceMonitoring]:
-    """Open everything; `doors` are the paths that platforms receive at. Without any, citebot runs without the server.
+    """Open everything; `doors` are the paths that platforms receive at, beside those of surfaces.
 
-    Raises `SettingsError` if there are such paths and nothing can listen.
+    Without any of both, citebot runs without the server. Raises `SettingsError` if there are some and nothing listens.
     """
     metrics = ConversationMetrics()
     watcher = team.stock.watcher
     health = Health(
-        platforms, team.stock.library, clock, watched=lambda: {each.repository: each for each in watcher.status()}
+        platforms,
+        team.stock.library,
+        clock,
+        watched=lambda: {each.repository: each for each in watcher.status()},
+        needs_indexes=duties.answers or duties.indexes,
     )
     token = settings.metrics_token.get_secret_value() if settings.metrics_token else ""
     probes = ProbeHandlers(health=health, metrics=metrics, clock=clock, mask=make_redactor(settings), token=token)
@@ -73,8 +102,10 @@ async def open_monitoring(
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(_count_runs(team, RunMetrics(metrics.registry, settings.prices)))
         connections = Connections(count_closed=metrics.count_closed)
+        surfaces = make_surfaces(connections.keep_open)
+        join_surfaces(server, surfaces)
         listening = run_http_server(server, host=settings.web_host, port=settings.web_port, connections=connections)
-        address = await _enter(stack, listening, "/healthz and /readyz", needed=bool(doors))
+        address = await _enter(stack, listening, "/healthz and /readyz", needed=bool(doors or surfaces))
         listening = run_http_server(
             local, host=LOOPBACK, port=settings.metrics_port, connections=Connections(most=MOST_LOCAL),
             advice="Set CITEBOT_METRICS_PORT (0 takes any port that is free).",
@@ -124,6 +155,12 @@ def make_application() -> web.Application:
     So none is held without asking for something, and no proxy sends a request into one that is just being closed.
     """
     return web.Application(middlewares=[_close_connection])
+
+
+def join_surfaces(application: web.Application, surfaces: Sequence[ServedSurface]) -> None:
+    """Add the paths of surfaces to an application that is not served yet; their requests are counted as all are."""
+    for surface in surfaces:
+        surface.join(application)
 
 
 @web.middleware

@@ -51,7 +51,7 @@ class PlatformConnection:
     """A platform that citebot is on. It receives messages while the context of `hear` is open.
 
     `unready` returns why it cannot receive any at the moment; empty if it can. `remark` returns what is worth knowing
-    all the same.
+    all the same. With `is_dialled` citebot opens the connection that events come by, which one process at a time does.
     """
 
     platform: ChatPlatform
@@ -59,6 +59,7 @@ class PlatformConnection:
     unready: Callable[[], Awaitable[str]]
     remark: Callable[[], str] = str
     hear: Callable[[PlatformContext], AbstractAsyncContextManager[None]]
+    is_dialled: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +115,7 @@ async def _open_slack(options: SlackOptions, clock: Clock) -> AsyncIterator[Plat
             hear=lambda ear: slack.listen(
                 ear.conversations, ear.repositories, ear.access, ear.server, partial(ear.count_loss, "slack")
             ),
+            is_dialled=options.mode == "socket",
         )
 
 

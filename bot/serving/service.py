@@ -8,25 +8,40 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from agent import AgentError
 from bot.app import TeamApp, make_redactor
 from bot.clock import Clock, SystemClock
 from bot.conversations.assembly import ChatPolicy, open_conversations
-from bot.maintenance.retention import Retention, run_daily_sweep
+from bot.conversations.goal_turns import NO_SANDBOX, OFF
+from bot.maintenance.retention import Retention, SegmentSweeper, run_daily_sweep
+from bot.monitoring.cluster_state import ClusterState, read_cluster_state
 from bot.monitoring.watchdog import watch_loop
+from bot.ports import GoalRuns
 from bot.repositories.library import WatchedRepositories
+from bot.repositories.refresh import LoggingDisplay
+from bot.serving.cluster import Cluster, open_cluster
 from bot.serving.http_server import ServiceMonitoring, open_monitoring
 from bot.serving.platforms import NO_PLATFORM, PlatformContext, list_platforms
+from bot.serving.pushed_refreshes import PushedRefreshes
+from bot.serving.roles import Duties, Role, assign_duties
+from bot.serving.served_surfaces import TeamSurfaces
+from bot.serving.sole_holder import SoleHolder
 from bot.serving.supervisor import Announce, PlatformSupervisor
 from bot.settings import Settings
-from bot.storage.database import INBOX_FILE
+from bot.storage.database import SqlDatabase
+from bot.storage.inbox import make_process_name
+from bot.storage.opening import open_store
 from bot.storage.rate_limits import QuestionLimits
-from bot.tasks import run_in_background
+from bot.surfaces.principals import Tokens
+from bot.surfaces.team_surfaces import make_team_core
+from bot.surfaces.web.web_surface import make_web_options
+from bot.tasks import open_task_group, run_in_background
 from bot.webhooks.push_endpoint import make_push_handler
-from indexer import Progress
 
 GRACE_SECONDS = 30.0  # what an answer may take beyond its model and its searches
 PUSHES = "/webhooks/push"
@@ -34,47 +49,72 @@ PUSHES = "/webhooks/push"
 log = logging.getLogger(__name__)
 
 
-class LoggingDisplay:
-    """A display for a process that nobody watches: remarks are logged."""
-
-    @contextmanager
-    def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:  # noqa: ARG002 - the port's
-        """Show nothing meanwhile."""
-        yield lambda _: None
-
-    def note(self, text: str) -> None:
-        """Log a remark."""
-        log.warning("%s", text)
-
-
-async def serve_team(settings: Settings, repository: Path, say: Announce) -> None:
-    """Serve until cancelled; the answers under way are then finished, or handed over to the next process."""
-    opening, clock = list_platforms(settings), SystemClock()
-    doors = [path for factory in opening.values() for path in factory.doors]
-    doors += [PUSHES] if settings.webhook_secret is not None else []
+async def serve_team(settings: Settings, repository: Path, say: Announce, *, role: Role = "all") -> None:
+    """Serve until cancelled; the answers under way are then finished, or handed over to another process."""
+    duties, clock, owner = assign_duties(role, settings), SystemClock(), make_process_name()
+    opening = list_platforms(settings) if duties.is_on_platforms else {}
+    doors = [path for factory in opening.values() for path in factory.doors] if duties.takes_events else []
+    doors += [PUSHES] if settings.webhook_secret is not None and role in {"all", "front"} else []
+    surfaces = make_surfaces(settings, duties)
     async with (
-        TeamApp.open(settings, repository, LoggingDisplay()) as team,
-        open_monitoring(settings, team, clock, platforms=list(opening), doors=doors) as operations,
-        _watch_repositories(settings, team, operations, clock),
-        _open_conversations(settings, team, operations, clock) as context,
-        run_daily_sweep(make_retention(settings, team).sweep, clock),
-    ):
-        listening = f" Listening at {operations.address}." if operations.address else ""
-        metrics = f" Metrics at {operations.metrics_address}." if operations.metrics_address else ""
-        greeting = f"{listening}{metrics} Repositories: {', '.join(team.stock.library.list_names())}. Ctrl-C ends it."
-        if not opening:
-            say(f"{describe_without_platform(settings)}{greeting}")
-        supervisor = PlatformSupervisor(opening, context, operations.health, clock, say=say, greeting=greeting)
-        # What stays until the end is left out of collections: one that goes over it holds every answer up for 0.1 s.
-        gc.freeze()
-        gc.enable()
-        with watch_loop(limit=settings.stall_seconds, measure=operations.metrics.measure_stall):
-            async with run_in_background(supervisor.run()):
-                try:
-                    await asyncio.Event().wait()
-                finally:  # nothing more is accepted while the answers under way are finished
-                    operations.health.set_ended()
-                    operations.doors.close()
+        open_store(settings.home, settings.database_url) as database,
+        open_cluster(settings, database, owner) as cluster,
+        TeamApp.open(
+            settings,
+            repository,
+            LoggingDisplay(),
+            refreshes=cluster.refreshes,
+            segments=cluster.segments,
+            indexes=duties.indexes,
+            answers=duties.answers,
+        ) as team,
+        open_monitoring(
+            settings, team, clock,
+            platforms=list(opening), doors=doors, duties=duties, make_surfaces=surfaces.make,
+        ) as operations,
+    ):  # fmt: skip
+        service = _Service(
+            settings=settings, role=role, duties=duties, team=team, cluster=cluster, database=database,
+            operations=operations, surfaces=surfaces, clock=clock, holder=SoleHolder(cluster.leases, clock),
+        )  # fmt: skip
+        if cluster.answers is not None:
+            operations.probes.read_cluster = service.read_cluster_state
+        async with (
+            service.watch_repositories(),
+            service.open_conversations(owner) as context,
+            run_daily_sweep(make_retention(settings, team, cluster.segments if duties.indexes else None).sweep, clock),
+        ):
+            greeting = service.make_greeting()
+            if not opening:
+                say(f"{describe_without_platform(settings) if role == 'all' else describe_role(role)}{greeting}")
+            elif cluster.answers is not None:
+                say(f"{describe_role(role)}{greeting}")
+                greeting = ""
+            supervisor = PlatformSupervisor(
+                opening, context, operations.health, clock, say=say, greeting=greeting, holder=service.holder,
+                takes_events=duties.takes_events,
+            )  # fmt: skip
+            # What stays until the end is left out of collections: one that goes over it holds every answer up for
+            # 0.1 s.
+            gc.freeze()
+            gc.enable()
+            with watch_loop(limit=settings.stall_seconds, measure=operations.metrics.measure_stall):
+                async with run_in_background(supervisor.run()), context.conversations.turns.work_on_jobs():
+                    try:
+                        await asyncio.Event().wait()
+                    finally:  # nothing more is accepted while the answers under way are finished
+                        operations.health.set_ended()
+                        operations.doors.close()
+
+
+def describe_role(role: Role) -> str:
+    """Say what a process of several does."""
+    return {
+        "all": "This process takes questions in, answers them and keeps the indexes, as others may.",
+        "front": "This process takes questions in, and others answer them.",
+        "answer": "This process answers what others take in.",
+        "index": "This process keeps the indexes, and answers nobody.",
+    }[role]
 
 
 def describe_without_platform(settings: Settings) -> str:
@@ -84,61 +124,144 @@ def describe_without_platform(settings: Settings) -> str:
         if settings.webhook_secret is not None
         else "push webhooks are off until CITEBOT_WEBHOOK_SECRET is set"
     )
-    return f"{NO_PLATFORM} New commits are indexed as they come; {pushes}."
+    answered = "No chat platform is set up: /api and /v1 answer those who have a token."
+    return f"{answered if settings.mcp.tokens else NO_PLATFORM} New commits are indexed as they come; {pushes}."
 
 
-def make_retention(settings: Settings, team: TeamApp) -> Retention:
-    """What is swept of the data folder, day by day."""
-    return Retention(home=settings.home, days=settings.retention_days, clock=SystemClock(), indexes=team.stock.library)
+def make_retention(settings: Settings, team: TeamApp, published: SegmentSweeper | None) -> Retention:
+    """What is swept of the data folder, day by day, and of the store that this process publishes in."""
+    return Retention(
+        home=settings.home,
+        url=settings.database_url,
+        days=settings.retention_days,
+        clock=SystemClock(),
+        indexes=team.stock,
+        segments=published,
+    )
 
 
-@asynccontextmanager
-async def _watch_repositories(
-    settings: Settings, team: TeamApp, operations: ServiceMonitoring, clock: Clock
-) -> AsyncIterator[None]:
-    """Watch the repositories; with a secret, hosts may report pushes too."""
-    stock = team.stock
-    if settings.webhook_secret is not None:
-        handler = make_push_handler(stock.remotes, [settings.webhook_secret], stock.watcher.notify, clock)
-        operations.doors.add_post(PUSHES, handler)
-    async with run_in_background(stock.watcher.run()):
-        yield
+@dataclass(frozen=True, kw_only=True)
+class _Service:
+    """The parts of a process while it serves, and how those that depend on its duties are opened."""
 
+    settings: Settings
+    role: Role
+    duties: Duties
+    team: TeamApp
+    cluster: Cluster
+    database: SqlDatabase
+    operations: ServiceMonitoring
+    surfaces: TeamSurfaces
+    clock: Clock
+    holder: SoleHolder
 
-@asynccontextmanager
-async def _open_conversations(
-    settings: Settings, team: TeamApp, operations: ServiceMonitoring, clock: Clock
-) -> AsyncIterator[PlatformContext]:
-    """Open the conversations, and show their state to the probes."""
-    repositories = WatchedRepositories(team.stock.library, team.stock.watcher)
-    path, policy, metrics = settings.home / INBOX_FILE, make_chat_policy(settings, team), operations.metrics
-    async with (
-        open_conversations(team.agent, repositories, path=path, policy=policy, clock=clock, observer=metrics) as core,
-        core.open(),
-    ):
-        operations.health.set_store(core.check_store)
-        operations.probes.load = lambda: core.load
+    def make_greeting(self) -> str:
+        """Say where the process listens, and what it serves."""
+        operations = self.operations
+        listening = f" Listening at {operations.address}." if operations.address else ""
+        metrics = f" Metrics at {operations.metrics_address}." if operations.metrics_address else ""
+        names = ", ".join(self.team.stock.library.list_names())
+        return f"{listening}{metrics} Repositories: {names}. Ctrl-C ends it."
+
+    async def read_cluster_state(self) -> ClusterState:
+        """Read what the processes share, and what this one has of it; raises `InboxError`."""
+        return await read_cluster_state(
+            self.database,
+            role=self.role,
+            held=frozenset(self.holder.held),
+            pools={name: measure() for name, measure in self.cluster.pools.items()},
+            segments=self.cluster.segments if self.duties.answers else None,
+        )
+
+    @asynccontextmanager
+    async def watch_repositories(self) -> AsyncIterator[None]:
+        """Watch the repositories, which one process does for all; with a secret, hosts may report pushes too."""
+        stock, secret = self.team.stock, self.settings.webhook_secret
+        async with open_task_group() as group:
+            pushes = PushedRefreshes(self.cluster.refreshes, group)
+            notify = stock.watcher.notify if self.cluster.refreshes is None else pushes.notify
+            if secret is not None:
+                handler = make_push_handler(stock.remotes, [secret], notify, self.clock)
+                self.operations.doors.add_post(PUSHES, handler)
+            async with run_in_background(self._watch()):
+                yield
+
+    async def _watch(self) -> None:
+        while self.duties.indexes:
+            # Who shares no indexes watches for itself.
+            is_alone = self.cluster.refreshes is None
+            holding = nullcontext(asyncio.Event()) if is_alone else self.holder.hold("watcher")
+            stock = self.team.stock
+            async with (
+                holding as lost,
+                run_in_background(stock.watcher.run()),
+                run_in_background(stock.library.keep_branches(self.clock.sleep)),
+            ):
+                await lost.wait()
+
+    @asynccontextmanager
+    async def open_conversations(self, owner: str) -> AsyncIterator[PlatformContext]:
+        """Open the conversations, and show their state to the probes."""
+        stock, metrics = self.team.stock, self.operations.metrics
+        repositories = WatchedRepositories(stock.library, stock.watcher) if self.duties.indexes else stock.library
+        policy = make_chat_policy(self.settings, self.team)
+        async with AsyncExitStack() as stack:
+            goals, problem = await self._open_goals(stack)
+            policy = replace(policy, goals_problem=problem)
+            opening = open_conversations(
+                self.team.agent, repositories, store=nullcontext(self.database), owner=owner, clock=self.clock,
+                policy=policy if self.duties.answers else replace(policy, max_concurrent=0), observer=metrics,
+                jobs=self.cluster.answers, goals=goals, refs=stock.library.refs,
+            )  # fmt: skip
+            core = await stack.enter_async_context(opening)
+            await stack.enter_async_context(core.open())
+            shared = make_team_core(self.settings, self.team, core)
+            await stack.enter_async_context(self.surfaces.serve(shared))
+            await stack.enter_async_context(self.surfaces.serve_page(shared, self.team, core))
+            self.operations.health.set_store(core.check_store)
+            self.operations.probes.load = lambda: core.load
+            try:
+                yield PlatformContext(
+                    conversations=core,
+                    repositories=repositories,
+                    access=self.settings.access,
+                    server=self.operations.doors,
+                    count_loss=metrics.count_loss,
+                )
+            finally:
+                self.operations.health.set_store(None)
+
+    async def _open_goals(self, stack: AsyncExitStack) -> tuple[GoalRuns | None, str]:
+        """Open goal runs where people may have them begin; None where there are none, and why."""
+        if not self.duties.answers or not self.settings.access.run:
+            return None, OFF
         try:
-            yield PlatformContext(
-                conversations=core,
-                repositories=repositories,
-                access=settings.access,
-                server=operations.doors,
-                count_loss=metrics.count_loss,
-            )
-        finally:
-            operations.health.set_store(None)
+            return await stack.enter_async_context(self.team.open_goals()), ""
+        except AgentError as error:
+            log.warning("goal runs are off: %s", error)
+            return None, NO_SANDBOX
 
 
-def make_chat_policy(settings: Settings, team: TeamApp) -> ChatPolicy:
+def make_surfaces(settings: Settings, duties: Duties) -> TeamSurfaces:
+    """What is served beside the chats by a process that answers, to those who have a token."""
+    is_served = duties.answers and bool(settings.mcp.tokens)
+    if settings.web.enabled and duties.answers and not settings.mcp.tokens:
+        log.warning("There is no page: nobody could sign in. List tokens in [[mcp.tokens]]; `citebot token` makes one.")
+    page = make_web_options(settings.web.url, settings.mcp.hosts, Tokens(settings.mcp.tokens))
+    return TeamSurfaces(has_api=is_served, page=page if is_served and settings.web.enabled else None)
+
+
+def make_chat_policy(settings: Settings, team: TeamApp, *, limits: QuestionLimits | None = None) -> ChatPolicy:
     """What the operator decided."""
+    usual = QuestionLimits(per_minute=settings.questions_per_minute, per_day=settings.questions_per_day)
     return ChatPolicy(
         hosts=team.stock.hosts,
         access=settings.access,
         signs=team.stock.signs,
-        limits=QuestionLimits(per_minute=settings.questions_per_minute, per_day=settings.questions_per_day),
+        limits=limits or usual,
         max_concurrent=settings.max_concurrent_answers,
         deadline=settings.max_seconds + GRACE_SECONDS,
+        takes_images=settings.has_model and settings.model_images == "on",
         manners={channel: table.manners for channel, table in settings.channels.items()},
         mask=make_redactor(settings),
     )

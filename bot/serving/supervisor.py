@@ -14,13 +14,16 @@ from tenacity import wait_exponential
 from bot.clock import Clock
 from bot.errors import ChatError, SettingsError
 from bot.monitoring.health import Health
-from bot.serving.platforms import PlatformContext, PlatformFactory
+from bot.serving.platforms import PlatformConnection, PlatformContext, PlatformFactory
+from bot.serving.sole_holder import SoleHolder
 from bot.tasks import retry_while_away
 
 T = TypeVar("T")
 Announce = Callable[[str], None]
 
 LONGEST_PAUSE = 60.0
+SENDS_ONLY = "This process answers; others receive."
+STANDS_BY = "Another process receives at the moment; this one takes over when that ends."
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +33,9 @@ class PlatformSupervisor:
 
     A platform that is away is tried again without end. One that refuses citebot is not: at its first try that is a
     mistake in the settings, which ends everything; later it is lost alone, unless no other is left.
+
+    Where several processes serve a platform, one of them at a time dials it, and the others stand by. One that takes no
+    events only sends.
     """
 
     def __init__(
@@ -41,6 +47,8 @@ class PlatformSupervisor:
         *,
         say: Announce,
         greeting: str = "",
+        holder: SoleHolder | None = None,
+        takes_events: bool = True,
     ) -> None:
         self._openings = openings
         self._context = context
@@ -48,6 +56,8 @@ class PlatformSupervisor:
         self._clock = clock
         self._say = say
         self._greeting = greeting  # goes with the first announcement
+        self._holder = holder or SoleHolder(None, clock)
+        self._takes_events = takes_events
         self._left = set(openings)  # those that did not refuse
         self._tried: set[str] = set()  # those whose first try is over
 
@@ -58,19 +68,17 @@ class PlatformSupervisor:
                 group.create_task(self._serve_platform(name, opening))
 
     async def _serve_platform(self, name: str, opening: PlatformFactory) -> None:
-        """Open a platform, go on with what was left there, and receive messages for as long as it lets citebot in."""
+        """Open a platform, go on with what was left there, and serve it for as long as it lets citebot in."""
         try:
             async with AsyncExitStack() as stack:
                 connection = await self._open_with_retry(name, partial(opening.open, self._clock), stack)
                 await stack.enter_async_context(self._context.conversations.connect_platform(name, connection.platform))
-                # Before it receives anything it knows what it waits for.
-                self._health.set_listening(name, connection.unready, connection.remark)
-                await self._open_with_retry(name, partial(connection.hear, self._context), stack)
-                self._health.set_listening(name, connection.unready, connection.remark)
-                self._tried.add(name)
-                self._say(f"In {connection.where}.{self._greeting}")
-                self._greeting = ""
-                await asyncio.Event().wait()
+                if not self._takes_events:
+                    self._stand_by(name, SENDS_ONLY)
+                    self._announce(name, connection)
+                    await asyncio.Event().wait()
+                while True:
+                    await self._receive(name, connection)
         except (SettingsError, ChatError) as error:
             self._left.discard(name)
             if name not in self._tried or not self._left:
@@ -78,6 +86,33 @@ class PlatformSupervisor:
             reason = f"{error} Then start citebot again: until then {name} is not served, and the others are."
             log.error("%s", reason)  # noqa: TRY400 - the sentence says everything
             self._health.set_waiting(name, reason)
+
+    async def _receive(self, name: str, connection: PlatformConnection) -> None:
+        """Receive messages until that is another process's to do."""
+        async with AsyncExitStack() as stack:
+            lost = asyncio.Event()
+            if connection.is_dialled:
+                self._stand_by(name, STANDS_BY)
+                lost = await stack.enter_async_context(self._holder.hold(f"platform {name}"))
+            # Before it receives anything it knows what it waits for.
+            self._health.set_listening(name, connection.unready, connection.remark)
+            await self._open_with_retry(name, partial(connection.hear, self._context), stack)
+            self._health.set_listening(name, connection.unready, connection.remark)
+            self._announce(name, connection)
+            await lost.wait()
+
+    def _stand_by(self, name: str, remark: str) -> None:
+        """Be ready without receiving anything."""
+
+        async def find_nothing() -> str:
+            return ""
+
+        self._health.set_listening(name, find_nothing, lambda: remark)
+
+    def _announce(self, name: str, connection: PlatformConnection) -> None:
+        self._tried.add(name)
+        self._say(f"In {connection.where}.{self._greeting}")
+        self._greeting = ""
 
     async def _open_with_retry(
         self, name: str, opening: Callable[[], AbstractAsyncContextManager[T]], stack: AsyncExitStack

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
-from indexer import Address, BadAddress, RemoteRepository
+from indexer import Address, BadAddress, RemoteRepository, fits_branch
 
 FORM = "application/x-www-form-urlencoded"
 _EVENT_HEADERS = ("X-Forgejo-Event", "X-Gitea-Event", "X-GitHub-Event", "X-Gitlab-Event", "X-Event-Key")
@@ -91,7 +91,7 @@ def read_pushes(event: str, payload: Payload) -> tuple[Push, ...]:
 
 
 def find_repositories(push: Push, remotes: Sequence[RemoteRepository]) -> list[RemoteRepository]:
-    """Find the configured repositories whose branch was pushed to.
+    """Find the configured repositories whose branch, or one of whose branches, was pushed to.
 
     A host may know itself by another name than we do, so where no address fits, the project's name does.
     """
@@ -100,7 +100,12 @@ def find_repositories(push: Push, remotes: Sequence[RemoteRepository]) -> list[R
     found = [remote for remote in remotes if remote.address.key in push.keys]
     if not found and push.project:  # Bitbucket's own servers put scm/ before the name
         found = [remote for remote in remotes if remote.address.project.removeprefix("scm/") == push.project]
-    return [remote for remote in found if (remote.branch or push.default_branch or push.branch) == push.branch]
+    return [
+        remote
+        for remote in found
+        if (remote.branch or push.default_branch or push.branch) == push.branch
+        or fits_branch(push.branch, remote.branches)
+    ]
 
 
 def _parse_keys(urls: Iterable[str]) -> Iterator[str]:

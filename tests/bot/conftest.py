@@ -15,7 +15,9 @@ from tests.fakes.shop import SHOP
 
 
 def without_settings(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    for name in [name for name in os.environ if name.startswith(("CITEBOT_", "DISCORD_", "GOOGLE_", "SLACK_"))]:
+    for name in [
+        name for name in os.environ if name.startswith(("CITEBOT_", "DATABASE_", "DISCORD_", "GOOGLE_", "SLACK_"))
+    ]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("CITEBOT_HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home.with_name("config")))
@@ -35,6 +37,7 @@ def _indexed_shop(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
     for path, text in SHOP.items():
         repo.write(path, text)
     repo.commit()
+    repo.git("branch", "release-2.1")
     with pytest.MonkeyPatch.context() as monkeypatch:
         without_settings(monkeypatch, home)
         assert run(["index", str(root)]) == 0

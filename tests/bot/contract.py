@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from bot.messages import ButtonAction
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.parts import FakeIndex
+from tests.fakes.refs import FakeRefs
 
-LIMIT = 5.0  # seconds that nothing here comes near
+LIMIT = 60.0  # seconds that nothing here comes near, however busy the machine is
 GLANCE = 0.002  # seconds between two looks, in which the threads of the database run
 
 
@@ -34,6 +35,9 @@ class World(Protocol):
 
     async def mention(self, text: str, *, author: str = "ann", thread: str = "", deliveries: int = 1) -> str:
         """Write to citebot in a thread, or to begin one; return the message's id, which names its thread."""
+
+    async def attach(self, text: str, files: Mapping[str, bytes]) -> str:
+        """Write to citebot, and attach files by their names."""
 
     async def follow_up(self, text: str, *, thread: str, author: str = "ann", to_others: bool = False) -> str:
         """Write in a thread without naming citebot."""
@@ -211,6 +215,40 @@ async def a_deleted_question_has_its_answer_withdrawn(world: World) -> None:
     await settled(world)
 
 
+async def a_question_that_waits_for_a_person_is_replied_to(world: World) -> None:
+    world.agent._route = "paused"
+    thread = await world.mention("look it up on the web")
+    await settled(world, "Answer to")
+    world.agent._route = "fast_path"
+    await world.mention("approve", thread=thread)
+    await settled(world, "Answer to", "Answer to: approve")
+    assert len(world.agent.replied) == 1
+
+
+async def a_question_edited_while_it_waits_for_a_person_is_no_reply_to_itself(world: World) -> None:
+    world.agent._route = "paused"
+    message = await world.mention("look it up on the web")
+    await settled(world, "Answer to")
+    world.agent._route = "fast_path"
+    await world.edit(message, "approve")
+    await settled(world, "Answer to: approve")
+    assert world.agent.replied == []
+
+
+async def nothing_is_a_reply_to_a_question_deleted_while_it_waited(world: World) -> None:
+    thread = await world.mention("where is send?")
+    await settled(world, "Answer to")
+    world.agent._route = "paused"
+    waiting = await world.mention("look it up on the web", thread=thread)
+    await settled(world, "Answer to", "Answer to: look it up")
+    await world.delete(waiting)
+    await settled(world, "Answer to")
+    world.agent._route = "fast_path"
+    await world.mention("approve", thread=thread, author="bob")
+    await settled(world, "Answer to", "Answer to: approve")
+    assert world.agent.replied == []
+
+
 async def a_question_deleted_while_it_is_answered_leaves_nothing(world: World) -> None:
     world.agent.gate = asyncio.Event()
     message = await world.mention("where is send?")
@@ -276,6 +314,32 @@ async def why_tells_how_the_last_answer_came_about(world: World) -> None:
     _, said = await settled(world, "Answer to", "Route: fast_path")
     assert "`src/session.py`" in said
     assert "100 read, 20 written" in said
+
+
+async def an_attached_log_is_read_with_the_question(world: World) -> None:
+    log = "began\n" + "INFO paid\n" * 30_000 + "KeyError: 'cart'\n"
+    await world.attach("why does this fail?", {"app.log": log.encode()})
+    await settled(world, "Answer to: why does this fail?")
+    (attached,) = world.agent.attached
+    (text,) = attached.texts
+    assert text.name == "app.log"
+    assert (text.text[:6], text.text[-17:]) == ("began\n", "KeyError: 'cart'\n")
+    assert len(text.text) < 201_000 < len(log)
+
+
+async def a_file_without_a_word_is_a_question(world: World) -> None:
+    await world.attach("", {"app.log": b"KeyError: 'cart'\n"})
+    await settled(world, "Answer to:")
+    assert [one.text for one in world.agent.attached[0].texts] == ["KeyError: 'cart'\n"]
+
+
+async def an_image_that_nobody_sees_is_said_to_be_unseen(world: World) -> None:
+    await world.attach("what is this?", {"screen.png": b"\x89PNG", "a.zip": b"PK\0\0", "x.mp4": b"film"})
+    (said,) = await settled(world, "Answer to: what is this?")
+    assert "screen.png` is an image, which I did not see" in said
+    assert "a.zip` is no text, so I did not read it" in said
+    assert "x.mp4` is no text, so I did not read it" in said
+    assert not world.agent.attached[0]
 
 
 async def a_failure_becomes_a_sentence(world: World) -> None:
@@ -401,6 +465,23 @@ async def a_thread_stays_with_the_repository_of_its_first_question(world: World)
     await settled(world, "website at", "website at", "shop at", "website at")
 
 
+async def a_thread_stays_at_the_branch_that_it_names(world: World) -> None:
+    release = "ab12cd3" + "0" * 33
+    refs = FakeRefs({"refs/heads/main": "1" * 40, "refs/heads/release-2.1": release})
+    world.repositories.refs["demo"] = refs
+    thread = await world.mention("on release-2.1, where is send?")
+    line = "Read demo at release-2.1, commit ab12cd3, not the newest of main"
+    (said,) = await settled(world, line)
+    assert said.startswith("Answer to: where is send?")
+    await world.follow_up("and who calls it?", thread=thread)
+    await settled(world, line, line)
+    await world.follow_up("on main, who calls it?", thread=thread)
+    await settled(world, line, line, "demo at 0123456")
+    await world.follow_up("and on relaese-2.1, who calls it?", thread=thread)
+    *_, said = await settled(world, line, line, "demo at 0123456", "The nearest names are release-2.1")
+    assert [names for *_, names in world.agent.asked] == [f"demo@{release}"] * 2 + ["demo"]
+
+
 async def a_question_about_several_repositories_gets_one_answer(world: World) -> None:
     have(world, "shop", "website", "docs")
     await world.mention("across shop and website, where is send?")
@@ -465,6 +546,9 @@ CONTRACT: tuple[Callable[[World], Awaitable[None]], ...] = (
     a_mention_gets_one_answer,
     the_answer_says_how_fresh_it_is,
     a_sign_of_life_comes_before_the_answer,
+    an_attached_log_is_read_with_the_question,
+    a_file_without_a_word_is_a_question,
+    an_image_that_nobody_sees_is_said_to_be_unseen,
     the_first_places_are_linked_until_the_answer_begins,
     a_follow_up_is_answered_in_the_same_conversation,
     a_thread_that_others_join_is_left_to_them,
@@ -477,6 +561,9 @@ CONTRACT: tuple[Callable[[World], Awaitable[None]], ...] = (
     a_question_edited_while_it_is_answered_gets_one_answer,
     a_question_edited_at_once_gets_one_answer,
     a_deleted_question_has_its_answer_withdrawn,
+    a_question_that_waits_for_a_person_is_replied_to,
+    a_question_edited_while_it_waits_for_a_person_is_no_reply_to_itself,
+    nothing_is_a_reply_to_a_question_deleted_while_it_waited,
     a_question_deleted_while_it_is_answered_leaves_nothing,
     a_question_deleted_at_once_leaves_nothing,
     a_deleted_question_takes_no_other_answer_with_it,
@@ -498,6 +585,7 @@ CONTRACT: tuple[Callable[[World], Awaitable[None]], ...] = (
     a_choice_outlives_a_kill,
     a_choice_is_said_in_words_as_well,
     a_thread_stays_with_the_repository_of_its_first_question,
+    a_thread_stays_at_the_branch_that_it_names,
     a_question_about_several_repositories_gets_one_answer,
     a_thread_about_several_repositories_stays_with_them,
     an_answer_about_several_repositories_is_stopped_at_once,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -66,7 +67,7 @@ class DiscordWorld(RemoteWorld):
         await self.fake.until(lambda: len(self.fake.gateway.sessions) > sessions or task.done())
         if task.done():
             task.result()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while self.discord is None or not self.discord.is_connected:  # noqa: ASYNC110 - discord.py tells only itself
                 await asyncio.sleep(0)
 
@@ -96,6 +97,9 @@ class DiscordWorld(RemoteWorld):
         for _ in range(deliveries - 1):
             self.fake.gateway.sessions[-1].dispatch("MESSAGE_CREATE", created[-1].data)
         return message
+
+    async def attach(self, text: str, files: Mapping[str, bytes]) -> str:
+        return self.fake.mention(self._find_channel(""), self.people["ann"], text, files=dict(files))
 
     async def follow_up(self, text: str, *, thread: str, author: str = "ann", to_others: bool = False) -> str:
         text = self._to_bob(text) if to_others else text

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from mimetypes import guess_type
 from pathlib import Path
 from typing import Literal
 
@@ -90,6 +92,13 @@ class SlackWorld(RemoteWorld):
             for _ in range(deliveries - 1):
                 await self.fake.deliveries.resend(delivery)
         return ts
+
+    async def attach(self, text: str, files: Mapping[str, bytes]) -> str:
+        hosted = [
+            self.fake.files.host(name, content, guess_type(name)[0] or "text/plain") for name, content in files.items()
+        ]
+        words = f"<@{self.fake.bot_user}> {text}"
+        return await self.fake.message(self.channel, self.people["ann"], words, files=tuple(hosted))
 
     async def follow_up(self, text: str, *, thread: str, author: str = "ann", to_others: bool = False) -> str:
         text = self._to_bob(text) if to_others else text

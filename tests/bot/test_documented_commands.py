@@ -14,8 +14,15 @@ from tests.fakes.citebot import Citebot, converse
 # What no test runs: the beginning of the command, and why.
 NOT_RUN = {
     "citebot ask who calls save_session? --repo flask": "it needs flask's source, at the commit that is named below",
+    "citebot goal ": "it needs a language model and a sandbox: test_goal.py has both",
+    "citebot web": "it runs until it is ended: test_local_page.py starts and ends it",
+    "claude ": "it needs Claude Code",
     "citebot serve": "it runs until it is ended: test_service.py starts and ends it",
+    "citebot mcp": "a client starts it: tests/bot/surfaces/test_mcp_stdio.py does",
+    "citebot migrate ": "it needs Postgres: tests/bot/cli/test_migrate.py runs it",
+    "curl ": "it asks a server: tests/bot/surfaces/api/ does",
     "docker ": "it needs Docker and the network: test_deployment.py reads the Dockerfile",
+    "POSTGRES_PASSWORD=": "it needs Docker and the network: tests/bot/serving/test_compose.py reads the file",
     "BASE_IMAGE=": "it asks Docker",
     "uvx ": "it installs from a package index",
     "python3 -m venv ": "it makes the environment that the next command installs into",

@@ -416,3 +416,16 @@ def test_a_classifier_that_is_wrongly_set_up_is_named(tmp_path: Path, line: str,
 
 def test_the_environment_names_no_classifier(tmp_path: Path) -> None:
     assert Settings.load({"CITEBOT_GUARD": "{}"}, tmp_path).guard.classifier is None
+
+
+def test_the_sandbox_may_be_shown_an_environment(tmp_path: Path) -> None:
+    (tmp_path / "citebot.toml").write_text(f'[sandbox]\npython = "{tmp_path}/shop"\n')
+
+    assert Settings.load({"CITEBOT_CONFIG": "citebot.toml"}, tmp_path).sandbox.python == tmp_path / "shop"
+
+
+def test_an_unknown_key_of_the_sandbox_is_told_with_those_that_there_are(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text('[sandbox]\nimage = "x"\n')
+
+    with pytest.raises(SettingsError, match=r"sandbox image: This is not a key; the table has python"):
+        Settings.load({"CITEBOT_CONFIG": "own.toml"}, tmp_path)

@@ -4,24 +4,35 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field, replace
 from itertools import count
+from mimetypes import guess_type
 from pathlib import Path
 
 from bot.clock import Clock
 from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.conversations.dispatcher import Conversations
-from bot.messages import ButtonAction, ButtonPress, Capabilities, IncomingMessage, Place
-from bot.ports import ChatPlatform
+from bot.messages import AttachedFile, ButtonAction, ButtonPress, Capabilities, IncomingMessage, Place
+from bot.ports import ChatPlatform, GoalRuns
+from bot.storage.database import SqlDatabase, open_database
+from bot.tasks import run_in_background
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord import FakeDiscord
+from tests.fakes.local_answers import LocalAnswerJobs
 from tests.fakes.observer import FakeObserver
 from tests.fakes.platform import ABLE, FakePlatform
 from tests.fakes.slack import FakeSlack
 
 HOSTS = ("git.example.com",)
+OpenStore = Callable[[Path, Clock], AbstractAsyncContextManager[SqlDatabase]]
+
+
+def open_sqlite(path: Path, clock: Clock) -> AbstractAsyncContextManager[SqlDatabase]:
+    """Open the database in a file."""
+    return open_database(path, lease_clock=clock.now)
 
 
 @dataclass
@@ -32,18 +43,25 @@ class Life:
     ending: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
     conversations: Conversations | None = None
+    answerer: Conversations | None = None  # in a life that is split
 
 
 class BaseWorld(ABC):
-    """Begins, ends and kills citebot on one platform; a subclass knows the platform and its people."""
+    """Begins, ends and kills citebot on one platform; a subclass knows the platform and its people.
+
+    A world that `is_split` has one process that takes events in, and one that answers.
+    """
 
     name: str  # of the platform
+    is_split = False
 
     def __init__(
         self, path: Path, clock: Clock, *, policy: ChatPolicy | None = None, agent: FakeAnswerer | None = None
     ) -> None:
         self.clock = clock
+        self.open_store: OpenStore = open_sqlite
         self.agent = agent or FakeAnswerer()
+        self.goals: GoalRuns | None = None
         self.repositories = FakeRepositories()
         self.observer = FakeObserver()
         self.policy = policy or ChatPolicy(hosts=HOSTS)
@@ -73,21 +91,43 @@ class BaseWorld(ABC):
 
     async def _live(self, life: Life, owner: str) -> None:
         async with AsyncExitStack() as stack:
-            platform = await self._open_platform(stack)
-            life.conversations = await stack.enter_async_context(
-                open_conversations(
-                    self.agent,
-                    self.repositories,
-                    path=self._path,
-                    policy=self.policy,
-                    clock=self.clock,
-                    owner=owner,
-                    observer=self.observer,
-                )
-            )
-            await stack.enter_async_context(life.conversations.open())
-            await stack.enter_async_context(life.conversations.connect_platform(self.name, platform))
+            if self.is_split:
+                jobs, front = LocalAnswerJobs(), replace(self.policy, max_concurrent=0)
+                life.answerer = await self._open_process(stack, f"{owner}, answerer", self.policy, jobs)
+                await stack.enter_async_context(life.answerer.turns.work_on_jobs())
+                life.conversations = await self._open_process(stack, f"{owner}, front", front, jobs)
+                await stack.enter_async_context(run_in_background(self._tick()))
+            else:
+                life.conversations = await self._open_process(stack, owner, self.policy)
             await self._listen(life, stack)
+
+    async def _tick(self) -> None:
+        """Let the time pass in which processes hear of each other."""
+        while True:
+            await asyncio.sleep(0.02)
+            await self.pass_time(0.5)
+
+    async def _open_process(
+        self, stack: AsyncExitStack, owner: str, policy: ChatPolicy, jobs: LocalAnswerJobs | None = None
+    ) -> Conversations:
+        platform = await self._open_platform(stack)
+        opened = await stack.enter_async_context(
+            open_conversations(
+                self.agent,
+                self.repositories,
+                store=self.open_store(self._path, self.clock),
+                policy=policy,
+                clock=self.clock,
+                owner=owner,
+                observer=self.observer,
+                jobs=jobs,
+                goals=self.goals if policy.max_concurrent else None,
+                refs=self.repositories.refs,
+            )
+        )
+        await stack.enter_async_context(opened.open())
+        await stack.enter_async_context(opened.connect_platform(self.name, platform))
+        return opened
 
     @abstractmethod
     async def _open_platform(self, stack: AsyncExitStack) -> ChatPlatform:
@@ -108,7 +148,7 @@ class BaseWorld(ABC):
 
     async def closed(self) -> None:
         """Wait until citebot has ended, letting the time pass that running answers are given."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not self.task.done():
                 await self.pass_time(1)
         self.task.result()
@@ -120,13 +160,15 @@ class BaseWorld(ABC):
 
     async def crash(self) -> None:
         """End citebot between two steps: nothing is released, nothing is said any more."""
-        turns = self.conversations._turns
-        tasks = [turn.task for turn in turns.values() if turn.task is not None]
-        for turn in turns.values():
+        processes = filter(None, (self._life.answerer, self.conversations))
+        turns = [turn for process in processes for turn in process.turns.list_active()]
+        tasks = [turn.task for turn in turns if turn.task is not None]
+        for turn in turns:
             turn.reason = "superseded"  # what a dead process does not do: release, settle, reply
         for task in tasks:
             task.cancel()
-        await asyncio.wait(tasks, timeout=5)
+        if tasks:
+            await asyncio.wait(tasks, timeout=5)
         await self.end()
         await self.pass_time(60)  # the lease of the dead runs out
 
@@ -176,6 +218,14 @@ class FakeWorld(BaseWorld):
 
     async def mention(self, text: str, *, author: str = "ann", thread: str = "", deliveries: int = 1) -> str:
         return await self._write(text, author, thread, deliveries, kind="mention")
+
+    async def attach(self, text: str, files: Mapping[str, bytes]) -> str:
+        self.platform.files |= {f"fake:{name}": content for name, content in files.items()}
+        described = tuple(
+            AttachedFile(name=name, media_type=guess_type(name)[0] or "", size=len(content), url=f"fake:{name}")
+            for name, content in files.items()
+        )
+        return await self._write(text, "ann", "", 1, kind="mention", files=described)
 
     async def follow_up(self, text: str, *, thread: str, author: str = "ann", to_others: bool = False) -> str:
         return await self._write(text, author, thread, 1, kind="follow_up", mentions_others=to_others)

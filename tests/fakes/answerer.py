@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from agent.errors import UnknownRun
+from agent.errors import CheckpointOvertaken, UnknownRun
 from agent.events import AgentEvent
-from agent.ports import Answer
+from agent.ports import Answer, RunPermit
+from agent.questions.attachments import NOTHING_ATTACHED, Attachments
 from agent.questions.intent import find_small_talk
+from bot.ports import RefSource
 from indexer.errors import NotIndexed
 from indexer.types import Drift, IndexStatus, Location, Progress, RefreshReport
 from tests.fakes.parts import ANSWER, FakeCode, FakeIndex, event
@@ -33,29 +35,52 @@ class FakeAnswerer:
         self, *, runs: Runs | None = None, gate: asyncio.Event | None = None, route: str = "fast_path"
     ) -> None:
         self.asked: list[tuple[str, str, str | None]] = []
+        self.attached: list[Attachments] = []
         self.resumed: list[str] = []
         self.forgotten: list[str] = []
+        self.stopped: list[str] = []
+        self.replied: list[str] = []  # what was asked as the reply to what a run waited with
         self.begun = asyncio.Semaphore(0)
         self.most_at_once = 0
         self.error: Exception | None = None
         self.slow = self.fails = ""  # the repository about which no answer comes, or a failure
         self.found = True
+        self.model: str | None = None
         self.begins_with = ""  # what is written before the gate
         self.url: str | None = None  # of what is found before the answer
         self.repeats = 1  # how often an answer says what was asked
         self.gate = gate
         self.runs = runs or Runs()
         self._route = route
+        self._waiting: dict[str, str] = {}  # the runs that wait for a person, by their conversations
         self._stops: dict[str, asyncio.Event] = {}
 
     async def ask(
-        self, question: str, *, thread: str, repositories: Sequence[str] = (), run_id: str | None = None
+        self,
+        question: str,
+        *,
+        thread: str,
+        repositories: Sequence[str] = (),
+        run_id: str | None = None,
+        permit: RunPermit | None = None,
+        attachments: Attachments = NOTHING_ATTACHED,
     ) -> AsyncIterator[AgentEvent]:
+        await self._check(permit)
+        self.attached.append(attachments)
         self.asked.append((question, thread, ", ".join(repositories) or None))
+        waits = self._waiting.pop(thread, None)
+        if waits is not None and (permit is None or await permit.may_be_replied_to(waits)):
+            self.replied.append(question)
+        if self._route == "paused":
+            self._waiting[thread] = run_id or "run"
         async for told in self._told(question, run_id or "run", tuple(repositories) or ("demo",)):
             yield told
 
-    async def resume(self, run_id: str, reply: str | None = None) -> AsyncIterator[AgentEvent]:
+    async def resume(
+        self, run_id: str, *, thread: str, reply: str | None = None, permit: RunPermit | None = None
+    ) -> AsyncIterator[AgentEvent]:
+        if run_id in self.runs.answered or run_id in self.runs.broken_off:
+            await self._check(permit)
         if run_id in self.runs.answered:
             yield event("answer", answer=self.runs.answered[run_id])
             return
@@ -67,12 +92,17 @@ class FakeAnswerer:
             yield told
 
     async def stop(self, run_id: str) -> bool:
+        self.stopped.append(run_id)
         if run_id in self._stops:
             self._stops[run_id].set()
         return run_id in self._stops
 
-    async def forget(self, thread: str) -> None:
+    async def forget(self, thread: str, *, run_id: str | None = None) -> None:
         self.forgotten.append(thread)
+
+    async def _check(self, permit: RunPermit | None) -> None:
+        if permit is not None and not await permit.may_begin():
+            raise CheckpointOvertaken("Another process has gone on with this conversation.")
 
     async def _told(self, question: str, run_id: str, repositories: tuple[str, ...]) -> AsyncIterator[AgentEvent]:
         self._stops[run_id] = asyncio.Event()
@@ -93,7 +123,9 @@ class FakeAnswerer:
             if not read:
                 raise NotIndexed("The index is gone.")
             stopped = await self._stopped(run_id, asyncio.Event() if self.slow in repositories else self.gate)
-            answer = replace(self._answer(question, stopped=stopped), repository=", ".join(read))
+            name, _, commit = ", ".join(read).partition("@")
+            answer = replace(self._answer(question, stopped=stopped), repository=name)
+            answer = replace(answer, commit=commit) if commit else answer
             if len(repositories) > 1:
                 missing = {name: "The index is gone." for name in repositories if name not in read}
                 commits = dict.fromkeys(read, ANSWER.commit)
@@ -125,6 +157,7 @@ class FakeAnswerer:
             text=f"Answer to: {' '.join([question] * self.repeats)}",
             citations=(),
             found=self.found,
+            model=self.model,
             route="out_of_scope" if find_small_talk(question) else self._route,
         )
 
@@ -134,6 +167,7 @@ class FakeRepositories:
 
     def __init__(self, *names: str) -> None:
         self.indexes = {name: FakeIndex() for name in names or ("demo",)}
+        self.refs: dict[str, RefSource] = {}
         self.branch = "main"
 
     def list_names(self) -> Sequence[str]:

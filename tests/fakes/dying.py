@@ -1,13 +1,15 @@
 """Processes that are killed while they answer: `python -m tests.fakes.dying GEMINI_URL`.
 
-Each line of its input, `[database, point, question, way]`, starts a process that answers the question and gets
+Each line of its input, `[database, url, point, question, way]`, starts a process that answers the question and gets
 SIGKILL at the point; the line that comes back is how it ended. The way is `tools`, `joined` for the same about two
-repositories, or `forms` for a model that calls none. The processes are forked: what takes seconds to import is imported
-once.
+repositories, or `forms` for a model that calls none; the url, if there is one, is of conversations in Postgres. The
+processes are forked: what takes seconds to import is imported once. Which message is under way is noted beside the
+database before the agent is asked, as the inbox of a bot does.
 
 A point is a name, a sign and, from the second time on, a number: a node begins (`router<`), has returned but nothing
-of it is saved (`router|`), the step is over for the checkpointer (`router>2`), which has saved that a person was asked
-or has replied (`asked+`, `replied+2`); the journal is about to note something, or has (`pause<`, `pause>`); an event is
+of it is saved (`router|`), the step is over for the checkpointer (`router>2`, and `begin>` for the first of all), which
+is about to save that a person was asked or has replied, or has (`asked<`, `replied+2`); the code is about to be pinned,
+the run taken through the graph, its end cleaned up, or each of these is done (`pin<`, `take>`, `end<`); an event is
 told (`token!5`); one of several replies was kept (`reply>2`).
 """
 
@@ -15,29 +17,37 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import importlib
 import json
 import os
 import re
 import signal
 import sys
+import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from langgraph.runtime import Runtime
 from pydantic import SecretStr
 
+import agent.agent
 import agent.answering.replies
 import agent.graph
 from agent.agent import Agent
+from agent.conversations import open_conversations
+from agent.errors import UnknownRun
 from agent.events import AgentEvent, AsyncEventBus
 from agent.llm.chat_model import LangChainChatModel
 from agent.llm.models import DEFAULT_MODEL, ChatModels
 from agent.llm.providers import parse_model_spec
-from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
-from agent.persistence.run_store import AgentRun, RunStore
+from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.conversation_saver import ConversationSaver
+from agent.persistence.postgres.saver import PostgresSaver
 from agent.ports import Answer, Deps
+from agent.runs.graph_runner import GraphRunner
 from agent.state import AgentState
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP
@@ -46,13 +56,14 @@ THREAD = "t"
 JOINED = ("shop", "store")  # which hold the same
 WHICH = "Do you mean orders or parcels?"
 WHAT = "the orders, please"
+YES = "approve"
 NODES = tuple(agent.graph.build_graph().nodes)
-SPECIAL = {"__interrupt__": "asked+", "__resume__": "replied+"}  # what the graph writes beside the nodes
-NOTED: tuple[tuple[type, str, str], ...] = (
-    (RunStore, "begin", "begin"),
-    (RunStore, "begin_unless_paused", "begin"),
-    (RunStore, "pause", "pause"),
+SPECIAL = {"__interrupt__": "asked", "__resume__": "replied"}  # what the graph writes beside the nodes
+NOTED: tuple[tuple[object, str, str], ...] = (
+    (agent.agent, "pin_repositories", "pin"),
+    (GraphRunner, "take", "take"),
     (SafeSqliteSaver, "prune_thread", "end"),
+    (PostgresSaver, "prune_thread", "end"),
     (agent.answering.replies.KeptReply, "keep", "reply"),
 )
 
@@ -67,7 +78,7 @@ class Fuse:
         assert found is not None, f"no such point: {point}"
         self._name = found[1]
         self._left = int(found[2] or 1)
-        self._node = ""  # the one that has returned last
+        self._node = "begin"  # the one that has returned last
 
     def burn(self, name: str) -> None:
         """Pass a point."""
@@ -75,13 +86,16 @@ class Fuse:
         if not self._left:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def arm(self) -> None:
-        """Make the nodes, the checkpointer, the journal and the events of this process pass their points."""
+    def arm(self, *more: tuple[object, str, str]) -> None:
+        """Make the nodes, the checkpointer, the agent and the events of this process pass their points.
+
+        Each of `more` is an owner, the name of what it does, and that of the points before and after it.
+        """
         for name in NODES:
             setattr(agent.graph, name, self._node_with_points(getattr(agent.graph, name), name))
-        setattr(SafeSqliteSaver, "aput", self._stepping(SafeSqliteSaver.aput))  # noqa: B010 - mypy minds an assignment
-        setattr(SafeSqliteSaver, "aput_writes", self._writing(SafeSqliteSaver.aput_writes))  # noqa: B010
-        for owner, name, point in NOTED:
+        setattr(ConversationSaver, "aput", self._stepping(ConversationSaver.aput))  # noqa: B010 - mypy minds an assignment
+        setattr(ConversationSaver, "aput_writes", self._writing(ConversationSaver.aput_writes))  # noqa: B010
+        for owner, name, point in (*NOTED, *more):
             setattr(owner, name, self._noting(getattr(owner, name), point))
         setattr(AsyncEventBus, "publish", self._telling(AsyncEventBus.publish))  # noqa: B010 - mypy minds an assignment
 
@@ -106,10 +120,13 @@ class Fuse:
 
     def _writing(self, save: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @functools.wraps(save)  # the graph looks at its parameters
-        async def deadly(saver: SafeSqliteSaver, config: Any, writes: Sequence[tuple[str, Any]], *rest: Any) -> Any:
+        async def deadly(saver: ConversationSaver, config: Any, writes: Sequence[tuple[str, Any]], *rest: Any) -> Any:
+            special = [SPECIAL[channel] for channel, _ in writes if channel in SPECIAL]
+            for name in special:
+                self.burn(f"{name}<")
             saved = await save(saver, config, writes, *rest)
-            for channel, _ in writes:
-                self.burn(SPECIAL.get(channel, ""))
+            for name in special:
+                self.burn(f"{name}+")
             return saved
 
         return deadly
@@ -125,17 +142,16 @@ class Fuse:
         async def deadly(*arguments: Any, **options: Any) -> Any:
             self.burn(f"{name}<")
             noted = await note(*arguments, **options)
-            if not (isinstance(noted, AgentRun) and noted.status == "paused"):  # which was noted before
-                self.burn(f"{name}>")
+            self.burn(f"{name}>")
             return noted
 
         return deadly
 
 
 @asynccontextmanager
-async def open_agent(database: Path, models: ChatModels) -> AsyncGenerator[Agent]:
+async def open_agent(database: Path, url: str | None, models: ChatModels) -> AsyncGenerator[Agent]:
     """Open an agent that asks for approval of every plan."""
-    async with open_saver(database) as saver:
+    async with open_conversations(database, SecretStr(url) if url else None) as saver:
         yield Agent(FakeLibrary(FakeCode(SHOP)), saver, redact, models=models, approval_calls=0)
 
 
@@ -144,18 +160,41 @@ def redact(text: str) -> str:
     return text
 
 
-async def put(agent: Agent, question: str, way: str) -> Answer:
-    """Put a question, and reply for as long as a question comes back."""
-    names = JOINED if way == "joined" else ()
-    return await replied(agent, await end_of(agent.ask(question, thread=THREAD, repositories=names)))
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """Somebody who puts questions to an agent, as a bot does: what is under way is noted before it is asked."""
 
+    agent: Agent
+    database: Path
+    way: str
 
-async def replied(agent: Agent, answer: Answer) -> Answer:
-    """Reply for as long as the answer is a question."""
-    while answer.route == "paused":
-        reply = WHAT if answer.text == WHICH else "approve"
-        answer = await end_of(agent.ask(reply, thread=THREAD))
-    return answer
+    async def put(self, question: str) -> Answer:
+        """Put a question, and reply for as long as a question comes back."""
+        return await self._reply(await self._ask(question))
+
+    async def take_up(self) -> Answer:
+        """Go on as the next process does with the message that was under way."""
+        run_id, text = json.loads(self._note.read_text(encoding="utf-8"))
+        try:
+            answer = await end_of(self.agent.resume(run_id, thread=THREAD))
+        except UnknownRun:
+            answer = await self._ask(text, run_id)
+        return await self._reply(answer)
+
+    async def _ask(self, text: str, run_id: str = "") -> Answer:
+        run_id = run_id or uuid.uuid4().hex
+        self._note.write_text(json.dumps([run_id, text]), encoding="utf-8")
+        names = JOINED if self.way == "joined" and text not in {WHAT, YES} else ()
+        return await end_of(self.agent.ask(text, thread=THREAD, repositories=names, run_id=run_id))
+
+    async def _reply(self, answer: Answer) -> Answer:
+        while answer.route == "paused":
+            answer = await self._ask(WHAT if answer.text == WHICH else YES)
+        return answer
+
+    @property
+    def _note(self) -> Path:
+        return self.database.with_suffix(".inbox")
 
 
 async def end_of(events: AsyncGenerator[AgentEvent, None]) -> Answer:
@@ -173,13 +212,13 @@ async def built(gemini_url: str) -> ChatModels:
     return ChatModels(main=(chat,), small=(chat,))
 
 
-async def die(models: ChatModels, database: str, point: str, question: str, way: str) -> None:
+async def die(models: ChatModels, database: str, url: str | None, point: str, question: str, way: str) -> None:
     """Answer, and be killed on the way."""
     for chat in models.main:
         chat.calls_tools = way != "forms"
     Fuse(point).arm()
-    async with open_agent(Path(database), models) as agent:
-        await put(agent, question, way)
+    async with open_agent(Path(database), url, models) as agent:
+        await Asking(agent=agent, database=Path(database), way=way).put(question)
 
 
 def killed(models: ChatModels, line: str) -> int:
@@ -193,6 +232,8 @@ def killed(models: ChatModels, line: str) -> int:
 
 def main(gemini_url: str) -> None:
     """Start a process for each line, one after the other."""
+    with suppress(ImportError):  # the extra `cluster`
+        importlib.import_module("langgraph.checkpoint.postgres.aio")
     models = asyncio.run(built(gemini_url))
     for line in sys.stdin:
         print(killed(models, line), flush=True)  # noqa: T201 - the other side reads it

@@ -12,7 +12,7 @@ from typing import Any
 from agent.events import AgentEvent, EventKind
 from agent.ports import Answer, Citation
 from bot.app import App
-from bot.ports import Assistant
+from bot.ports import Assistant, GoalRuns
 from bot.settings import RepositoryTable, Settings
 from indexer.errors import IndexerError, NotIndexed
 from indexer.generations.generation_cache import count_folders
@@ -139,7 +139,7 @@ class FakeCode:
         return [SEND]
 
     async def callers(self, name: str, *, unresolved: bool = False) -> Sequence[CallSite]:
-        return [CALL] if name == "send" else []
+        return [CALL] if name.rpartition(".")[2] == "send" else []
 
     async def callees(self, name: str) -> Sequence[CallSite]:
         return []
@@ -323,7 +323,13 @@ def saying(text: str) -> Answer:
 class FakeOpening:
     """Opens an application made of fakes; remembers for which settings and repository."""
 
-    def __init__(self, index: FakeIndex | None = None, assistant: FakeAssistant | None = None) -> None:
+    def __init__(
+        self,
+        index: FakeIndex | None = None,
+        assistant: FakeAssistant | None = None,
+        goals: GoalRuns | None = None,
+    ) -> None:
+        self.goals = goals
         self.index = index or FakeIndex()
         self.assistant = assistant or FakeAssistant()
         self.opened: list[tuple[Settings, RepositoryTable]] = []
@@ -332,8 +338,17 @@ class FakeOpening:
     async def __call__(self, settings: Settings, table: RepositoryTable) -> AsyncGenerator[App]:
         self.opened.append((settings, table))
         yield App(
-            settings=settings, index=self.index, open_assistant=self._open_assistant, open_single=self._open_assistant
+            settings=settings,
+            index=self.index,
+            open_assistant=self._open_assistant,
+            open_single=self._open_assistant,
+            open_goals=self._open_goals,
         )
+
+    @asynccontextmanager
+    async def _open_goals(self) -> AsyncGenerator[GoalRuns]:
+        assert self.goals is not None
+        yield self.goals
 
     @asynccontextmanager
     async def _open_assistant(self) -> AsyncGenerator[Assistant]:

@@ -11,6 +11,7 @@ from bot.clock import Clock
 from bot.errors import (
     ChatError,
     EditRefused,
+    FileUnreadable,
     MessageTooLong,
     PlatformUnreachable,
     PostRefused,
@@ -19,7 +20,16 @@ from bot.errors import (
     StreamRefused,
 )
 from bot.markdown.splitting import count_units
-from bot.messages import Capabilities, MessageContent, MessageHandle, Place, RateLimit, SendMethod, ThreadMessage
+from bot.messages import (
+    AttachedFile,
+    Capabilities,
+    MessageContent,
+    MessageHandle,
+    Place,
+    RateLimit,
+    SendMethod,
+    ThreadMessage,
+)
 from bot.replies.paging import FRAME
 
 ABLE = Capabilities(max_units=1_000, utf16=True, rates={})
@@ -70,8 +80,11 @@ class FakePlatform:
         self.withdrawn: list[str] = []
         self.calls: list[tuple[str, float]] = []
         self.hints: list[str] = []
+        self.files: dict[str, bytes] = {}
         self.refusals = 0
         self.gate: asyncio.Event | None = None  # holds every change until it is set
+        self.posting: asyncio.Event | None = None  # holds every post until it is set
+        self.posts = asyncio.Semaphore(0)  # released by each post that has begun
         self._freeze_at, self._freeze_after = 0, False
         self._frozen = asyncio.Event()
         self._failures: list[Failure] = []
@@ -103,6 +116,9 @@ class FakePlatform:
         await self._reached(after=False)
         self._count("post", place)
         self._check(content)
+        self.posts.release()
+        if self.posting is not None:
+            await self.posting.wait()
         if len(nonce) > 25:
             raise PostRefused("The nonce is too long.")
         failure = self._failing("post")
@@ -148,6 +164,12 @@ class FakePlatform:
         if failure:
             raise failure
         return FakeStream(self, shown)
+
+    async def read_file(self, file: AttachedFile, *, most: int) -> bytes:
+        """Return what lies at the address of a file."""
+        if len(self.files.get(file.url, b"")) > most or file.url not in self.files:
+            raise FileUnreadable("It cannot be fetched.")
+        return self.files[file.url]
 
     async def read_thread(self, place: Place, *, before: str, limit: int) -> Sequence[ThreadMessage]:
         self._failing("read_thread")

@@ -13,6 +13,7 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from bot.clock import Clock, SystemClock
+from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.repositories.library import RepositoryLibrary
 from bot.serving.http_server import run_http_server
 from bot.webhooks.push_endpoint import make_push_handler
@@ -97,17 +98,20 @@ async def watched(
     clone = RemoteClone(remote, home)
     await clone.prepare()
     index = await CodeIndex.open(clone.path, home=home, name=remote.name, web_url=remote.page)
-    library = RepositoryLibrary({remote.name: index}, Unseen(), clones={remote.name: clone})
+    jobs = LocalRefreshJobs()
+    library = RepositoryLibrary({remote.name: index}, Unseen(), jobs, clones={remote.name: clone})
     counted = Counted(library)
     watcher = Watcher(counted, clock or SystemClock(), polled=[clone], pace=pace or WatchIntervals(poll=3_600, gap=0.1))
     watching = asyncio.create_task(watcher.run())
     app = web.Application()
     app.router.add_post("/", make_push_handler([remote], [SecretStr(pushes.SECRET)], watcher.notify, SystemClock()))
     try:
-        async with run_http_server(app, host="127.0.0.1", port=0) as url:
+        async with (
+            jobs.work_on_refreshes(library.index_now),
+            run_http_server(app, host="127.0.0.1", port=0) as url,
+        ):
             yield Watched(remote=remote, index=index, library=library, counted=counted, watcher=watcher, url=url)
     finally:
         watching.cancel()
         await asyncio.wait({watching}, timeout=5)
-        await library.aclose()
         await index.aclose()

@@ -15,14 +15,21 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.app import open_models
+from agent import SandboxTrial
+from agent.sandbox.bubblewrap import Bubblewrap
+from agent.sandbox.environment import PythonEnvironment
+from agent.sandbox.landlock import Landlock
+from bot.access import AccessPolicy
+from bot.app import examine_sandboxes, open_models
 from bot.cli import doctor
 from bot.cli.doctor import format_report, read_slack_credentials, run_doctor
 from bot.cli.main import run
 from bot.errors import InboxError
 from bot.monitoring.doctor_findings import DoctorFinding, make_ok, make_problem, make_warning, note, run_checks
-from bot.settings import GuardTable, Settings
+from bot.settings import GuardTable, McpTable, SandboxTable, Settings, TokenTable
+from bot.storage.database import INBOX_FILE
 from indexer.errors import StorageLocked
+from indexer.subprocesses import start_confined_async
 from indexer.types import IndexStatus
 from tests.fakes.answerer import FakeRepositories
 from tests.fakes.citebot import Citebot
@@ -142,10 +149,10 @@ def test_little_room_is_a_warning_and_hardly_any_a_problem(free: int, level: str
 
 
 async def test_a_message_database_is_looked_at_where_there_is_one(tmp_path: Path) -> None:
-    (tmp_path / "damaged.sqlite").write_text("no database at all, whatever its name says")
+    (tmp_path / INBOX_FILE).write_text("no database at all, whatever its name says")
 
-    assert await doctor.check_inbox(tmp_path / "missing.sqlite") == []
-    (found,) = await run_checks([partial(doctor.check_inbox, tmp_path / "damaged.sqlite")])
+    assert await doctor.check_inbox(tmp_path / "missing", None) == []
+    (found,) = await run_checks([partial(doctor.check_inbox, tmp_path, None)])
 
     assert found.level == "problem"
     assert "is damaged. Move it away" in found.what
@@ -367,7 +374,8 @@ async def told_of(discord: FakeDiscord, home: Path, **variables: str) -> list[Do
         }
     )
     found = await run_doctor(settings, home, open_app=FakeOpening(), call_model=False)
-    return [each for each in found if "Slack" not in each.what and "language model" not in each.what]
+    others = ("Slack", "language model", "Goal runs")
+    return [each for each in found if not any(words in each.what for words in others)]
 
 
 async def test_a_discord_that_can_be_used_is_well(discord: FakeDiscord, tmp_path: Path) -> None:
@@ -463,3 +471,94 @@ def test_tokens_in_the_wrong_places_are_never_printed(
     captured = capsys.readouterr()
     assert "SLACK_BOT_TOKEN holds an app-level token" in captured.out
     assert not any(value in captured.out + captured.err for value in secrets.values())
+
+
+# The sandbox
+
+
+def make_trial(mechanism: str, problem: str = "", advice: str = "") -> SandboxTrial:
+    made = Bubblewrap if mechanism == "bubblewrap" else Landlock
+    sandbox = made(start_confined_async, PythonEnvironment())
+    return SandboxTrial(sandbox=sandbox, problem=problem, advice=advice)
+
+
+REFUSED = make_trial("bubblewrap", "bwrap: setting up uid map: Permission denied", "Load the profile.")
+
+
+@pytest.mark.parametrize(
+    ("trials", "level", "said", "advice"),
+    [
+        ([make_trial("bubblewrap")], "ok", "holds here: bubblewrap.", ""),
+        ([REFUSED, make_trial("Landlock")], "note", "holds here: Landlock.", "Load the profile."),
+        ([REFUSED, make_trial("Landlock", "too old", "Update Linux.")], "note", "No sandbox holds here",
+         "Load the profile. Update Linux."),
+    ],
+)  # fmt: skip
+async def test_which_sandbox_holds_is_told_and_what_keeps_a_better_one_from_it(
+    trials: Sequence[SandboxTrial], level: str, said: str, advice: str
+) -> None:
+    async def try_all() -> Sequence[SandboxTrial]:
+        return trials
+
+    (found,) = await doctor.check_sandbox(try_all)
+
+    assert (found.level, found.advice) == (level, advice)
+    assert said in found.what
+    assert [each.problem in found.what for each in trials] == [True] * len(trials)
+
+
+@pytest.mark.parametrize(
+    ("people", "model", "level", "said"),
+    [
+        ((), "ollama:x", "note", "Goal runs are off in chat: nobody may start them."),
+        (
+            ("slack:U1", "role:dev"),
+            "ollama:x",
+            "ok",
+            "Goal runs may be started in chat by slack:U1, role:dev; they run",
+        ),
+        (("*", "slack:U1"), "ollama:x", "ok", "by everybody; they run"),
+        (("slack:U1",), "none", "warning", "by slack:U1, but none begins without a language model."),
+    ],
+)
+async def test_whether_goal_runs_are_on_in_chat_is_told_and_for_whom(
+    people: tuple[str, ...], model: str, level: str, said: str
+) -> None:
+    settings = Settings(access=AccessPolicy(run=people), model=model)
+
+    (found,) = await doctor.check_chat_goals(settings)
+
+    assert found.level == level
+    assert said in found.what
+
+
+async def test_an_environment_that_is_none_is_a_problem_that_says_how_to_make_one(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path / "home", sandbox=SandboxTable(python=tmp_path))
+
+    (found,) = await run_checks([partial(doctor.check_sandbox, partial(examine_sandboxes, settings))])
+
+    assert found.level == "problem"
+    assert f"{tmp_path}, which python below [sandbox] names, is no virtual environment" in found.what
+    assert "python3 -m venv" in found.what
+
+
+# MCP
+
+
+async def test_it_says_who_may_use_mcp_and_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = tuple(
+        TokenTable(person=person, sha256=digit * 64) for person, digit in (("slack:A", "0"), ("slack:B", "1"))
+    )
+    (off,) = await doctor.check_mcp(McpTable())
+    (local,) = await doctor.check_mcp(McpTable(tokens=tokens))
+    (named,) = await doctor.check_mcp(McpTable(tokens=tokens, hosts=("bot.example",)))
+    monkeypatch.setattr(doctor, "is_installed", lambda: False)
+    (optional,) = await doctor.check_mcp(McpTable())
+    (missing,) = await doctor.check_mcp(McpTable(tokens=tokens))
+
+    assert (off.level, optional.level, missing.level) == ("note", "note", "warning")
+    assert "no token is listed" in off.what
+    assert "2 tokens of 2 people" in local.what
+    assert "from this machine alone" in local.what
+    assert "called as bot.example" in named.what
+    assert "citebot[mcp]" in missing.advice

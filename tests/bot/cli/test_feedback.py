@@ -11,6 +11,7 @@ import pytest
 
 from bot.cli.main import run
 from bot.cli.upkeep import export_feedback
+from bot.settings import Settings
 from bot.storage.database import INBOX_FILE, open_database
 from bot.storage.turn_records import TurnRecord, TurnRecordStore
 from tests.fakes.clock import FakeClock
@@ -35,7 +36,7 @@ async def rated(home: Path) -> Path:
 
 
 async def exported(path: Path, days: int | None = None) -> list[dict[str, Any]]:
-    told = await export_feedback(path, FakeClock(NOW), days=days, as_json=True)
+    told = await export_feedback(Settings(home=path.parent), FakeClock(NOW), days=days, as_json=True)
     rows = json.loads(told.output)["feedback"]
     assert isinstance(rows, list)
     return rows
@@ -76,7 +77,8 @@ async def test_of_a_forgotten_turn_only_the_rating_is_left(tmp_path: Path) -> No
 
 
 async def test_ratings_are_lines_for_people(tmp_path: Path) -> None:
-    told = await export_feedback(await rated(tmp_path), FakeClock(NOW), days=None, as_json=False)
+    await rated(tmp_path)
+    told = await export_feedback(Settings(home=tmp_path), FakeClock(NOW), days=None, as_json=False)
 
     lines = told.output.splitlines()
     assert told.ok

@@ -295,6 +295,26 @@ def test_a_name_may_be_written_as_in_a_sentence(written: str, capsys: pytest.Cap
     assert "def send" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("ending", ["svg", "png", "mmd"])
+@pytest.mark.parametrize("command", ["callers", "callees"])
+def test_calls_are_drawn_in_a_file_beside_the_list(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, ending: str
+) -> None:
+    picture = tmp_path / f"calls.{ending}"
+
+    run([command, "send", "--graph", str(picture)], open_app=FakeOpening())
+
+    assert f"Drawn in {picture}." in capsys.readouterr().err
+    content = picture.read_bytes()
+    assert content.startswith({"svg": b"<svg", "png": b"\x89PNG", "mmd": b"graph LR"}[ending])
+    assert ending == "png" or b"send" in content
+
+
+def test_a_drawing_in_another_form_is_wrong_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(["callers", "send", "--graph", str(tmp_path / "calls.gif")], open_app=FakeOpening()) == 2
+    assert ".svg, .png or .mmd" in capsys.readouterr().err
+
+
 def test_callers_at_module_level_are_marked(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["callers", "send"], open_app=FakeOpening()) == 0
     expected = "src/main.py:7  (module level)  (one of several of that name)  def send(self, event): ...\n"

@@ -24,13 +24,15 @@ SLOW_BODY = b"POST /in HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx"
 
 
 class Site:
-    """A server that reads bodies at /in and says at /alive that it lives."""
+    """A server that reads bodies at /in, keeps who waits at /stay, and says at /alive that it lives."""
 
     def __init__(self, connections: Connections, bodies: BodyReader) -> None:
         self.connections = connections
         self.bodies = bodies
         self.address = ""
         self.held: list[socket.socket] = []
+        self.stayed = asyncio.Semaphore(0)
+        self.leave = asyncio.Event()
 
     async def hold(self, sent: bytes = b"") -> socket.socket:
         """Open a connection and send something; it is closed by the server, or at the end."""
@@ -47,8 +49,11 @@ class Site:
 
 
 @asynccontextmanager
-async def serving(*, most: int = 8, seconds: float = 60.0, bodies: BodyReader | None = None) -> AsyncIterator[Site]:
-    site = Site(Connections(most=most, seconds=seconds), bodies or BodyReader(largest=1_000, seconds=60.0, total=1_000))
+async def serving(
+    *, most: int = 8, most_long: int = 8, seconds: float = 60.0, bodies: BodyReader | None = None
+) -> AsyncIterator[Site]:
+    bounds = Connections(most=most, most_long=most_long, seconds=seconds)
+    site = Site(bounds, bodies or BodyReader(largest=1_000, seconds=60.0, total=1_000))
 
     async def take(request: web.Request) -> web.StreamResponse:
         body = await site.bodies.read(request)
@@ -57,8 +62,16 @@ async def serving(*, most: int = 8, seconds: float = 60.0, bodies: BodyReader | 
     async def alive(_: web.Request) -> web.StreamResponse:
         return web.Response(text="alive")
 
+    async def stay(request: web.Request) -> web.StreamResponse:
+        if not site.connections.keep_open(request.transport, float(request.query["seconds"])):
+            raise web.HTTPServiceUnavailable
+        site.stayed.release()
+        await site.leave.wait()
+        return web.Response(text="stayed")
+
     server = make_application()
     server.router.add_post("/in", take)
+    server.router.add_get("/stay", stay)
     server.router.add_get("/alive", alive)
     async with run_http_server(server, host="127.0.0.1", port=0, connections=site.connections) as site.address:
         try:
@@ -115,6 +128,42 @@ async def test_who_holds_all_connections_keeps_nobody_out(sent: bytes) -> None:
     assert alive == [True] * 3
     assert count <= 4
     assert site.connections.closed["crowded"] >= 36
+
+
+async def test_a_connection_that_is_kept_open_outlives_the_others() -> None:
+    async with serving(most=2, seconds=0.2) as site:
+        line = await site.hold(write_request("GET", "/stay?seconds=60"))
+        await site.stayed.acquire()
+        for _ in range(5):  # they crowd out each other alone
+            await site.hold()
+        dropped = await read_to_end(await site.hold())
+        site.leave.set()
+
+        assert dropped == b""
+        assert (await read_to_end(line)).endswith(b"stayed")
+
+
+async def test_only_so_many_connections_are_kept_open() -> None:
+    async with serving(most_long=1) as site:
+        first = await site.hold(write_request("GET", "/stay?seconds=60"))
+        await site.stayed.acquire()
+        second = await read_to_end(await site.hold(write_request("GET", "/stay?seconds=60")))
+        site.leave.set()
+
+        assert second.startswith(b"HTTP/1.1 503")
+        assert (await read_to_end(first)).endswith(b"stayed")
+        third = await read_to_end(await site.hold(write_request("GET", "/stay?seconds=60")))
+        assert third.endswith(b"stayed")
+        assert len(site.connections) == 0
+
+
+async def test_what_is_kept_open_ends_in_time_as_well() -> None:
+    async with serving() as site:
+        line = await site.hold(write_request("GET", "/stay?seconds=0.2"))
+
+        assert await read_to_end(line) == b""
+        assert (site.connections.closed["slow"], len(site.connections)) == (1, 0)
+        site.leave.set()
 
 
 async def test_connections_that_are_closed_are_told_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:

@@ -19,6 +19,7 @@ from bot.monitoring.health import Health
 from bot.serving.http_server import LatePostRoutes
 from bot.serving.platforms import PlatformConnection, PlatformContext, PlatformFactory
 from bot.serving.supervisor import PlatformSupervisor
+from bot.storage.database import open_database
 from bot.tasks import run_in_background
 from tests.bot.chat import message
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
@@ -97,7 +98,7 @@ class Town:
     async def ended(self) -> None:
         """Wait until citebot ends; raises what it ends with."""
         assert self._presence is not None
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not self._presence.done():
                 await self.clock.advance(1)
         self._presence.result()
@@ -117,9 +118,9 @@ class Town:
 @pytest_asyncio.fixture
 async def town(tmp_path: Path) -> AsyncIterator[Town]:
     clock, agent = FakeClock(), FakeAnswerer()
-    path, policy = tmp_path / "i.sqlite", ChatPolicy()
+    store, policy = open_database(tmp_path / "i.sqlite", lease_clock=clock.now), ChatPolicy()
     async with (
-        open_conversations(agent, FakeRepositories(), path=path, policy=policy, clock=clock, owner="one") as core,
+        open_conversations(agent, FakeRepositories(), store=store, policy=policy, clock=clock, owner="one") as core,
         core.open(),
     ):
         town = Town(core, clock, agent)
@@ -230,6 +231,6 @@ async def test_an_answer_under_way_on_a_lost_platform_is_finished_by_who_comes_t
 
 async def until(town: Town, predicate: Callable[[], object]) -> None:
     """Let time pass until something is true."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not predicate():
             await town.clock.advance(1)

@@ -69,6 +69,8 @@ class MessageApi:
         message = self._message(ask)
         if message.author.id != self._world.bot.id:
             raise DiscordError(50005)
+        if ask.files:
+            self._world.channel(message.channel_id, Permission.ATTACH_FILES)
         self._refuse_archived(message.channel_id)
         self._posts.count_old_edit(message)
         self._posts.revise(message, ask.fields, ask.files)

@@ -31,6 +31,7 @@ class Message:
     components: list[JSON] = field(default_factory=list)
     attachments: list[JSON] = field(default_factory=list)
     reply_to: str | None = None
+    forwarded: Message | None = None
     mentioned: Mentioned = field(default_factory=Mentioned)
     rang: tuple[str, ...] = ()
     nonce: str | None = None

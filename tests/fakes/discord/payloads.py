@@ -27,6 +27,7 @@ def message_wire(world: World, message: Message) -> JSON:
     extras: dict[str, Any] = {
         "nonce": message.nonce,
         "webhook_id": message.webhook_id,
+        "message_snapshots": [_snapshot(message.forwarded)] if message.forwarded else None,
         "application_id": message.application_id,
         "reactions": _reactions(world, message),
         **(message.interaction or {}),
@@ -110,3 +111,10 @@ def _reference(world: World, message: Message) -> JSON:
     for nested in ("message_reference", "referenced_message"):
         wire.pop(nested, None)
     return {"message_reference": reference, "referenced_message": wire}
+
+
+def _snapshot(message: Message) -> JSON:
+    """A forwarded message: nobody is named in it."""
+    body: JSON = {"type": message.kind, "content": message.content, "flags": message.flags, "embeds": []}
+    body |= {"timestamp": iso(message.sent_at), "edited_timestamp": None, "attachments": message.attachments}
+    return {"message": body | {"mentions": [], "mention_roles": [], "components": []}}

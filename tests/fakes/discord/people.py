@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mimetypes
+
 from tests.fakes.discord.channels import Channel, Kind
 from tests.fakes.discord.checks import check_thread_name
 from tests.fakes.discord.guilds import User
@@ -40,9 +42,19 @@ class People:
         self.world.add(message)
         return message.id
 
-    def mention(self, channel: str, user: str, text: str, *, reply_to: str | None = None) -> str:
+    def mention(
+        self, channel: str, user: str, text: str, *, reply_to: str | None = None, files: dict[str, bytes] | None = None
+    ) -> str:
         """Write to the bot; return the id."""
-        return self.message(channel, user, f"<@{self.world.bot.id}> {text}", reply_to=reply_to)
+        return self.message(channel, user, f"<@{self.world.bot.id}> {text}", reply_to=reply_to, files=files)
+
+    def forward(self, message: str, user: str) -> str:
+        """Forward a message to the bot directly, which takes no words; return the id."""
+        found = self.world.find(message)
+        sent = self._written(self.world.dm(self.world.users[user]), self.world.users[user], "", {})
+        sent.forwarded = found
+        self.world.add(sent)
+        return sent.id
 
     def reply(self, message: str, user: str, text: str) -> str:
         """Answer a message; its author is pinged. Return the id."""
@@ -128,7 +140,8 @@ class People:
         self, channel: Channel, author: User, text: str, files: dict[str, bytes], *, identity: str = ""
     ) -> Message:
         uploads = [
-            Upload(key="", filename=name, content=content, content_type="text/plain") for name, content in files.items()
+            Upload(key="", filename=name, content=content, content_type=mimetypes.guess_type(name)[0] or "text/plain")
+            for name, content in files.items()
         ]
         return Message(
             id=identity or self.world.ids.next(),

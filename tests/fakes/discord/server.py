@@ -100,7 +100,7 @@ class FakeDiscord(Places, People, Gestures):
         if self._runner is not None:
             await close_server(self._runner)
 
-    async def until(self, predicate: Callable[[], T], *, within: float = 5) -> T:
+    async def until(self, predicate: Callable[[], T], *, within: float = 60) -> T:
         """Wait until the predicate gives something true, looking again at each change; return what it gave."""
         try:
             return await self.changes.until(predicate, within)

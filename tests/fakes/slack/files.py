@@ -11,6 +11,7 @@ from tests.fakes.slack.arguments import Args
 from tests.fakes.slack.chat import writable
 from tests.fakes.slack.errors import SlackError
 from tests.fakes.slack.messages import Message
+from tests.fakes.slack.scopes import Access
 from tests.fakes.slack.workspace import BOT_ID, BOT_USER, TEAM, Workspace
 
 
@@ -24,21 +25,44 @@ class File:
     title: str = ""
     content: bytes | None = None
     shared: bool = False
+    alt: str = ""
 
 
 class Files:
     """files.getUploadURLExternal, the upload, files.completeUploadExternal."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, access: Access) -> None:
+        self._access = access
         self.base_url = ""
         self.stored: dict[str, File] = {}
         self._workspace = workspace
+
+    def host(self, name: str, content: bytes, media_type: str) -> JSON:
+        """Keep a file that a person shares; return what events tell of it."""
+        file = File(id=f"F{self._workspace.number():04d}", name=name, length=len(content), content=content, shared=True)
+        self.stored[file.id] = file
+        url = f"{self.base_url}/files-pri/T-{file.id}/{name}"
+        described = {"id": file.id, "name": name, "title": name, "size": file.length, "mode": "hosted"}
+        return described | {"mimetype": media_type, "url_private": url, "url_private_download": url}
+
+    async def send(self, request: web.Request) -> web.Response:
+        """Send a file to whoever has the right to read files; to others, the page where people log in."""
+        file = self.stored.get(request.match_info["file"].removeprefix("T-"))
+        if file is None or file.content is None:
+            return web.Response(status=404, text="not found")
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if token != self._access.bot_token or "files:read" not in self._access.scopes:
+            return web.Response(text="<html>Sign in</html>", content_type="text/html")
+        return web.Response(body=file.content, content_type="application/octet-stream")
 
     def upload_url(self, args: Args) -> JSON:
         """Name the address to which the bytes go."""
         name = args.required("filename")
         length = args.number("length", default=0, most=1_000_000_000, refusal="invalid_arguments")
-        file = File(id=f"F{self._workspace.number():04d}", name=name, length=length)
+        alt = args.text("alt_txt")
+        if len(alt) > 1_000:
+            raise SlackError("alt_txt_too_large")
+        file = File(id=f"F{self._workspace.number():04d}", name=name, length=length, alt=alt)
         self.stored[file.id] = file
         return {"upload_url": f"{self.base_url}/upload/v1/{file.id}", "file_id": file.id}
 

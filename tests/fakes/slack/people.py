@@ -50,9 +50,13 @@ class People:
         thread_ts: str | None = None,
         *,
         broadcast: bool = False,
-        files: tuple[str, ...] = (),
+        files: tuple[str | JSON, ...] = (),
+        forwarded: str = "",
     ) -> str:
-        """Write in a channel or thread, as typed: Slack escapes it and makes links. Return the timestamp."""
+        """Write in a channel or thread, as typed: Slack escapes it and makes links. Return the timestamp.
+
+        A file is a name, or what `host` of the files tells of one; `forwarded` is the text of another message.
+        """
         self.workspace.channels[channel].members.add(user)
         author = self.workspace.people[user]
         message = Message(
@@ -64,7 +68,8 @@ class People:
             blocks=_rich(text),
             thread_ts=thread_ts,
             subtype="thread_broadcast" if broadcast else "file_share" if files else None,
-            files=[{"id": f"F{name}", "name": name, "title": name, "user": user} for name in files],
+            files=[_describe_file(file, user) for file in files],
+            attachments=[_share(forwarded)] if forwarded else [],
         )
         self.workspace.post(message)
         return message.ts
@@ -226,3 +231,12 @@ def _rich(text: str) -> list[JSON]:
 
 def _letter(channel: Channel) -> str:
     return "C" if channel.kind == "channel" else "G"
+
+
+def _describe_file(file: str | JSON, user: str) -> JSON:
+    return {"id": f"F{file}", "name": file, "title": file, "user": user} if isinstance(file, str) else file
+
+
+def _share(text: str) -> JSON:
+    """A message as one that forwards it carries it."""
+    return {"id": 1, "is_share": True, "is_msg_unfurl": True, "text": typed(text), "fallback": typed(text)}

@@ -64,7 +64,7 @@ class FakeSlack(People):
         self.access = Access(workspace)
         self.streaming = StreamRules()
         self.conversations = Conversations(workspace)
-        self.files = Files(workspace)
+        self.files = Files(workspace, self.access)
         self._streams = Streams(workspace, self.streaming)
         self._api = WebApi(
             clock=self.clock,
@@ -97,6 +97,7 @@ class FakeSlack(People):
         app.router.add_route("*", "/api/{method}", self._api.handle)
         app.router.add_get("/link/", self.socket.handle)
         app.router.add_post("/upload/v1/{file}", self.files.receive)
+        app.router.add_get("/files-pri/{file}/{name}", self.files.send)
         app.router.add_post("/response/{line}", self.responses.receive)
         self._runner = web.AppRunner(app, shutdown_timeout=1)
         await self._runner.setup()
@@ -118,7 +119,7 @@ class FakeSlack(People):
             if self._runner is not None:
                 await close_server(self._runner)
 
-    async def until(self, predicate: Callable[[], T], *, within: float = 5) -> T:
+    async def until(self, predicate: Callable[[], T], *, within: float = 60) -> T:
         """Wait until the predicate gives something true, looking again at each change; return what it gave."""
         try:
             return await self.changes.until(predicate, within)

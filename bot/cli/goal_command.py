@@ -1,0 +1,203 @@
+"""A goal run from the command line: proposed, approved, shown while it goes on, and handed over as a patch."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent import AgentEvent, Answer, GoalRequest, GoalVerdict, UnknownRun, parse_decision
+from bot.adapters.terminal.display import Terminal
+from bot.adapters.terminal.goal_progress import GoalProgress
+from bot.adapters.terminal.output import CommandOutcome, to_json
+from bot.app import App, make_redactor
+from bot.errors import AnswerFailed, GoalRunUnavailable
+from bot.maintenance.goal_run_files import GoalRunFiles
+from bot.markdown import to_one_line
+from bot.ports import GoalRuns
+from bot.repositories.refresh import refresh_if_stale
+
+NOT_APPROVED = "Nothing was run: it was not approved. Add --yes to approve it."
+MASKED = "The patch held secrets, which are masked, so that it may not apply. --patch FILE writes it as it is."
+QUESTION = "Start it? [y/N] "
+OTHER_RUN = (
+    "The goal run {name} is working on this repository as well. Both may go on: each has a copy of its own, and their "
+    "patches may touch the same lines."
+)
+HOW_TO_RESUME = "This is the goal run {name}. If it is interrupted, `citebot goal resume {name}` goes on with it."
+INTERRUPTED = "The goal run {name} was interrupted. `citebot goal resume {name}` goes on with it."
+NOTHING_SAVED = "Of the goal run {name} nothing was saved before it was interrupted. Begin it again."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GoalOptions:
+    """How a run is approved, and what its outcome is printed as; `read` asks a person, None where nobody is there."""
+
+    is_approved: bool
+    as_json: bool
+    patch: Path | None
+    read: Callable[[str], str] | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ended:
+    """How the events of a run have ended."""
+
+    answer: Answer
+    verdict: GoalVerdict | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _FollowedRun:
+    """A run that the person at the terminal follows, by the name that they know it by."""
+
+    name: str
+    goals: GoalRuns
+    files: GoalRunFiles
+    terminal: Terminal
+    options: GoalOptions
+
+    @property
+    def thread(self) -> str:
+        """The thread, and with it the run, that the agent knows it by."""
+        return f"console:local:goal:{self.name}"
+
+    async def finish(self, events: AsyncIterator[AgentEvent]) -> Ended:
+        """Take it to its end and forget it; one that is interrupted is kept, and the person told how to go on."""
+        try:
+            ended = await self._follow(events)
+        except asyncio.CancelledError:
+            self.terminal.note(INTERRUPTED.format(name=self.name))
+            raise
+        except AnswerFailed:
+            await self._forget()
+            raise
+        await self._forget()
+        return ended
+
+    async def _follow(self, events: AsyncIterator[AgentEvent]) -> Ended:
+        """Show it to its end; where it waits for a person, ask the one at the terminal and go on."""
+        ended = await _show(events, self.terminal)
+        while ended.answer.route == "paused":
+            reply = "approve" if await _ask(self.options, f"{ended.answer.text} ") else "abort"
+            ended = await _show(self.goals.resume(self.thread, thread=self.thread, reply=reply), self.terminal)
+        return ended
+
+    async def _forget(self) -> None:
+        await self.goals.forget(self.thread)
+        self.files.remove(self.name)
+
+
+async def run_goal(app: App, terminal: Terminal, request: GoalRequest, options: GoalOptions) -> CommandOutcome:
+    """Propose a run, and when it is approved take it to its end; a success where its goal is reached."""
+    await refresh_if_stale(app.index, terminal)
+    await _tell_uncommitted(app, terminal, request)
+    redact = make_redactor(app.settings)
+    async with app.open_goals() as goals:
+        proposal = await goals.propose(request)
+        terminal.note(proposal.to_text())
+        if not options.is_approved and not await _ask(options, QUESTION):
+            return CommandOutcome(note=NOT_APPROVED, ok=False)
+        files, path = GoalRunFiles(app.settings.home), (await app.index.status()).path
+        for other in await asyncio.to_thread(files.list_alive, path):
+            terminal.note(OTHER_RUN.format(name=other.name))
+        with files.begin(path, redact(request.task)) as note:
+            terminal.note(HOW_TO_RESUME.format(name=note.name))
+            run = _FollowedRun(name=note.name, goals=goals, files=files, terminal=terminal, options=options)
+            ended = await run.finish(goals.start(proposal, thread=run.thread, run_id=run.thread))
+    return await _hand_over(ended, options, redact)
+
+
+async def resume_goal(app: App, terminal: Terminal, name: str | None, options: GoalOptions) -> CommandOutcome:
+    """Go on with a run that was interrupted, by default the last one of the repository, and take it to its end."""
+    files, path = GoalRunFiles(app.settings.home), (await app.index.status()).path
+    with files.take_up(name, path) as note:
+        terminal.note(f"Going on with the goal run {note.name}: {to_one_line(note.task)}")
+        async with app.open_goals() as goals:
+            run = _FollowedRun(name=note.name, goals=goals, files=files, terminal=terminal, options=options)
+            try:
+                ended = await run.finish(goals.resume(run.thread, thread=run.thread))
+            except UnknownRun as error:
+                files.remove(note.name)
+                raise GoalRunUnavailable(NOTHING_SAVED.format(name=note.name)) from error
+    return await _hand_over(ended, options, make_redactor(app.settings))
+
+
+async def _tell_uncommitted(app: App, terminal: Terminal, request: GoalRequest) -> None:
+    """Say which of the files that are named have changes that are not committed, and so play no part."""
+    named = [str(one) for key in ("select", "paths", "argv") for one in request.arguments.get(key, ())]
+    paths = [one.partition("::")[0].removeprefix("./") for one in named if not one.startswith(("/", "-"))]
+    paths = [path for path in paths if path and ".." not in path.split("/")]
+    status = await app.index.status()
+    if paths and status.commit and (left := (await app.index.drift(status.commit, paths)).uncommitted):
+        terminal.note(f"Left out: the uncommitted changes in {', '.join(map(to_one_line, left))}. Commit them first.")
+
+
+async def _ask(options: GoalOptions, question: str) -> bool:
+    """Ask the person at the terminal; nobody there is no approval."""
+    if options.read is None:
+        return False
+    return parse_decision(await asyncio.to_thread(options.read, question)) == "approve"
+
+
+async def _show(events: AsyncIterator[AgentEvent], terminal: Terminal) -> Ended:
+    progress = GoalProgress(terminal.note)
+    answer: Answer | None = None
+    verdict: GoalVerdict | None = None
+    async for event in events:
+        progress.take(event)
+        if event.kind == "answer":
+            answer = event.payload["answer"]
+        elif event.kind == "goal_end":
+            verdict = event.payload["verdict"]
+    if answer is None or answer.route in {"failed", "stopped"}:
+        raise AnswerFailed(answer.text if answer is not None else "The run ended without a verdict. Try again.")
+    return Ended(answer=answer, verdict=verdict)
+
+
+async def _hand_over(ended: Ended, options: GoalOptions, redact: Callable[[str], str]) -> CommandOutcome:
+    """Print the patch or write it to its file; the verdict is printed beside it, as JSON where that is wanted."""
+    verdict = ended.verdict
+    if verdict is None:
+        raise AssertionError("a run that has ended has a verdict")
+    text = verdict.patch.decode(errors="replace")
+    masked = redact(text)
+    if options.patch is not None:
+        await asyncio.to_thread(_write_patch, options.patch, verdict.patch)
+    if options.as_json:
+        return CommandOutcome(output=to_json(_make_record(verdict, masked, redact)), ok=verdict.achieved)
+    if options.patch is not None or not verdict.patch:
+        return CommandOutcome(output=ended.answer.text, ok=verdict.achieved)
+    warning = f"\n\n{MASKED}" if masked != text else ""
+    return CommandOutcome(output=masked.removesuffix("\n"), note=ended.answer.text + warning, ok=verdict.achieved)
+
+
+def _write_patch(path: Path, patch: bytes) -> None:
+    """Write a patch so that only its owner may read it: it may hold secrets of the repository."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(patch)
+
+
+def _make_record(verdict: GoalVerdict, patch: str, redact: Callable[[str], str]) -> dict[str, Any]:
+    return {
+        "goal": verdict.goal,
+        "achieved": verdict.achieved,
+        "reason": redact(verdict.reason),
+        "details": json.loads(redact(json.dumps(dict(verdict.details)))),
+        "ended_by": verdict.ended_by,
+        "patch": patch,
+        "changed": list(verdict.changed),
+        "commands": list(verdict.commands),
+        "repository": verdict.repository,
+        "commit": verdict.commit,
+        "iterations": verdict.iterations,
+        "model": verdict.model,
+        "model_calls": verdict.calls,
+        "input_tokens": verdict.usage.input_tokens,
+        "output_tokens": verdict.usage.output_tokens,
+    }

@@ -1,0 +1,56 @@
+"""The MCP server of one person's editor, over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from bot.errors import BotError
+from bot.repositories.refresh import LoggingDisplay
+from bot.settings import RepositoryTable, Settings
+from bot.surfaces.local_core import open_local_core
+from bot.surfaces.principals import make_local_principal
+
+if TYPE_CHECKING:
+    from bot.adapters.terminal.output import CommandOutcome
+
+NOT_INSTALLED = 'The MCP server is not installed. Install it: pip install "citebot[mcp]"'
+FOR_PROGRAMS = (
+    "citebot mcp is for an editor or an agent, which starts it and talks to it over standard input. "
+    "Register it there; for Claude Code: claude mcp add citebot -- citebot mcp"
+)
+
+
+async def serve_mcp(
+    settings: Settings, tables: Sequence[RepositoryTable], *, say: Callable[[str], None]
+) -> CommandOutcome:
+    """Serve the client at standard input until that ends; cancelling ends it at once."""
+    loading = asyncio.create_task(asyncio.to_thread(_load_sdk))
+    try:
+        async with open_local_core(settings, tables, LoggingDisplay(), say=say) as core:
+            await loading
+            from bot.surfaces.mcp.mcp_server import make_server
+            from bot.surfaces.mcp.mcp_stdio import Wire, serve_stdio
+
+            principal = make_local_principal()
+            server = make_server(core, lambda: principal)
+            wire = await Wire.take()
+            gc.enable()
+            await serve_stdio(server, wire)
+    finally:
+        await asyncio.wait({loading})
+    from bot.adapters.terminal.output import CommandOutcome  # no client has to wait for it
+
+    return CommandOutcome()
+
+
+def _load_sdk() -> None:
+    """Import the SDK, which takes longer than all the rest, while the index is opened."""
+    try:
+        import bot.surfaces.mcp.mcp_server  # noqa: F401
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types"}:
+            raise
+        raise BotError(NOT_INSTALLED) from error

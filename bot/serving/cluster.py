@@ -1,0 +1,64 @@
+"""What processes that serve one team share: the queue of jobs, and the leases on what one of them does at a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from bot.ports import AnswerJobs, Leases, RefreshJobs
+from bot.repositories.segments import SharedSegments, open_segments
+from bot.settings import Settings
+from bot.storage.database import SqlDatabase
+from bot.storage.leases import LeaseStore
+from bot.storage.manifest_table import CHANNEL
+from bot.storage.postgres import PoolLoad, PostgresDatabase
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """What is shared; in a process that is alone, nothing is."""
+
+    answers: AnswerJobs | None = None
+    refreshes: RefreshJobs | None = None
+    leases: Leases | None = None
+    segments: SharedSegments | None = None
+    pools: Mapping[str, Callable[[], PoolLoad]] = field(default_factory=dict)
+
+
+@asynccontextmanager
+async def open_cluster(settings: Settings, database: SqlDatabase, owner: str) -> AsyncIterator[Cluster]:
+    """Connect to what is shared, over the database that is shared as well; `owner` is the name of this process.
+
+    Without an object store, processes share the answering, and each has its own indexes. Raises `InboxError`, or
+    `SegmentsUnavailable`.
+    """
+    if settings.database_url is None:
+        yield Cluster()
+        return
+    # With the extra `cluster` alone.
+    from bot.jobs.job_queue import open_job_queue
+    from bot.jobs.notifications import listen
+    from bot.jobs.queued_answers import QueuedAnswerJobs
+    from bot.jobs.queued_refreshes import QueuedRefreshJobs
+
+    async with AsyncExitStack() as stack:
+        url = settings.database_url.get_secret_value()
+        queue = await stack.enter_async_context(open_job_queue(url))
+        pools = {"jobs": queue.measure_pool}
+        if isinstance(database, PostgresDatabase):
+            pools["messages"] = database.measure_pool
+        cluster = Cluster(answers=QueuedAnswerJobs(queue), leases=LeaseStore(database, owner), pools=pools)
+        if settings.segments_url is None:
+            yield cluster
+            return
+        cache_bytes = int(settings.segments_cache_gb * 1e9)
+        segments = open_segments(
+            settings.segments_url,
+            settings.home,
+            database,
+            cache_bytes=cache_bytes,
+            listen=partial(listen, url, CHANNEL),
+        )
+        yield replace(cluster, refreshes=QueuedRefreshJobs(queue), segments=await stack.enter_async_context(segments))

@@ -1,0 +1,57 @@
+"""Serves the page to the person at this machine: no chat, no strangers, and everything that their terminal shows."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from contextlib import AsyncExitStack, nullcontext
+from pathlib import Path
+
+from bot.access import AccessPolicy
+from bot.app import TeamApp
+from bot.clock import SystemClock
+from bot.conversations.assembly import open_conversations
+from bot.repositories.library import WatchedRepositories
+from bot.repositories.refresh import LoggingDisplay
+from bot.serving.connection_limits import Connections
+from bot.serving.http_server import LOOPBACK, make_application, run_http_server
+from bot.serving.service import make_chat_policy
+from bot.serving.supervisor import Announce
+from bot.settings import Settings
+from bot.storage.opening import open_store
+from bot.storage.rate_limits import QuestionLimits
+from bot.surfaces.long_requests import LongRequests
+from bot.surfaces.team_surfaces import make_team_core
+from bot.surfaces.web.web_sessions import LoginLink
+from bot.surfaces.web.web_surface import WebOptions, WebSurface, serve_team_page
+from bot.tasks import run_in_background
+
+ADVICE = "Give another --port (0 takes any that is free)."
+
+
+async def serve_local_page(settings: Settings, repository: Path, say: Announce, *, port: int) -> None:
+    """Serve the page at loopback until cancelled; the address that is said signs in once."""
+    link, clock = LoginLink(), SystemClock()
+    surface, application, connections = WebSurface(WebOptions(link=link)), make_application(), Connections()
+    surface.join(application)
+    settings = settings.model_copy(update={"access": AccessPolicy(reindex=("*",), admins=("*",))})
+    limits = QuestionLimits(per_minute=1_000, per_day=1_000_000)  # who asks is who pays
+    async with AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        address = await enter(
+            run_http_server(application, host=LOOPBACK, port=port, connections=connections, advice=ADVICE)
+        )
+        database = await enter(open_store(settings.home, settings.database_url))
+        team = await enter(TeamApp.open(settings, repository, LoggingDisplay()))
+        repositories = WatchedRepositories(team.stock.library, team.stock.watcher)
+        policy = make_chat_policy(settings, team, limits=limits)
+        conversations = await enter(
+            open_conversations(team.agent, repositories, store=nullcontext(database), policy=policy, clock=clock)
+        )
+        core = make_team_core(settings, team, conversations)
+        await enter(serve_team_page(surface, LongRequests(connections.keep_open), core, team, conversations))
+        await enter(run_in_background(team.stock.watcher.run()))
+        say(f"Open {address}/login?t={link.token} in a browser of this machine; it signs in once. Ctrl-C ends it.")
+        gc.freeze()
+        gc.enable()
+        await asyncio.Event().wait()

@@ -1,0 +1,294 @@
+"""`citebot goal` before a Gemini with a script: real repositories, the real sandbox, and the patch as people get it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from agent.errors import SandboxUnavailable
+from agent.sandbox.bubblewrap import Bubblewrap
+from bot.maintenance.goal_run_files import GoalRunFiles
+from tests.agent.sandbox.surroundings import list_processes
+from tests.fakes.citebot import Citebot, Done
+from tests.fakes.gemini import FakeGemini, calls, running_gemini
+from tests.fakes.prepared_python import prepared_python
+from tests.fakes.repositories import GitRepo
+
+ROOT = Path(__file__).parents[3]
+FAULTY = "def parse(text):\n    return [int(part) for part in text.split(',')]\n"
+MENDED = "def parse(text):\n    return [int(part) for part in text.split(',') if part]\n"
+TESTS = "from parser import parse\n\n\ndef test_empty():\n    assert parse('') == []\n"
+
+
+@pytest.fixture
+def gemini(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeGemini]:
+    with running_gemini() as fake:
+        monkeypatch.setenv("GOOGLE_API_KEY", "key-of-the-test")
+        monkeypatch.setenv("GOOGLE_API_BASE_URL", fake.url)
+        yield fake
+
+
+@pytest.fixture(scope="module")
+def python() -> Iterator[Path]:
+    with prepared_python() as folder:
+        yield folder
+
+
+@pytest.fixture
+def repo(tmp_path: Path, python: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepo:
+    made = GitRepo(tmp_path / "parser")
+    made.write("parser.py", FAULTY)
+    made.write("test_parser.py", TESTS)
+    made.commit()
+    config = tmp_path / "citebot.toml"
+    config.write_text(f'[sandbox]\npython = "{python}"\n')
+    monkeypatch.setenv("CITEBOT_CONFIG", str(config))
+    return made
+
+
+def goal(citebot: Citebot, repo: GitRepo, *arguments: str) -> Done:
+    return citebot("goal", *arguments, "--repo", str(repo.root))
+
+
+def refuse_name_spaces(*_: object) -> None:
+    """Refuse what bubblewrap needs, as many containers do."""
+    raise SandboxUnavailable("bwrap: No permissions to create new namespace")
+
+
+@pytest.mark.parametrize("mechanism", ["bubblewrap", "Landlock"])
+def test_a_failing_test_is_mended_and_the_patch_on_standard_output_applies(
+    citebot: Citebot, repo: GitRepo, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch, mechanism: str
+) -> None:
+    if mechanism == "Landlock":
+        monkeypatch.setattr(Bubblewrap, "_make_launch", refuse_name_spaces)
+    gemini.replies.extend(
+        [
+            calls(("bash_exec", {"command": "cat parser.py"})),
+            calls(("file_write", {"path": "parser.py", "content": MENDED})),
+        ]
+    )
+
+    done = goal(citebot, repo, "pytest", "accept empty input", "--select", "test_parser.py", "--yes")
+
+    if done.out == "" and f"{mechanism}: " in done.err:
+        pytest.skip(f"{mechanism} cannot be used here: {done.err[-300:]}")
+    assert done.code == 0, done
+    assert f"in a sandbox ({mechanism})" in done.err
+    subprocess.run(["git", "apply"], cwd=repo.root, input=done.out, text=True, check=True)
+    assert (repo.root / "parser.py").read_text() == MENDED
+    assert "$ cat parser.py" in done.err
+    assert "Reached" in done.err
+
+
+def test_nothing_runs_that_nobody_has_approved(citebot: Citebot, repo: GitRepo, gemini: FakeGemini) -> None:
+    done = goal(citebot, repo, "pytest", "accept empty input", "--select", "test_parser.py")
+
+    assert (done.code, done.out) == (1, "")
+    assert "`python -m pytest test_parser.py`" in done.err
+    assert "Nothing was run: it was not approved. Add --yes to approve it." in done.err
+    assert gemini.received == []
+
+
+def test_a_run_that_gives_up_fails_with_its_reason_and_writes_the_patch_so_far(
+    citebot: Citebot, repo: GitRepo, gemini: FakeGemini, tmp_path: Path
+) -> None:
+    gemini.replies.append(calls(("file_write", {"path": "notes.txt", "content": "token = 'ghp_" + 36 * "a" + "'\n"})))
+    patch = tmp_path / "fix.patch"
+
+    done = goal(
+        citebot, repo, "pytest", "accept empty input", "--select", "test_parser.py", "--max-iterations", "1", "--yes",
+        "--patch", str(patch),
+    )  # fmt: skip
+
+    assert done.code == 1
+    assert "**Not reached.**" in done.out
+    assert "its 1 iteration is used up" in done.out
+    assert "ghp_" not in done.out + done.err
+    assert b"+token = 'ghp_" in patch.read_bytes()
+    assert patch.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_false_claim_is_shown_by_a_test_as_json(citebot: Citebot, repo: GitRepo, gemini: FakeGemini) -> None:
+    test = (
+        "from parser import parse\n\n\n"
+        "def test_claim_holds():\n    assert parse('1') == ['1']\n\n\n"
+        "def test_claim_does_not_hold():\n    assert parse('1') != ['1']\n"
+    )
+    gemini.replies.append(calls(("file_write", {"path": "test_citebot_claim.py", "content": test})))
+
+    done = goal(citebot, repo, "claim", "parse('1') returns texts", "--yes", "--json")
+
+    answer = json.loads(done.out)
+    assert done.code == 0
+    assert (answer["achieved"], answer["details"]["verdict"]) == (True, "false")
+    assert answer["changed"] == ["test_citebot_claim.py"]
+    assert answer["commands"] == ["python -m pytest test_citebot_claim.py"]
+
+
+def test_named_files_with_changes_that_are_not_committed_are_told(
+    citebot: Citebot, repo: GitRepo, gemini: FakeGemini
+) -> None:
+    repo.write("test_parser.py", TESTS + "# more\n")
+
+    for arguments in (
+        ("pytest", "x", "--select", "test_parser.py::test_empty"),
+        ("lint", "x", "--path", "./test_parser.py"),
+        ("command", "x", "--", "sh", "-c", "cat", "/etc/passwd", "../x", "test_parser.py"),
+    ):
+        done = citebot("goal", arguments[0], "--repo", str(repo.root), *arguments[1:])
+        assert "Left out: the uncommitted changes in test_parser.py. Commit them first." in done.err
+
+
+def test_without_a_model_it_says_that_it_needs_one(
+    citebot: Citebot, repo: GitRepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CITEBOT_MODEL", "none")
+
+    done = goal(citebot, repo, "pytest", "accept empty input", "--select", "test_parser.py", "--yes")
+
+    assert "A goal run needs a language model" in done.complaint.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fame", "x"],
+        ["pytest", " ", "--select", "a.py"],
+        ["pytest", "x"],
+        ["pytest", "x", "--select", "a.py", "--max-iterations", "0"],
+        ["command", "x"],
+        ["claim", "x", "--select", "a.py"],
+        ["pytest", "x", "--select", "a.py", "--path", "b"],
+    ],
+)
+def test_wrong_usage_exits_with_two(citebot: Citebot, repo: GitRepo, arguments: list[str]) -> None:
+    assert goal(citebot, repo, *arguments).code == 2
+
+
+WRITE = ("file_write", {"path": "parser.py", "content": MENDED})
+SELECTED = ("pytest", "accept empty input", "--select", "test_parser.py", "--yes")
+
+
+@contextmanager
+def working_elsewhere(repo: GitRepo, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Run `citebot goal` in a process of its own, which is killed at the end if it still works."""
+    line = [sys.executable, "-m", "bot", "goal", *arguments, "--repo", str(repo.root)]
+    with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def read_until(process: subprocess.Popen[str], word: str) -> str:
+    """Read what a process says up to a line with a word."""
+    assert process.stderr is not None
+    said = ""
+    for line in process.stderr:
+        said += line
+        if word in line:
+            return said
+    raise AssertionError(said)
+
+
+def wait_for(found: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not found():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def waiting_command(python: Path) -> str:
+    """A command that waits for a file, in the folder of the host that the sandbox shows read-only."""
+    return f"until [ -e {python}/go ]; do sleep 0.05; done"
+
+
+@pytest.fixture
+def released(python: Path) -> Iterator[Path]:
+    yield python / "go"
+    (python / "go").unlink(missing_ok=True)
+
+
+def interrupt(
+    citebot: Citebot, repo: GitRepo, how: signal.Signals, command: str, *arguments: str
+) -> tuple[str, set[int]]:
+    """Interrupt a run while it waits for a command; returns its name, and what is left of the command."""
+    with working_elsewhere(repo, *arguments) as process:
+        said = read_until(process, "$ until")
+        wait_for(lambda: bool(list_processes(command)))
+        (name,) = set(re.findall(r"the goal run (\w{8})", said))
+        assert "is under way in another process" in goal(citebot, repo, "resume", name).complaint
+        process.send_signal(how)
+        _, rest = process.communicate(timeout=120)
+    assert how == signal.SIGKILL or f"`citebot goal resume {name}` goes on with it." in rest
+    return name, set(list_processes(command))
+
+
+def test_a_run_that_is_interrupted_during_a_command_is_resumed_once(
+    citebot: Citebot, repo: GitRepo, gemini: FakeGemini, python: Path, released: Path
+) -> None:
+    command = waiting_command(python)
+    gemini.replies.append(calls(WRITE, ("bash_exec", {"command": command})))
+    name, left = interrupt(citebot, repo, signal.SIGTERM, command, *SELECTED)
+    assert not left
+    again, left = interrupt(citebot, repo, signal.SIGKILL, command, "resume")
+    assert again == name
+
+    with working_elsewhere(repo, "resume", name, "--json") as resumed:
+        wait_for(lambda: bool(set(list_processes(command)) - left))
+        assert not left & set(list_processes(command)), "the command of the killed run is still alive"
+        released.touch()
+        out, _ = resumed.communicate(timeout=120)
+
+    assert json.loads(out)["achieved"]
+    assert len(gemini.received) == 1
+    assert "There is no goal run" in goal(citebot, repo, "resume", name).complaint
+    assert "There is no goal run of this repository" in goal(citebot, repo, "resume").complaint
+
+
+def test_two_runs_at_once_on_one_repository_do_not_touch_each_other(
+    citebot: Citebot, repo: GitRepo, gemini: FakeGemini, python: Path, released: Path
+) -> None:
+    gemini.replies.append(calls(WRITE, ("bash_exec", {"command": waiting_command(python)})))
+    gemini.script = lambda _: calls(WRITE)
+    with working_elsewhere(repo, *SELECTED) as process:
+        name = re.findall(r"goal run (\w{8})", read_until(process, "$ until"))[0]
+
+        second = goal(citebot, repo, *SELECTED)
+        released.touch()
+        first, _ = process.communicate(timeout=120)
+
+    assert f"The goal run {name} is working on this repository as well." in second.err
+    assert (second.code, process.returncode) == (0, 0)
+    assert second.out == first
+
+
+def test_a_run_of_another_repository_is_not_resumed_here(
+    citebot: Citebot, repo: GitRepo, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = GoalRunFiles(Path(os.environ["CITEBOT_HOME"]))
+    with files.begin("/elsewhere", "x") as note:
+        pass
+
+    assert "Add --repo /elsewhere." in goal(citebot, repo, "resume", note.name).complaint
+    for wrong in ("../x", "00000000"):
+        assert "There is no goal run" in goal(citebot, repo, "resume", wrong).complaint
+
+
+def test_a_run_of_which_nothing_was_saved_is_begun_again(citebot: Citebot, repo: GitRepo, gemini: FakeGemini) -> None:
+    path = json.loads(citebot("status", "--json", "--repo", str(repo.root)).out)["path"]
+    with GoalRunFiles(Path(os.environ["CITEBOT_HOME"])).begin(path, "x") as note:
+        pass
+
+    assert "nothing was saved" in goal(citebot, repo, "resume").complaint
+    assert "There is no goal run" in goal(citebot, repo, "resume", note.name).complaint

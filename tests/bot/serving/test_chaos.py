@@ -1,0 +1,16 @@
+"""A cluster in which processes die, stall and lose Postgres at random: every question is settled exactly once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.bot.chaos import SMALL, run_chaos
+
+
+@pytest.mark.timeout(600)
+async def test_whatever_dies_each_question_is_settled_exactly_once(tmp_path: Path) -> None:
+    report = await run_chaos(SMALL, tmp_path)
+
+    assert report.is_clean, report
