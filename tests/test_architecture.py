@@ -36,15 +36,23 @@ JOINED_IN_APP = (
     "indexer.RemoteClone",
     "indexer.Watcher",
     "indexer.open_clones",
+    "indexer.open_objects",
     "indexer.redact_secrets",
+    "indexer.start_confined_async",
     "agent.Agent",
     "agent.BackgroundClassifier",
+    "agent.DiskCopies",
+    "agent.GoalAgent",
+    "agent.GoalRegistry",
     "agent.OnnxModel",
     "agent.RetryPolicy",
     "agent.SearxngSearch",
+    "agent.open_conversations",
     "agent.open_memory_store",
+    "agent.find_sandbox",
+    "agent.make_goal_tools",
     "agent.open_models",
-    "agent.open_saver",
+    "agent.try_sandboxes",
 )
 
 # Where a third-party library may be imported; a folder ends with a slash.
@@ -53,17 +61,25 @@ HOMES = {
         "bot/serving/http_server.py",
         "bot/monitoring/health.py",
         "bot/webhooks/",
+        "bot/surfaces/",
         "bot/adapters/",
+        "bot/surfaces/",
     ),
     "aiosqlite": ("agent/persistence/transaction_connection.py", "bot/storage/database.py"),
-    "chromadb": ("indexer/store/vectors.py",),
-    "click": ("bot/cli/main.py", "bot/cli/data_commands.py", "bot/cli/context.py"),
+    "chromadb": ("indexer/store/vectors.py", "indexer/store/chroma_client.py", "indexer/store/chroma_server.py"),
+    "click": ("bot/cli/main.py", "bot/cli/data_commands.py", "bot/cli/goals.py", "bot/cli/context.py"),
     "discord": ("bot/adapters/discord/",),
     # Wildcards in names and in whole paths; globs in the language of .gitignore all go through indexer/text/globs.py.
-    "fnmatch": ("agent/evidence/refs.py", "bot/access.py", "indexer/git/file_selection.py"),
+    "fnmatch": (
+        "agent/evidence/refs.py",
+        "bot/access.py",
+        "indexer/git/file_selection.py",
+        "indexer/remotes/ref_list.py",
+    ),
     "filelock": ("indexer/store/data_folder.py",),
     "git": ("indexer/subprocesses.py",),
-    "httpx": ("agent/tools/searxng.py",),
+    "httpx": ("agent/tools/searxng.py", "indexer/store/chroma_client.py", "indexer/store/chroma_server.py"),
+    "jinja2": ("bot/surfaces/web/page_files.py",),
     "langchain_core": ("agent/", "bot/cli/diagram.py", "indexer/embedding/"),
     "langgraph": ("agent/",),
     "re2": (
@@ -75,14 +91,21 @@ HOMES = {
         "agent/guard/",
         "agent/text/masked_values.py",
     ),
-    "networkx": ("bot/cli/diagram.py",),
+    "mcp": ("bot/surfaces/mcp/",),
+    "mcp_types": ("bot/surfaces/mcp/",),
+    "obstore": ("indexer/segments/bucket.py",),
+    "markdown_it": ("bot/surfaces/web/answer_markup.py",),
+    "markupsafe": ("bot/surfaces/web/",),
+    "networkx": ("bot/pictures/",),
     "pathspec": ("indexer/text/globs.py",),
-    "PIL": ("bot/cli/diagram.py",),
+    "PIL": ("bot/pictures/",),
     "platformdirs": ("bot/settings.py",),
-    "prometheus_client": ("bot/monitoring/metrics.py",),
+    "prometheus_client": ("bot/monitoring/metrics.py", "bot/monitoring/cluster_metrics.py"),
     "prompt_toolkit": ("bot/adapters/terminal/prompt.py", "bot/adapters/terminal/completion.py"),
-    "psycopg": ("agent/persistence/postgres_migrations.py", "bot/storage/postgres.py"),
-    "psycopg_pool": ("bot/storage/postgres.py",),
+    "procrastinate": ("bot/jobs/",),
+    "psycopg": ("agent/persistence/", "bot/storage/postgres.py", "bot/storage/postgres_errors.py", "bot/jobs/"),
+    "psycopg_pool": ("agent/persistence/", "bot/storage/postgres.py", "bot/storage/postgres_errors.py", "bot/jobs/"),
+    "pygments": ("bot/surfaces/web/highlight_worker.py",),
     "pydantic_settings": ("bot/settings.py",),
     "rank_bm25": ("indexer/search/bm25.py",),
     "rich": ("bot/adapters/",),
@@ -98,8 +121,9 @@ HOMES = {
     "tokenizers": ("agent/guard/classifier/onnx_model.py",),
     "tree_sitter": ("indexer/",),
 }
-# The one module that starts programs, and what it could be done with elsewhere.
+# The one module that starts programs, and what it could be done with elsewhere; and a program that becomes another.
 DOOR = "indexer/subprocesses.py"
+LAUNCHER, LAUNCHING = "agent/sandbox/kernel/landlock_launcher.py", ["os.execvpe", "os.fork"]
 STARTING = re.compile(
     r"subprocess\.(Popen|run|call|check_\w+|get\w+)|(\w+\.)*create_subprocess_\w+|(\w+\.)*subprocess_(exec|shell)"
     r"|os\.(system|popen|fork|forkpty|exec\w+|spawn\w+|posix_spawnp?)|(multiprocessing|pty|_posixsubprocess)(\.\w+)*"
@@ -241,7 +265,7 @@ def test_the_environment_is_read_for_the_settings_and_for_other_programs_alone()
 def test_programs_are_started_through_one_door() -> None:
     places = {name_of(path): calls for path in sources() if (calls := starting_calls(path))}
 
-    assert places == {DOOR: ["asyncio.create_subprocess_exec", "subprocess.Popen"]}
+    assert places == {DOOR: ["asyncio.create_subprocess_exec", "subprocess.Popen"], LAUNCHER: LAUNCHING}
 
 
 def test_every_program_is_started_with_the_chosen_environment_in_the_fixed_folder() -> None:
@@ -254,6 +278,7 @@ def test_every_program_is_started_with_the_chosen_environment_in_the_fixed_folde
                 "select_environment(os.environ)",
                 "_make_git_environment(protocols)",
                 "_make_editor_environment()",
+                "_make_bare_environment()",
             }
 
 

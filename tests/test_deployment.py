@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from bot.cli.main import cli
-from bot.conversations.dispatcher import DRAIN_SECONDS
+from bot.conversations.active_turns import DRAIN_SECONDS
 from bot.settings import list_variable_names
 from tests.fakes.repositories import GitRepo
 

@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 
 import pytest
+from langchain_core.messages import HumanMessage
 from pydantic import SecretStr
 
+from agent.answering.attached_images import show_images
 from agent.answers.excerpts import QuestionWeights, find_best_window
 from agent.guard.leak_check import has_masked_values
 from agent.llm.provider_errors import map_provider_error
+from agent.nodes.input_preprocessor import complete_from_attachments
 from agent.ports import Citation
 from agent.prompts.answer_prompts import (
     build_grading_prompt,
@@ -29,9 +32,11 @@ from agent.prompts.model_text import CitationParser
 from agent.prompts.numbered_evidence import format_cited, list_cited
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.prompts.turn_tools import ASK_PERSON, read_turn_call
+from agent.questions.attachments import AttachedText, make_excerpts
 from agent.questions.follow_ups import Antecedent, find_continuation, resolve_references, resolve_selection
 from agent.questions.literals import Literal
 from agent.questions.thread_subject import find_thread_antecedent, find_thread_subject
+from agent.sandbox.patch import FileChange, FileVersion, format_change
 from agent.state import CitationRef, PastTurn
 from agent.text.citation_markers import replace_markers
 from agent.text.code_fences import CodeBlockScanner
@@ -44,10 +49,24 @@ from bot.adapters.terminal.output import choose_line, describe_callee, describe_
 from bot.conversations.thread_context import quote_thread
 from bot.maintenance.backup_archive import InvalidBackup, read_manifest
 from bot.markdown.splitting import split_markdown
-from bot.messages import MessageContent, ThreadMessage
+from bot.messages import Attachment, MessageContent, ThreadMessage
 from bot.replies.citation_links import link_marks
-from bot.replies.paging import split_into_pages
-from bot.repositories.names import RepositoryProfile, find_hinted, find_named, find_only_named, map_aliases
+from bot.replies.paging import show_without_file, split_into_pages
+from bot.repositories.names import (
+    RepositoryProfile,
+    find_hinted,
+    find_named,
+    find_only_named,
+    map_aliases,
+    split_pinned_name,
+)
+from bot.repositories.ref_mentions import find_ref_mentions, remove_mention
+from bot.surfaces.api.completion_messages import ChatTurn, CompletionRequest, list_annotations, read_messages
+from bot.surfaces.api.problems import RequestProblem
+from bot.surfaces.api.request_reading import parse_json
+from bot.surfaces.described_results import describe_hit as describe_found
+from bot.surfaces.principals import Tokens, find_bearer, make_local_principal
+from bot.surfaces.questions import name_conversation
 from bot.webhooks.pushes import read_payload, read_pushes
 from indexer.calls.receivers import find_type_hints, parse_result_type
 from indexer.errors import IndexerError
@@ -66,6 +85,7 @@ from indexer.remotes.remote_repository import RemoteRepository
 from indexer.text.languages import detect_language
 from indexer.types import Location
 from tests.fakes.parts import CALL, HIT
+from tests.fakes.platform import ABLE
 from tests.test_architecture import ROOT, name_of, sources
 
 LENGTH = 100_000
@@ -112,6 +132,10 @@ def remote() -> RemoteRepository:
     return RemoteRepository(name="shop", url="https://git.example/team/shop.git", token=SecretStr("t"))
 
 
+def make_version(text: str) -> FileVersion:
+    return FileVersion(mode="100644", content=text.encode(errors="surrogatepass"))
+
+
 def emphasis() -> QuestionWeights:
     return QuestionWeights(terms=frozenset({"retri"}), literals=(Literal(text="no such file here", is_message=True),))
 
@@ -141,6 +165,9 @@ def wrap(function: Callable[..., object], *errors: type[Exception]) -> Call:
 
 # Functions that take more than text, as they are called; classes that read text; and texts that are cut in pieces.
 CASES: dict[str, Call] = {
+    "agent.sandbox.patch.format_change": lambda text: format_change(
+        FileChange(path=b"a", old=make_version(text), new=make_version(text[::-1])), "0" * 40
+    ),
     "agent.prompts.turn_tools.read_turn_call": lambda text: read_turn_call(
         [{"name": text, "args": {}}, {"name": ASK_PERSON, "args": {"question": text}}], {}
     ),
@@ -173,6 +200,9 @@ CASES: dict[str, Call] = {
     ),
     "bot.adapters.slack.rendering.has_mention": lambda text: names_user(text, "U1"),
     "bot.markdown.splitting.split_markdown": lambda text: split_markdown(text, 2_000, utf16=True),
+    "bot.replies.paging.show_without_file": lambda text: show_without_file(
+        MessageContent(file=Attachment(name="a", text=text, language="diff")), "why", ABLE
+    ),
     "bot.replies.paging.split_into_pages": lambda text: split_into_pages(
         MessageContent(text=text, status="", footer=""), 2_000, utf16=True, fixed=text[:500]
     ),
@@ -181,6 +211,10 @@ CASES: dict[str, Call] = {
     "bot.adapters.terminal.output.describe_hit": lambda text: describe_hit(dataclasses.replace(HIT, text=text), text),
     "bot.adapters.terminal.output.describe_caller": lambda text: describe_caller(CALL, text),
     "bot.adapters.terminal.output.describe_callee": lambda text: describe_callee(CALL, text),
+    "bot.repositories.ref_mentions.find_ref_mentions": lambda text: [
+        remove_mention(text, mention) for mention in find_ref_mentions(text, "https://git.example/a")
+    ],
+    "bot.repositories.names.split_pinned_name": split_pinned_name,
     "bot.repositories.names.find_named": lambda text: find_named(text, signs()),
     "bot.repositories.names.find_only_named": lambda text: find_only_named(text, signs()),
     "bot.repositories.names.find_hinted": lambda text: find_hinted(text, signs()),
@@ -189,10 +223,26 @@ CASES: dict[str, Call] = {
     ),
     "bot.replies.citation_links.link_marks": lambda text: link_marks(text, [link()], ("a.example",)),
     "agent.questions.thread_subject.find_thread_antecedent": lambda text: find_thread_antecedent([text]),
+    "agent.nodes.input_preprocessor.complete_from_attachments": lambda text: complete_from_attachments(
+        "why?", make_excerpts([AttachedText(name="a.log", text=text)])
+    ),
+    "agent.answering.attached_images.show_images": lambda text: show_images(HumanMessage(text), ["a.png"], {}),
     "agent.questions.thread_subject.find_thread_subject": lambda text: find_thread_subject([text]),
     "bot.conversations.thread_context.quote_thread": lambda text: quote_thread(
         [ThreadMessage(id="1", author="a", text=text)], room=4_000
     ),
+    "bot.surfaces.api.completion_messages.read_messages": lambda text: read_messages(
+        [ChatTurn(role="user", content=text), ChatTurn(role="user", content="what?")], str
+    ),
+    "bot.surfaces.api.completion_messages.list_annotations": lambda text: list_annotations(text, []),
+    "bot.surfaces.api.request_reading.parse_json": wrap(
+        lambda text: parse_json(text.encode(errors="replace"), CompletionRequest), RequestProblem
+    ),
+    "bot.surfaces.described_results.describe_hit": lambda text: describe_found(
+        dataclasses.replace(HIT, text=text), text, None, str
+    ),
+    "bot.surfaces.principals.find_bearer": lambda text: find_bearer([f"Bearer {text}"], Tokens(())),
+    "bot.surfaces.questions.name_conversation": lambda text: name_conversation("mcp", make_local_principal(), text),
     "bot.webhooks.pushes.read_pushes": lambda text: read_pushes(
         "push", {"ref": text, "repository": {"full_name": text}}
     ),
@@ -257,11 +307,39 @@ CASES: dict[str, Call] = {
 # Not judged here, and why.
 NO_TEXT = "it is given what citebot itself wrote"
 OF_PORTS = "it asks other parts, whose own functions are here"
+OF_INDEX = "it puts what the index has found into other values, whose lines are cut by functions that are here"
 PARSES = "the parser of a grammar runs under a deadline of its own"
 LEFT_OUT: dict[str, str] = {
+    "bot.jobs.notifications.listen": "it waits for Postgres",
+    "bot.pictures.dot_layout.lay_out_by_dot": "another program lays out, under a limit of time",
+    "bot.pictures.flow_rendering.lay_out_alone": "it lays out at most forty boxes with short labels",
+    "bot.surfaces.web.web_surface.make_web_options": "it takes settings of the operator",
+    "bot.surfaces.api.openapi.describe_api": NO_TEXT,
+    "bot.surfaces.described_results.describe_call": OF_INDEX,
+    "bot.surfaces.described_results.describe_symbol": OF_INDEX,
+    "bot.surfaces.described_results.gather_calls": OF_INDEX,
+    "bot.surfaces.described_results.keep_below": OF_INDEX,
+    "bot.surfaces.described_results.list_folder": OF_INDEX,
+    "bot.surfaces.local_core.open_local_core": "it opens repositories",
+    "bot.surfaces.mcp.mcp_endpoint.check_caller": "the server bounds the headers of a request",
+    "bot.surfaces.api.problems.refuse": NO_TEXT,
+    "agent.goals.goal_prompts.build_beginning": "it fences what a check says, cut to a few thousand characters",
+    "agent.goals.workspace.open_workspace": "it makes folders",
+    "agent.sandbox.box_folders.open_folders": "it makes folders",
+    "agent.sandbox.environment.make_variables": NO_TEXT,
     "agent.persistence.migrations.run_statement": "it is given the SQL of the package",
+    "indexer.parser_pool.worker.serve_requests": "it passes on what it is given",
     "indexer.subprocesses.start_editor": "it starts a program",
+    "indexer.segments.manifest_store.decode_status": "it is given what was written into the store of manifests",
+    "indexer.segments.listing.unpack_block": "it unpacks no more bytes than a block has",
+    "indexer.segments.opened_generation.check_provenance": "it looks at how a text begins",
+    "bot.repositories.segments.open_segments": "it is given the address that the operator has set",
+    "indexer.segments.publisher.hold_pin": "it is given an id",
     "indexer.git.commit_messages.read_commit_messages": "it is given names of commits",
+    "indexer.git.tags.match_tag": "it is given names of at most 200 characters",
+    "indexer.refs.repository_refs.describe_unknown": "it only keeps what it is given",
+    "bot.repositories.ref_mentions.remove_mention": "find_ref_mentions(), which is here, is judged with it",
+    "bot.conversations.descriptions.describe_ref_read": "it only joins what it is given",
     "bot.access.find_manners": "it looks a channel up in the table of the operator",
     "agent.text.code_spans.find_outside": "find_markers(), which calls it, is here",
     "agent.answers.answer_parts.quote_lines": "it is given lines of a draft, which are cut before",
@@ -270,7 +348,7 @@ LEFT_OUT: dict[str, str] = {
     "agent.kinds.examples.find_family": "it is given the listing of the files",
     "agent.kinds.outlines.describe_folders": "it only joins what it is given",
     "indexer.generations.repository_facts.describe_repository": "find_introduction(), which it calls, is here",
-    "bot.cli.diagram.lay_out": NO_TEXT,
+    "bot.pictures.layered_layout.lay_out": NO_TEXT,
     "agent.evidence.refs.sort_definitions": OF_PORTS,
     "agent.repositories.labels.make_labels": "it is given the names that the operator chose",
     "agent.repositories.labels.add_label": OF_PORTS,
@@ -301,7 +379,7 @@ LEFT_OUT: dict[str, str] = {
     "agent.llm.provider_errors.find_bad_ending": "it looks a word up in what a provider's client says",
     "agent.llm.provider_errors.is_truncated": "it looks a word up in what a provider's client says",
     "agent.llm.providers.parse_model_spec": "it is given the operator's choice of a model",
-    "agent.graph_runner.format_pause_question": "it only keeps what it is given",
+    "agent.runs.turn_answers.format_pause_question": "it only keeps what it is given",
     "agent.prompts.research_prompts.build_executor_prompt": OF_PORTS,
     "agent.prompts.research_prompts.format_findings": OF_PORTS,
     "agent.prompts.evidence_lines.plan_evidence": "it is given what the index said of places",
@@ -350,6 +428,8 @@ LEFT_OUT: dict[str, str] = {
     "bot.conversations.descriptions.describe_refresh": NO_TEXT,
     "bot.maintenance.disk_usage.measure_disk_usage": "it reads folders",
     "bot.replies.citation_links.find_chat_link": NO_TEXT,
+    "bot.conversations.goal_turns.find_wanted_goal": "parse_goal_request(), which it calls, is here",
+    "bot.replies.goal_content.make_goal_proposal": "neutralize(), which it calls, is here",
     "bot.cli.context.print_error": "it prints",
     "bot.cli.context.complete_repository": "it is given what the person types at a shell",
     "bot.cli.target.complete_names": "as above",
@@ -366,10 +446,12 @@ LEFT_OUT: dict[str, str] = {
     "bot.repositories.choice.make_clarifying_question": NO_TEXT,
     "bot.repositories.hints.sort_by_likelihood": NO_TEXT,
     "bot.serving.http_server.run_http_server": OF_PORTS,
+    "bot.serving.cluster.open_cluster": OF_PORTS,
+    "bot.jobs.queue_worker.run_queue_worker": OF_PORTS,
     "indexer.search.token_bags.build_bags": "it is given a parsed file, whose pieces are cut",
     "indexer.git.git_errors.make_missing_object_error": "it only joins what it is given",
     "indexer.git.git_errors.make_missing_file_error": "it only joins what it is given",
-    "indexer.store.data_folder.remove_index": "it removes a folder",
+    "indexer.store.vector_place.remove_index": "it removes a folder",
     "indexer.parsing.grammars.parse_tree": PARSES,
     "indexer.parsing.outline.find_entries": PARSES,
     "indexer.generations.mounted_routes.mount_routes": OF_PORTS,

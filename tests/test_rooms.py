@@ -20,11 +20,12 @@ from tests.test_architecture import PACKAGES, ROOT, name_of, parsed, sources
 FLOORS = {
     "bot": (
         "markdown messages errors clock",
-        "storage webhooks access tasks config_file",
+        "storage webhooks access tasks config_file pictures",
         "ports",
-        "repositories replies settings",
+        "repositories replies jobs settings",
         "app monitoring maintenance",
         "conversations",
+        "surfaces",
         "adapters",
         "serving",
         "cli",
@@ -32,15 +33,16 @@ FLOORS = {
     ),
     "agent": (
         "text state events errors",
-        "questions persistence limits",
-        "ports branches",
+        "questions persistence limits sandbox",
+        "ports branches conversations",
         "evidence llm guard",
         "citations repositories history",
         "answers prompts",
         "kinds answering tools",
         "nodes",
         "graph",
-        "graph_runner",
+        "runs",
+        "goals",
         "agent",
     ),
     "indexer": (
@@ -52,6 +54,7 @@ FLOORS = {
         "calls remotes parser_pool",
         "generations",
         "index",
+        "segments refs",
     ),
 }
 # Rooms of one floor of which one may import the other all the same: who, whom, why.
