@@ -49,6 +49,7 @@ EVENTS: Mapping[str, str | None] = {
     "reaction_added": "reactions:read",
 }
 SLASH_COMMANDS = "commands"
+DOWNLOADS = "files:read"  # of the files that people attach; their addresses are no methods of the Web API
 
 # Without these nobody is answered in a public channel; each of the others is for something that can be done without.
 ESSENTIAL = frozenset({"app_mentions:read", "channels:read", "chat:write"})
@@ -104,7 +105,7 @@ def list_bot_scopes() -> frozenset[str]:
     """All scopes that the bot token needs for everything that citebot does."""
     called = frozenset().union(*METHODS.values())
     subscribed = frozenset(filter(None, EVENTS.values()))
-    return (called | subscribed | {SLASH_COMMANDS}) - {APP_SCOPE}
+    return (called | subscribed | {SLASH_COMMANDS, DOWNLOADS}) - {APP_SCOPE}
 
 
 def check_token_shape(variable: Variable, value: str) -> Sequence[DoctorFinding]:

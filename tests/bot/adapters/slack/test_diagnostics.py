@@ -153,12 +153,12 @@ async def test_a_scope_that_events_hang_on_names_them(fake: FakeSlack) -> None:
 
 
 async def test_scopes_that_are_not_used_are_listed(fake: FakeSlack) -> None:
-    fake.access.scopes |= {"users:read", "files:read"}
+    fake.access.scopes |= {"users:read", "pins:read"}
 
     found = await looked(fake)
 
     assert levels(found) == {"ok", "note"}
-    assert "Scopes that citebot does not use: files:read, users:read." in [each.what for each in found]
+    assert "Scopes that citebot does not use: pins:read, users:read." in [each.what for each in found]
 
 
 async def test_an_app_in_no_channel_is_to_be_invited(fake: FakeSlack) -> None:
