@@ -42,7 +42,7 @@ class AnswerMarkup:
         tokens = self._markdown.parse(text[:LONGEST])
         for token in tokens:
             if token.children:
-                token.children = [*_split_marks(token.children, marks or {})]
+                token.children = [*_split_marks(_drop_empty_links(token.children), marks or {})]
         return Markup(self._markdown.renderer.render(tokens, self._markdown.options, {}))  # noqa: S704 - it escapes all text
 
 
@@ -53,6 +53,18 @@ def is_web_address(address: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(parts.netloc) and "@" not in parts.netloc
+
+
+def _drop_empty_links(tokens: Sequence[Token]) -> list[Token]:
+    """Keep the words of links that lead nowhere, as in `[words]()`, as mere words; such a link would reload the page."""
+    found: list[Token] = []
+    empty = False  # links do not stand within links
+    for token in tokens:
+        if token.type == "link_open":
+            empty = not token.attrGet("href")
+        if not (empty and token.type in {"link_open", "link_close"}):
+            found.append(token)
+    return found
 
 
 def _split_marks(tokens: Sequence[Token], marks: Mapping[int, MarkLink]) -> list[Token]:

@@ -48,6 +48,7 @@ def highlighter() -> Iterator[CodeHighlighter]:
 
 @given(st.lists(PIECES, max_size=25).map("".join))
 @example('[x](JaVaScRiPt:alert(1)) [y](data:text/html,x) [z](https://user@x.example/) <a href="x">')
+@example("[a]() [b](https://x.example)")
 def test_whatever_an_answer_says_only_harmless_tags_come_of_it(text: str) -> None:
     tags = Tags()
     tags.feed(AnswerMarkup().write(text, {1: MarkLink(href="/turns/t/code/1", label='"><script>')}))
