@@ -46,7 +46,9 @@ from agent.tools.tool_calls import make_call_key, shorten_arguments
 from bot.adapters.discord.rendering import to_plain_markdown as plain_discord
 from bot.adapters.slack.rendering import has_mention as names_user
 from bot.adapters.terminal.output import choose_line, describe_callee, describe_caller, describe_hit, to_json
+from bot.conversations.attached_files import UnreadableFile
 from bot.conversations.thread_context import quote_thread
+from bot.errors import BotError
 from bot.maintenance.backup_archive import InvalidBackup, read_manifest
 from bot.markdown.splitting import split_markdown
 from bot.messages import Attachment, MessageContent, ThreadMessage
@@ -568,7 +570,7 @@ def filled(function: Callable[..., object]) -> Call | None:
         }
         return function(*positional, **keywords)
 
-    return wrap(call, IndexerError, ValueError)
+    return wrap(call, BotError, IndexerError, ValueError, UnreadableFile)
 
 
 def calls() -> dict[str, Call]:
