@@ -83,6 +83,7 @@ from indexer.parsing.file_parser import parse_file
 from indexer.parsing.headings import find_headings, name_sections, split_versions
 from indexer.parsing.registrations.finder import find_in_text
 from indexer.remotes.fetch_errors import describe_redirect, make_fetch_error
+from indexer.remotes.ref_list import fits_branch
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.text.languages import detect_language
 from indexer.types import Location
@@ -167,6 +168,8 @@ def wrap(function: Callable[..., object], *errors: type[Exception]) -> Call:
 
 # Functions that take more than text, as they are called; classes that read text; and texts that are cut in pieces.
 CASES: dict[str, Call] = {
+    # The names of branches come from strangers, the patterns from the operator.
+    "indexer.remotes.ref_list.fits_branch": lambda text: fits_branch(text, ("release-*", "v[0-9]*.x")),
     "agent.sandbox.patch.format_change": lambda text: format_change(
         FileChange(path=b"a", old=make_version(text), new=make_version(text[::-1])), "0" * 40
     ),
@@ -495,6 +498,8 @@ LEFT_OUT: dict[str, str] = {
 # Functions that by what they do take longer than others for a text; no less linear.
 OBJECTS = "it makes an object, or several, of each few characters"
 SECONDS_OF: dict[str, tuple[float, str]] = {
+    "agent.nodes.input_preprocessor.complete_from_attachments": (0.5, OBJECTS),
+    "bot.surfaces.web.highlight_worker.split_tokens": (0.5, OBJECTS),
     "agent.citations.claim_terms.find_claim_terms": (0.8, OBJECTS),
     "agent.citations.claims.find_identifiers": (0.5, OBJECTS),
     "agent.citations.claims.find_names": (0.5, OBJECTS),
