@@ -1,4 +1,4 @@
-"""How much is tried: a hundred texts for each property, or as many as CITEBOT_FUZZ_EXAMPLES says (`make fuzz`).
+"""How much is tried, and what all tests have around them: a hundred texts a property, or as CITEBOT_FUZZ_EXAMPLES says.
 
 `pytest --hypothesis-profile=thorough` puts some ten thousand texts through the pure functions.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -25,3 +26,13 @@ def _restricted_umask() -> Iterator[None]:
     before = os.umask(0o077)
     yield
     os.umask(before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _heard_interrupts() -> Iterator[None]:
+    """Programs that are started here hear Ctrl-C, even where the tests themselves were started in the background."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
