@@ -46,6 +46,7 @@ FOLLOWED_SECONDS = 3_600.0  # for which the next question goes on with a convers
 MOST_FOLLOWED = 1_000
 REPLACED = "\n\n---\n\n*What is above did not hold. This takes its place:*\n\n"
 
+_SENTENCES = {"not_found": f"There is nothing at this path: citebot has {PREFIX}/chat/completions and {PREFIX}/models."}
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
@@ -99,7 +100,7 @@ class ChatCompletions:
             principal, asked.question, read_key(request, principal, sent), repository=name_repository(sent.model),
             conversation=conversation, background=() if conversation else asked.background,
         )  # fmt: skip
-        writing = _Completion(sent, has_image=asked.has_image)
+        writing = _Completion(sent, unread=asked.unread)
         with self._asking.requests.hold(request, principal.key):
             if sent.stream:
                 write = partial(self._stream, principal, asked, writing)
@@ -137,18 +138,18 @@ class ChatCompletions:
 class _Completion:
     """One completion while it is written; `content` is what was sent of it."""
 
-    def __init__(self, sent: CompletionRequest, *, has_image: bool) -> None:
+    def __init__(self, sent: CompletionRequest, *, unread: str) -> None:
         self.content = ""
         self._text = ""  # of the answer, as far as it was sent
         self._sent = sent
-        self._has_image = has_image
+        self._unread = unread
         self._created = int(time.time())
         self._id = "chatcmpl-0"
 
     def write_whole(self, answered: Answered) -> dict[str, Any]:
         """Return the completion as one object."""
         self._id = f"chatcmpl-{answered.run_id}"
-        content = answered.linked + format_tail(answered, is_linked=True, has_image=self._has_image)
+        content = answered.linked + format_tail(answered, is_linked=True, unread=self._unread)
         message = {
             "role": "assistant",
             "content": content,
@@ -183,7 +184,7 @@ class _Completion:
         return [self._write_delta({"content": part})] if part else []
 
     def _end(self, answered: Answered) -> list[str]:
-        chunks = self._add(format_tail(answered, is_linked=False, has_image=self._has_image))
+        chunks = self._add(format_tail(answered, is_linked=False, unread=self._unread))
         annotations = list_annotations(self.content, answered.citations)
         if annotations:
             chunks.append(self._write_delta({"annotations": annotations}))
@@ -217,12 +218,10 @@ def render_error(problem: RequestProblem) -> web.StreamResponse:
 def describe_error(problem: RequestProblem) -> dict[str, Any]:
     """Return an error as OpenAI has it."""
     usual = "server_error" if problem.status >= 500 else "invalid_request_error"
-    detail = problem.detail
-    if problem.errors:
-        detail += "".join(f" {each.field}: {each.detail}." for each in problem.errors).replace("..", ".")
+    wrong = " ".join(f"{each.field or 'body'}: {each.detail.rstrip('.')}." for each in problem.errors)
     return {
         "error": {
-            "message": detail,
+            "message": wrong or _SENTENCES.get(problem.code, problem.detail),
             "type": _TYPES.get(problem.status, usual),
             "param": problem.errors[0].field if problem.errors else None,
             "code": problem.code,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, FailFast, Field, Tag
 
 from agent.text.citation_markers import MARKER
 from agent.text.code_fences import CodeBlockScanner
@@ -19,7 +19,9 @@ from bot.surfaces.api.problems import BadField, refuse
 from bot.surfaces.ask_events import AnswerCost, Answered, CitedPlace
 
 MODEL = "citebot"
+MOST_PARTS = 1_000  # of one message
 IMAGES_UNSEEN = "*I have not seen the image: I read text alone.*"
+ATTACHMENTS_UNREAD = "*I have not read what was attached: I read text alone.*"
 _NAMES = {"user": "the person who asks", "assistant": "citebot"}
 _TEXTS = frozenset({"text", "input_text"})
 _UNSAFE = re.compile(r"[\s<>]")
@@ -36,11 +38,31 @@ class ContentPart(_Sent):
     text: str | None = None
 
 
+def _name_content(value: object) -> str | None:
+    """Tell which of the forms a content has; None where it is none of them."""
+    if isinstance(value, list | tuple):
+        return "parts" if len(value) <= MOST_PARTS else None
+    return "text" if isinstance(value, str) else None
+
+
+Content = (
+    Annotated[
+        Annotated[str, Tag("text")] | Annotated[tuple[ContentPart, ...], Tag("parts")],
+        Discriminator(
+            _name_content,
+            custom_error_type="content",
+            custom_error_message=f"Write text, or a list of at most {MOST_PARTS} parts",
+        ),
+    ]
+    | None
+)
+
+
 class ChatTurn(_Sent):
     """A message of the conversation."""
 
     role: str
-    content: str | tuple[ContentPart, ...] | None = None
+    content: Content = None
 
     @property
     def text(self) -> str:
@@ -50,9 +72,13 @@ class ChatTurn(_Sent):
         return "\n".join(part.text or "" for part in self.content or () if part.type in _TEXTS)
 
     @property
-    def has_image(self) -> bool:
-        """Whether there is a picture in it."""
-        return not isinstance(self.content, str) and any("image" in part.type for part in self.content or ())
+    def unread(self) -> str:
+        """Say what is in it beside text; empty where there is nothing."""
+        kinds = [] if isinstance(self.content, str) else [part.type for part in self.content or ()]
+        others = [kind for kind in kinds if kind not in _TEXTS]
+        if not others:
+            return ""
+        return IMAGES_UNSEEN if all("image" in kind for kind in others) else ATTACHMENTS_UNREAD
 
 
 class StreamOptions(_Sent):
@@ -61,24 +87,47 @@ class StreamOptions(_Sent):
     include_usage: bool | None = None
 
 
+def _check_count(count: int | None) -> int | None:
+    if count not in {None, 1}:
+        raise ValueError("citebot gives one answer; ask for one")
+    return count
+
+
+def _check_tool_choice(choice: Any) -> Any:
+    if choice not in (None, "none", "auto"):
+        raise ValueError("citebot answers in text, and calls none of the tools that it is sent")
+    return choice
+
+
+def _check_format(form: Any) -> Any:
+    if form is not None and form != {"type": "text"}:
+        raise ValueError("citebot answers in Markdown, in no other form")
+    return form
+
+
 class CompletionRequest(_Sent):
-    """A request for a chat completion."""
+    """A request for a chat completion. What would need an answer of another form than citebot's is refused."""
 
     model: Annotated[str, Field(max_length=300)]
-    messages: Annotated[tuple[ChatTurn, ...], Field(min_length=1, max_length=2_000)]
+    messages: Annotated[tuple[ChatTurn, ...], FailFast(), Field(min_length=1, max_length=2_000)]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: Annotated[int | None, Field(ge=1, le=1)] = None
+    n: Annotated[int | None, AfterValidator(_check_count)] = None
+    tool_choice: Annotated[Any, AfterValidator(_check_tool_choice)] = None
+    response_format: Annotated[Any, AfterValidator(_check_format)] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class AskedCompletion:
-    """What a request asks: the last message of the user, with what was said before quoted as background."""
+    """What a request asks: the last message of the user, with what was said before quoted as background.
+
+    `unread` says what is attached to that message and not read.
+    """
 
     question: str
     background: tuple[str, ...]
     before: tuple[ChatTurn, ...]
-    has_image: bool
+    unread: str
 
 
 def read_messages(messages: Sequence[ChatTurn], mask: Callable[[str], str]) -> AskedCompletion:
@@ -90,13 +139,15 @@ def read_messages(messages: Sequence[ChatTurn], mask: Callable[[str], str]) -> A
     last = max((number for number, turn in enumerate(said) if turn.role == "user"), default=None)
     if last is None:
         raise refuse(400, errors=(BadField(field="messages", detail="There is no message of the user."),))
-    question, earlier = said[last].text, said[:last]
+    question, earlier, unread = said[last].text, said[:last], said[last].unread
+    if unread and not question.strip():
+        raise refuse(400, errors=(BadField(field="messages", detail=f"The last one has no text. {unread.strip('*')}"),))
     thread = [ThreadMessage(id="", author=turn.role, text=turn.text) for turn in earlier]
     return AskedCompletion(
         question=question,
         background=tuple(quote_thread(thread, room=LONGEST_QUESTION - len(question), mask=mask, names=_NAMES)),
         before=tuple(earlier),
-        has_image=said[last].has_image,
+        unread=unread,
     )
 
 
@@ -110,15 +161,15 @@ def describe_model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": MODEL}
 
 
-def format_tail(answered: Answered, *, is_linked: bool, has_image: bool) -> str:
-    """Write what stands below the text of an answer: its sources, unless they are in it, and how fresh it is.
+def format_tail(answered: Answered, *, is_linked: bool, unread: str) -> str:
+    """Write what stands below the text: what was not read, the sources unless they are in it, and how fresh it is.
 
     What is streamed has marks alone. They become links by being defined at the end, where Markdown looks for them.
     """
     shown = [f"[{each.mark}] `{describe_place(each)}`" for each in answered.citations]
     defined = [f"[{each.mark}]: <{_escape(each.url)}>" for each in answered.citations if each.url]
     listed = [] if is_linked else [" · ".join(shown), "\n".join(defined)]
-    paragraphs = [IMAGES_UNSEEN if has_image else "", *listed, f"*{answered.freshness}*" if answered.freshness else ""]
+    paragraphs = [unread, *listed, f"*{answered.freshness}*" if answered.freshness else ""]
     return "".join(f"\n\n{each}" for each in paragraphs if each)
 
 

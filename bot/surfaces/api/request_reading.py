@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from aiohttp import web
@@ -72,9 +73,20 @@ def parse_json(body: bytes, model: type[Asked]) -> Asked:
 
 def _describe_invalid(error: ValidationError) -> Exception:
     """Say what is wrong with each field, without repeating what was sent."""
-    details: list[Any] = error.errors(include_url=False, include_context=False, include_input=False)
+    details: list[Any] = error.errors(include_url=False, include_context=False, include_input=False)[:MOST_ERRORS]
+    places = [each["loc"] for each in details]
     fields = tuple(
-        BadField(field=".".join(str(part) for part in each["loc"])[:80], detail=each["msg"][:300])
-        for each in details[:MOST_ERRORS]
+        BadField(field=".".join(str(part) for part in each["loc"])[:80], detail=_put(each["msg"])[:300])
+        for each in details  # a list is too short where one of its items is wrong, and only for that
+        if not any(_is_within(place, each["loc"]) for place in places)
     )
     return refuse(400, "The request is not as /api/openapi.json describes it; `errors` says where.", errors=fields)
+
+
+def _is_within(place: Sequence[object], of: Sequence[object]) -> bool:
+    return len(place) > len(of) and place[: len(of)] == of
+
+
+def _put(message: str) -> str:
+    """Say in the words of JSON what Pydantic says in Python's."""
+    return message.removeprefix("Value error, ").replace("Tuple should", "List should").replace(" after validation", "")

@@ -16,6 +16,7 @@ import pytest
 from agent import BACKGROUND_HEADING
 from bot.surfaces.api.chat_completions import REPLACED, _Completion
 from bot.surfaces.api.completion_messages import (
+    ATTACHMENTS_UNREAD,
     IMAGES_UNSEEN,
     ChatTurn,
     CompletionRequest,
@@ -154,6 +155,77 @@ async def test_a_wrong_token_and_a_wrong_request_are_errors_of_the_client(world:
     assert world.answerer.asked == []
 
 
+FORM = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "object"}}}
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+
+
+@pytest.mark.parametrize(
+    ("sent", "said", "param"),
+    [
+        ({"n": 2}, "n: citebot gives one answer; ask for one.", "n"),
+        (
+            {"response_format": FORM},
+            "response_format: citebot answers in Markdown, in no other form.",
+            "response_format",
+        ),
+        (
+            {"tools": TOOLS, "tool_choice": "required"},
+            "tool_choice: citebot answers in text, and calls none of the tools that it is sent.",
+            "tool_choice",
+        ),
+        ({"messages": []}, "messages: List should have at least 1 item, not 0.", "messages"),
+        (
+            {"messages": [{"role": "user", "content": 5}]},
+            "messages.0.content: Write text, or a list of at most 1000 parts.",
+            "messages.0.content",
+        ),
+        ({"messages": [*WHAT, {"content": "x"}]}, "messages.1.role: Field required.", "messages.1.role"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:x"}}]}]},
+            "messages: The last one has no text. I have not seen the image: I read text alone.",
+            "messages",
+        ),
+    ],
+)
+async def test_what_citebot_cannot_do_is_refused_in_a_sentence(
+    world: World, sent: dict[str, Any], said: str, param: str
+) -> None:
+    async with calling(world) as client:
+        with pytest.raises(openai.BadRequestError) as refused:
+            await client.chat.completions.create(**{"model": "citebot", "messages": WHAT, **sent})
+
+    body: Any = refused.value.body
+    assert (body["message"], body["type"], body["param"]) == (said, "invalid_request_error", param)
+    assert world.answerer.asked == []
+
+
+async def test_tools_that_may_be_left_alone_and_two_hundred_messages_are_no_mistake(world: World) -> None:
+    said: list[Any] = [
+        {"role": ("user", "assistant")[number % 2], "content": f"{number} " * 50} for number in range(200)
+    ]
+    more: dict[str, Any] = {"tools": TOOLS, "tool_choice": "auto", "response_format": {"type": "text"}, "n": 1}
+    async with calling(world) as client:
+        done = await client.chat.completions.create(model="citebot", messages=[*said, *WHAT], **more)
+
+    assert done.choices[0].finish_reason == "stop"
+    assert world.answerer.asked[0][0].startswith("what?\n")
+    assert len(world.answerer.asked[0][0]) < 4_000
+
+
+async def test_a_file_that_nobody_read_is_told(world: World) -> None:
+    parts: list[Any] = [{"type": "text", "text": "what is this?"}, {"type": "file", "file": {"file_id": "x"}}]
+    async with calling(world) as client:
+        done = await client.chat.completions.create(model="citebot", messages=[{"role": "user", "content": parts}])
+
+    assert ATTACHMENTS_UNREAD in (done.choices[0].message.content or "")
+
+
+async def test_what_citebot_does_not_have_is_told_in_the_words_of_the_client(world: World) -> None:
+    async with calling(world) as client:
+        with pytest.raises(openai.NotFoundError, match="/v1/chat/completions and /v1/models"):
+            await client.embeddings.create(model="citebot", input="x")
+
+
 async def test_a_limit_is_waited_for_by_the_client_and_the_question_asked_once() -> None:
     counter = Refusing(1)
     async with open_world(counter=counter) as world, calling(world) as client:
@@ -257,7 +329,7 @@ async def test_another_try_at_an_earlier_question_is_a_conversation_of_its_own(w
 def write(*texts: tuple[str, bool], final: str) -> list[dict[str, Any]]:
     """Return the chunks of a stream with these parts and that answer."""
     sent = CompletionRequest.model_validate({"model": "citebot", "messages": WHAT})
-    writing = _Completion(sent, has_image=False)
+    writing = _Completion(sent, unread="")
     events: list[AskEvent] = [
         RunBegun(run_id="7"),
         *(TextPart(text=text, replaces=replaces) for text, replaces in texts),
