@@ -19,7 +19,7 @@ from agent.goals.goal_runner import GoalRun, GoalRunner
 from agent.goals.goal_state import GoalState, read_stored_changes
 from agent.goals.goal_verdict import GoalVerdict, make_verdict
 from agent.goals.plan import NO_MODEL
-from agent.goals.proposal import MOST_ITERATIONS, GoalProposal, GoalRequest
+from agent.goals.proposal import LONGEST_TASK, MOST_ITERATIONS, GoalProposal, GoalRequest
 from agent.goals.tools.goal_tools import SANDBOX_TOOLS, make_copy_tools
 from agent.goals.workspace import CommandRecord, WorkingCopies, open_workspace
 from agent.limits import Budget, TokenUsage, TurnLimits
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from agent.persistence.run_claims import RunClaim
 
 GOAL_LIMITS = TurnLimits(seconds=1800.0, tokens=1_000_000, calls=100)
-LONGEST_TASK = 4_000  # characters
 
 log = logging.getLogger(__name__)
 

@@ -11,6 +11,8 @@ from agent.sandbox.sandbox import SandboxLimits
 from agent.text.escaping import format_code_span
 
 MOST_ITERATIONS = 100
+LONGEST_TASK = 4_000  # characters
+_LONGEST_COMMAND = 8_000
 _MEGABYTE = 1 << 20
 
 
@@ -43,13 +45,13 @@ class GoalProposal:
     sandbox_limits: SandboxLimits = field(default_factory=SandboxLimits)
 
     def to_text(self) -> str:
-        """Write it in plain words, as Markdown."""
+        """Write it in plain words, as Markdown; all of it, since who approves it has to know what they approve."""
         limits, box = self.limits, self.sandbox_limits
         minutes, megabytes = f"{limits.seconds / 60:.0f} minutes", box.memory_bytes // _MEGABYTE
         return f"""\
 A goal run on {format_code_span(self.repository)} at `{self.commit[:7]}`: \
-{format_code_span(self.request.task, longest=300)}.
-- It is reached when this succeeds: {format_code_span(self.command, longest=500)}
+{format_code_span(self.request.task, longest=LONGEST_TASK)}.
+- It is reached when this succeeds: {format_code_span(self.command, longest=_LONGEST_COMMAND)}
 - {format_code_span(self.model)} writes code and chooses further commands; each is shown as it runs.
 - All of it runs in a sandbox ({self.mechanism}), on a copy of the commit, without a network. Nothing of yours is \
 changed: the result is a patch that you may apply.

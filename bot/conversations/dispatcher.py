@@ -156,7 +156,7 @@ class Conversations:
             return ""
         person = _make_reply(entry.message, press, self._deps.clock.now())
         if press.action in {"approve", "abort"} and is_goal_proposed(await self._find_newest(entry)):
-            return await self._decide(press.action, person, entry)
+            return await self._decide(press, person, entry)
         if press.action == "verify" or (press.action == "stop" and entry.message.order is not None):
             return await self._handle_press_of_runner(entry, press, person)
         return await self._handle_own_press(entry, press) if press.author == entry.message.author else NOT_YOURS
@@ -167,10 +167,10 @@ class Conversations:
             return None
         return await self._deps.records.last(entry.conversation)
 
-    async def _decide(self, decision: str, person: IncomingMessage, entry: InboxEntry) -> str:
+    async def _decide(self, press: ButtonPress, person: IncomingMessage, entry: InboxEntry) -> str:
         """Have a goal run begin, or end, that a reply proposes."""
         try:
-            decided = await self._deps.goals.decide(decision, person, entry.conversation)
+            decided = await self._deps.goals.decide(press.action, person, entry.conversation, seen=press.value)
         except NotAllowed as error:
             return str(error)
         if decided is not None:

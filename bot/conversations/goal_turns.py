@@ -42,6 +42,7 @@ NOT_STARTED = "Nothing was run: it was not approved."
 APPROVED = "Approved. It goes on in the message with the proposal."
 ABORTED = "Nothing is run."
 DECIDED = "This was decided already, or its question is gone. `stop` ends what is under way."
+CHANGED = "This proposal has changed. Look at it again, and approve it by its button."
 NOTHING_TO_VERIFY = "There is nothing here that I could verify. Write `verify`, and what you want to have checked."
 ONE_REPOSITORY = "A goal run works in one repository. Write which one you mean."
 ASK = "Shall I start it? Approve by the button, with ✅, or write `approve` to me."
@@ -123,10 +124,14 @@ class ChatGoals:
             return None
         return GoalOrder(goal=claim.goal, arguments=claim.arguments, task=claim.task, repository=answer.repository)
 
-    async def decide(self, decision: str, person: IncomingMessage, conversation: str) -> InboxEntry | None:
+    async def decide(
+        self, decision: str, person: IncomingMessage, conversation: str, *, seen: str = ""
+    ) -> InboxEntry | None:
         """Have the run that a conversation proposes begin, or end, in the reply that proposes it.
 
-        None where that was decided already. Raises `NotAllowed` where the person may not; who asked may always end it.
+        `seen` is the run that a button stands for; a word and a reaction stand for none. None where that was decided
+        already. Raises `NotAllowed` where the person may not, or may have seen another proposal than this one; who
+        asked may always end it.
         """
         last, run_id = await self.records.last(conversation), await self.records.last_run(conversation)
         if last is None or last.goal is None or not is_goal_proposed(last):
@@ -136,6 +141,10 @@ class ChatGoals:
         asked = await self.inbox.find(replace(person.key, message=last.goal.message))
         if asked is None or asked.run_id != run_id:
             return None
+        # Who asked can change their message, and with it the proposal, while somebody else is about to approve it.
+        was_changed = bool(asked.message.edited_at) and person.author != asked.message.author
+        if decision == "approve" and (seen != run_id if seen else was_changed):
+            raise NotAllowed(CHANGED)
         order = replace(last.goal, approver=person.author if decision == "approve" else "")
         place = replace(asked.message.place, line=person.place.line or asked.message.place.line)
         message = replace(asked.message, text=order.task, about=(order.repository,), order=order, place=place)

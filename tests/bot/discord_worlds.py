@@ -121,6 +121,12 @@ class DiscordWorld(RemoteWorld):
     async def choose(self, label: str, *, author: str = "ann") -> str:
         return await self._press(label, author, silent=author == "ann")
 
+    async def choose_late(self, label: str, seen: Seen, *, author: str) -> str:
+        """Press a button as it was when somebody saw a message that has changed since; return what they are told."""
+        pressing = self.fake.press(seen.id, self.people[author], label, components=seen.components)
+        await self.fake.until(lambda: pressing.followups)
+        return pressing.followups[-1].shown
+
     async def _press(self, label: str, author: str, *, silent: bool) -> str:
         """Press a button, which the person is told something for unless it is silent."""
         found = await self.fake.until(lambda: [each for each in self.replies() if label in each.buttons])

@@ -128,6 +128,12 @@ class SlackWorld(RemoteWorld):
         await self.fake.press(self.channel, newest[-1].ts, _named(newest[-1], label), user=user)
         return "" if author == "ann" else await self._next_notice(user, before)
 
+    async def choose_late(self, label: str, seen: Seen, *, author: str) -> str:
+        """Press a button as it was when somebody saw a message that has changed since; return what they are told."""
+        user, before = self.people[author], len(self.fake.ephemeral(self.channel, self.people[author]))
+        await self.fake.press(self.channel, seen.ts, _named(seen, label), user=user, blocks=seen.blocks)
+        return await self._next_notice(user, before)
+
     async def _next_notice(self, user: str, before: int) -> str:
         """What only one person is told, once there is more than before."""
         await self.fake.until(lambda: len(self.fake.ephemeral(self.channel, user)) > before)

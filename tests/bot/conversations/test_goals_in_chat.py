@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from threading import Event
 
@@ -19,8 +20,10 @@ from tests.agent.goals.test_goal_runs import claim_test
 from tests.bot.conversations.conftest import GoalWorld, OpenGoals
 from tests.bot.discord_worlds import DiscordWorld
 from tests.bot.slack_worlds import SlackWorld
+from tests.fakes.discord.messages import Seen as DiscordSeen
 from tests.fakes.discord.permissions import Permission
 from tests.fakes.gemini import Received, Reply, calls
+from tests.fakes.slack.messages import Seen as SlackSeen
 
 WRITE = ("file_write", {"path": "parser.py", "content": MENDED})
 MAKE = "make test_parser.py pass"
@@ -209,6 +212,61 @@ async def test_an_edit_ends_the_run_and_proposes_anew_and_a_deletion_leaves_noth
         await world.chat.delete(message)
         await world.see()
         await world.wait(lambda _: world.is_quiet)
+
+
+@on_both
+async def test_who_approves_what_was_changed_meanwhile_approves_nothing(open_goals: OpenGoals, platform: str) -> None:
+    async with open_goals(platform) as world:
+        world.gemini.script = lambda _: DISPROVED
+        message = await world.chat.mention(CHECK, author="bob")
+        await world.see("Somebody whom the operator has named")
+        shown = deepcopy(world.chat.replies()[0])
+        await world.chat.edit(message, "check that parse('7') returns [9]")
+        await world.see("`parse('7') returns [9]`")
+
+        told = await press_late(world, shown)
+
+        assert "has changed" in told
+        assert (world.bench.sandbox.lines, world.gemini.received) == ([], [])
+        await world.press("Approve")
+        await world.see(FALSE)
+
+
+async def test_a_changed_proposal_of_somebody_else_is_approved_by_its_button_alone(open_goals: OpenGoals) -> None:
+    async with open_goals("slack") as world:
+        world.gemini.script = lambda _: DISPROVED
+        message = await world.chat.mention(CHECK, author="bob")
+        await world.see("Somebody whom the operator has named")
+        await world.chat.edit(message, "check that parse('7') returns [9]")
+        await world.see("`parse('7') returns [9]`")
+
+        await react(world, "ann")
+        await world.chat.mention("approve", thread=message)
+
+        await world.see("`parse('7') returns [9]`", "Look at it again, and approve it by its button")
+        assert (world.bench.sandbox.lines, world.gemini.received) == ([], [])
+
+
+@on_both
+async def test_a_proposal_shows_all_that_is_wanted_and_all_that_runs(open_goals: OpenGoals, platform: str) -> None:
+    async with open_goals(platform) as world:
+        await world.chat.mention(f"check that {'it parses and ' * 60} prints what it finds", author="bob")
+        said = await world.wait(lambda said: bool(said) and "Somebody whom" in said[-1])
+        assert "prints what it finds" in "".join(said)
+
+        tests = " ".join(f"tests/test_number_{number}.py" for number in range(30))
+        await world.chat.mention(f"make {tests} pass", author="bob")
+        said = await world.wait(lambda now: len(now) > len(said) and "Somebody whom" in now[-1])
+        assert "".join(said).count("tests/test_number_29.py") == 2
+
+
+async def press_late(world: GoalWorld, shown: SlackSeen | DiscordSeen) -> str:
+    """Have Ann press the button under a proposal as she has seen it; return what she is told."""
+    if isinstance(world.chat, SlackWorld):
+        assert isinstance(shown, SlackSeen)
+        return await world.chat.choose_late("Approve", shown, author="ann")
+    assert isinstance(shown, DiscordSeen)
+    return await world.chat.choose_late("Approve", shown, author="ann")
 
 
 async def test_an_answerer_runs_what_a_front_takes_in(open_goals: OpenGoals) -> None:

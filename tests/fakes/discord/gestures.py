@@ -62,10 +62,13 @@ class Gestures:
         data |= {"resolved": {"messages": {found.id: message_wire(self.world, found)}}}
         return self._send(COMMAND, place, user, data, name=command)
 
-    def press(self, message: str, user: str, button: str) -> Interaction:
-        """Press a button, found by its label or custom id."""
+    def press(self, message: str, user: str, button: str, *, components: list[JSON] | None = None) -> Interaction:
+        """Press a button, found by its label or custom id.
+
+        `components` are what the person's client shows where that is not what the message has by now.
+        """
         found = self._reachable(message, user)
-        component = pressable(found.components, button)
+        component = pressable(found.components if components is None else components, button)
         data: JSON = {"custom_id": component["custom_id"], "component_type": BUTTON, "id": component.get("id", 1)}
         return self._on_message(found, user, data)
 

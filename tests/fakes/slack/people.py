@@ -132,10 +132,22 @@ class People:
         message.reactions[name].remove(user)
         self._tell_reaction("reaction_removed", message, user, name)
 
-    async def press(self, channel: str, ts: str, action_id: str, *, user: str, value: str | None = None) -> Delivery:
-        """Use a button of a message, also of an ephemeral one; `value` chooses where there is a choice."""
+    async def press(
+        self,
+        channel: str,
+        ts: str,
+        action_id: str,
+        *,
+        user: str,
+        value: str | None = None,
+        blocks: list[JSON] | None = None,
+    ) -> Delivery:
+        """Use a button of a message, also of an ephemeral one; `value` chooses where there is a choice.
+
+        `blocks` are what the person's client shows where that is not what the message has by now.
+        """
         message = self._pressable(channel, ts)
-        action = pressed(message.blocks, action_id, value, self.workspace.next_ts())
+        action = pressed(message.blocks if blocks is None else blocks, action_id, value, self.workspace.next_ts())
         where = of_message(message, self.workspace.channels[channel], self.workspace.wire(message))
         answer_to = self._responses.open(channel, user, message)
         return self._interact("block_actions", user, where | {"actions": [action], "response_url": answer_to})
