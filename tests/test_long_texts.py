@@ -46,8 +46,8 @@ from agent.tools.tool_calls import make_call_key, shorten_arguments
 from bot.adapters.discord.rendering import to_plain_markdown as plain_discord
 from bot.adapters.slack.rendering import has_mention as names_user
 from bot.adapters.terminal.output import choose_line, describe_callee, describe_caller, describe_hit, to_json
-from bot.conversations.attached_files import UnreadableFile
-from bot.conversations.thread_context import quote_thread
+from bot.conversations.turns.attached_files import UnreadableFile
+from bot.conversations.turns.thread_context import quote_thread
 from bot.errors import BotError
 from bot.maintenance.backup_archive import InvalidBackup, read_manifest
 from bot.markdown.splitting import split_markdown
@@ -233,7 +233,7 @@ CASES: dict[str, Call] = {
     ),
     "agent.answering.attached_images.show_images": lambda text: show_images(HumanMessage(text), ["a.png"], {}),
     "agent.questions.thread_subject.find_thread_subject": lambda text: find_thread_subject([text]),
-    "bot.conversations.thread_context.quote_thread": lambda text: quote_thread(
+    "bot.conversations.turns.thread_context.quote_thread": lambda text: quote_thread(
         [ThreadMessage(id="1", author="a", text=text)], room=4_000
     ),
     "bot.surfaces.api.completion_messages.read_messages": lambda text: read_messages(

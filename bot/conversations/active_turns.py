@@ -13,7 +13,8 @@ from itertools import count
 from bot.clock import Clock
 from bot.conversations.answer_queue import AnswerQueue
 from bot.conversations.crash_suspects import Suspects
-from bot.conversations.turn import ActiveTurn, Break, TurnDeps
+from bot.conversations.turn import ActiveTurn
+from bot.conversations.turn_deps import Break, TurnDeps
 from bot.errors import BotError, InboxError
 from bot.monitoring.observer import AnswerLoad
 from bot.ports import AnswerJobs, ChatPlatform

@@ -11,7 +11,7 @@ from bot.clock import Clock, SystemClock
 from bot.conversations.commands import CommandHandlers
 from bot.conversations.dispatcher import Conversations
 from bot.conversations.goal_turns import OFF, ChatGoals
-from bot.conversations.turn import TurnDeps
+from bot.conversations.turn_deps import TurnDeps
 from bot.messages import IncomingMessage
 from bot.monitoring.observer import ConversationObserver, NullObserver
 from bot.ports import Answerer, AnswerJobs, GoalRuns, RefSource, Repositories

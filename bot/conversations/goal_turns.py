@@ -24,7 +24,7 @@ from agent import (
 )
 from bot.access import AccessPolicy
 from bot.conversations.answer_queue import AnswerQueue
-from bot.conversations.run_follower import follow_events
+from bot.conversations.turns.run_follower import follow_events
 from bot.errors import NotAllowed
 from bot.messages import GoalOrder, IncomingMessage
 from bot.ports import GoalRuns, MessageInbox, TurnRecords
@@ -65,6 +65,13 @@ class GoalReply:
     order: GoalOrder | None = None
     model: str = ""
     is_read: bool = False
+
+    def to_record(self, order: GoalOrder, person: str, why: str) -> TurnRecord:
+        """Record that a person is asked whether to give the order."""
+        return TurnRecord(
+            repository=order.repository, commit=order.commit, route="paused", model=self.model, seconds=0.0,
+            person=person, why=why, goal=order,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,19 +172,34 @@ def find_wanted_goal(text: str, last: TurnRecord | None) -> WantedGoal | None:
     return parse_goal_request(text)
 
 
-async def follow_goal(
-    runs: GoalRuns, order: GoalOrder, run_id: str, thread: str, take: Callable[[AgentEvent], None], *, was_begun: bool
+async def follow_order(
+    runs: GoalRuns, order: GoalOrder, entry: InboxEntry, inbox: MessageInbox, take: Callable[[AgentEvent], None]
 ) -> None:
-    """Follow a run to its verdict; one that an earlier process left is taken up."""
+    """Follow a run that was approved to its verdict, however long it takes: it has limits of its own.
+
+    One that an earlier process left is taken up; nothing begins for a message that was edited or lost meanwhile.
+    """
+    thread = name_goal_thread(entry)
 
     async def begin() -> AsyncGenerator[AgentEvent, None]:
         wanted = WantedGoal(goal=order.goal, arguments=order.arguments, task=order.task)
         proposal = await runs.propose(_make_request(wanted, order.repository))
         # What was approved is a run at the commit that the proposal names.
-        async for event in runs.start(replace(proposal, commit=order.commit), thread=thread, run_id=run_id):
+        async for event in runs.start(replace(proposal, commit=order.commit), thread=thread, run_id=entry.run_id):
             yield event
 
-    await follow_events(resume=lambda: runs.resume(run_id, thread=thread), begin=begin, take=take, was_begun=was_begun)
+    if await inbox.begin_run(entry):
+        # It may be under way for long, and so in many deaths of the process that others have caused.
+        await inbox.excuse([entry])
+        await follow_events(
+            resume=lambda: runs.resume(entry.run_id, thread=thread), begin=begin, take=take,
+            was_begun=entry.state == "running",
+        )  # fmt: skip
+
+
+def name_goal_thread(entry: InboxEntry) -> str:
+    """Name the thread that the goal run of a message has for itself."""
+    return f"{entry.conversation}:goal:{entry.run_id}"
 
 
 async def forget_goal(runs: GoalRuns, thread: str) -> None:

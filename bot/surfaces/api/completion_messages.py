@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, FailF
 from agent.text.citation_markers import MARKER
 from agent.text.code_fences import CodeBlockScanner
 from agent.text.code_spans import find_outside
-from bot.conversations.thread_context import LONGEST_QUESTION, quote_thread
+from bot.conversations.turns.thread_context import LONGEST_QUESTION, quote_thread
 from bot.markdown.formatting import to_one_line
 from bot.messages import ThreadMessage
 from bot.surfaces.api.problems import BadField, refuse

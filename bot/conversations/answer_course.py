@@ -1,0 +1,264 @@
+"""The course of a question from its placeholder to what is said to it: an answer, a proposal, or a question back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+
+from agent import INTERRUPTED, STOPPED, AgentEvent, Answer, parse_decision, with_background
+from bot.conversations.answer_queue import AnswerQueue
+from bot.conversations.descriptions import describe_progress, find_freshness
+from bot.conversations.goal_turns import NOT_STARTED, follow_order, forget_goal, name_goal_thread
+from bot.conversations.turn_deps import Break, Said, TurnDeps
+from bot.conversations.turns.question_code import QuestionCode
+from bot.conversations.turns.run_follower import ClaimedMessage, TurnRun, find_waiting_turn, follow_run
+from bot.errors import TOO_LATE, NotAllowed
+from bot.markdown.safety import neutralize
+from bot.messages import GoalOrder, MessageContent
+from bot.monitoring.observer import TurnOutcome
+from bot.ports import Answerer, ChatPlatform, GoalRuns
+from bot.replies.answer_content import StreamingAnswer
+from bot.replies.goal_content import GrowingGoal, make_goal_proposal
+from bot.replies.reply import Reply
+from bot.repositories.choice import AmbiguousRepository, RepositoryChoice, make_clarifying_question
+from bot.repositories.ref_chooser import write_ref
+from bot.storage.inbox import InboxEntry
+from bot.storage.turn_records import RunStats, TurnRecord
+from indexer import Progress
+
+NOT_YOURS = "Only the person who asked can do that."
+# The outcomes of answers that do not answer the question, by their routes.
+_OUTCOMES: Mapping[str, TurnOutcome] = {
+    "paused": "paused",
+    "blocked": "blocked",
+    "failed": "failed",
+    "stopped": "stopped",
+}
+
+LimitTime = Callable[[], AbstractAsyncContextManager[None]]
+
+
+class AnswerCourse:
+    """What is said to one question, and the run that it comes from. Only the methods here set its fields.
+
+    `limit_time` breaks off the turn whose course it is when its time is over, and `get_reason` says why that was broken
+    off. A question that names nobody is answered only where something was found, which `has_found` says, and nothing is
+    shown before.
+    """
+
+    def __init__(
+        self,
+        entry: InboxEntry,
+        platform: ChatPlatform,
+        deps: TurnDeps,
+        reply: Reply,
+        *,
+        limit_time: LimitTime,
+        get_reason: Callable[[], Break],
+    ) -> None:
+        self.run: TurnRun | None = None
+        self.has_found = False
+        self._entry = entry
+        self._deps = deps
+        self._reply = reply
+        self._limit_time = limit_time
+        self._get_reason = get_reason
+        self._code = QuestionCode(entry, platform, deps, self._show_indexing)
+        self._runs: Answerer | GoalRuns = deps.agent  # what the run is one of
+        self._stats = RunStats()
+        self._answer = StreamingAnswer(entry.run_id, deps.hosts)
+        self._goal = GrowingGoal(entry.run_id, deps.hosts, deps.mask)
+        self._draft = self._answer if entry.message.order is None else self._goal
+
+    @property
+    def is_overheard(self) -> bool:
+        """Whether the question names nobody."""
+        return self._entry.message.kind == "overheard"
+
+    @property
+    def repositories(self) -> tuple[str, ...]:
+        """The repositories that the question is about, once they are chosen."""
+        order = self._entry.message.order
+        return self._code.repositories if order is None else (order.repository,)
+
+    async def begin_reply(self, before: int, *, may_stream: bool) -> None:
+        """Post the placeholder, which tells how many questions are answered first."""
+        self._draft.wait(before)
+        if not self.is_overheard:
+            await self._reply.begin(self._draft.partial_content(), may_stream=may_stream)
+
+    async def answer(self, queue: AnswerQueue) -> Said:
+        """Answer after what was asked before in the conversation, whose lock is held until the answer is recorded."""
+        lock, order = queue.lock_conversation(self._entry.conversation), self._entry.message.order
+        places = queue if order is None else self._deps.goals.places
+        await self.begin_reply(places.before or int(lock.locked()), may_stream=True)
+        async with self._reply.growing(), lock:
+            return await (self._answer_question(queue) if order is None else self._work_on_order(order))
+
+    async def stop(self) -> bool:
+        """End the run within two seconds; False where none is under way."""
+        return self.run is not None and await self._runs.stop(self.run.id)
+
+    async def forget_order(self) -> None:
+        """Forget the goal run, whose verdict is shown."""
+        if self._runs is self._deps.goals.runs and self._deps.goals.runs is not None:
+            await forget_goal(self._deps.goals.runs, name_goal_thread(self._entry))
+
+    async def _answer_question(self, queue: AnswerQueue) -> Said:
+        last = await self._deps.records.last(self._entry.conversation)
+        self._check_reply(await self._find_waiting_turn())
+        async with self._limit_time():
+            choice = await self._code.choose(last)
+        if isinstance(choice, AmbiguousRepository):  # the answer to that is another try at this message
+            return Said(content=make_clarifying_question(choice, self._entry.run_id), outcome="paused")
+        question = await self._choose_ref(choice)
+        await self._code.ensure_indexed()
+        if (proposed := await self._propose(choice, last)) is not None:
+            return proposed
+        self.run = await self._plan_run(question)
+        async with queue.hold_place(self._show_place):
+            await self._follow(self.run)
+        return await self._conclude(choice)
+
+    def _check_reply(self, waiting: TurnRecord | None) -> None:
+        """Raise `NotAllowed` where a message would go on with what somebody else asked, and may not.
+
+        An approval is given by the person who asked; which repository was meant, by whoever may ask about it.
+        """
+        message = self._entry.message
+        if waiting is None or waiting.goal or waiting.person == message.author:
+            return
+        if parse_decision(message.text):
+            raise NotAllowed(NOT_YOURS)
+        for repository in waiting.names:
+            self._deps.access.check_repository(message, repository)
+
+    async def _choose_ref(self, choice: RepositoryChoice) -> str:
+        """Choose what the repositories are read at, and return what is asked about that."""
+        async with self._limit_time():
+            at = await self._code.choose_ref(choice)
+        remarks = (choice.remark, at.remark, *self._code.attached.remarks)
+        self._answer.begin_with("\n\n".join(filter(None, remarks)))
+        return at.question
+
+    async def _plan_run(self, question: str) -> TurnRun:
+        """Plan the run of the turn, the same one after a restart."""
+        held = await self._code.pin_ref()
+        return TurnRun(
+            id=self._entry.run_id,
+            conversation=self._entry.conversation,
+            repositories=self._code.name_pinned(held),
+            question=with_background(question, self._code.quotes),
+            attachments=self._code.attached.to_attachments(),
+        )
+
+    async def _propose(self, choice: RepositoryChoice, last: TurnRecord | None) -> Said | None:
+        """Propose the goal run that a message wants, or say why there is none; None where an answer is read."""
+        goals, message = self._deps.goals, self._entry.message
+        if self.is_overheard:  # nobody has asked citebot for anything
+            return None
+        said = await goals.reply(message, choice.question, last, choice.repositories)
+        if said is None or said.is_read:
+            self._answer.end_with(self._deps.mask(said.text) if said is not None else "")
+            return None
+        if said.order is None:
+            return Said(content=self._deps.make_sentence(said.text), outcome="refused")
+        await self._deps.records.keep(
+            self._entry.run_id, self._entry.conversation, said.to_record(said.order, message.author, choice.why)
+        )
+        content = make_goal_proposal(self._deps.mask(said.text), self._entry.run_id, self._deps.hosts)
+        return Said(content=content, outcome="paused")
+
+    async def _work_on_order(self, order: GoalOrder) -> Said:
+        """Work on a goal run that was approved to its verdict; one that was not approved is over."""
+        goals, runs, entry = self._deps.goals, self._deps.goals.runs, self._entry
+        if not order.approver:
+            return Said(content=self._deps.make_sentence(NOT_STARTED), outcome="stopped")
+        if runs is None:
+            return Said(content=self._deps.make_sentence(goals.problem), outcome="failed")
+        self.run = TurnRun(
+            id=entry.run_id, conversation=name_goal_thread(entry), repositories=self.repositories, question=order.task,
+            attachments=self._code.attached.to_attachments(),
+        )  # fmt: skip
+        self._runs = runs
+        async with goals.places.hold_place(self._show_place):
+            self._show(self._draft.partial_content())
+            await follow_order(runs, order, entry, self._deps.inbox, self._take)
+        answer = self._goal.answer
+        outcome = self._find_outcome(answer)
+        if answer is None or answer.route == "stopped":
+            sentence = STOPPED if answer is not None else INTERRUPTED
+            return Said(content=self._goal.content_at_stop(sentence), outcome=outcome)
+        await self._keep_record(answer, f"`{order.approver}` had it begin")
+        return Said(content=self._goal.final_content(await self._find_freshness(answer)), outcome=outcome)
+
+    async def _follow(self, run: TurnRun) -> None:
+        """Let the run come to its answer; one that was begun before goes on."""
+        self._show(self._draft.partial_content())
+        async with self._limit_time():
+            permit = ClaimedMessage(inbox=self._deps.inbox, entry=self._entry)
+            was_begun = self._entry.state == "running"
+            await follow_run(self._deps.agent, run, self._take, was_begun=was_begun, permit=permit)
+
+    def _take(self, event: AgentEvent) -> None:
+        """Take an event of the run in, and show what it changes."""
+        self._stats.take(event)
+        if self._draft.take(event) and event.kind != "answer":
+            self._show(self._draft.partial_content)
+
+    def _show(self, content: MessageContent | Callable[[], MessageContent]) -> None:
+        """Show the newest content of a growing reply."""
+        if not self.is_overheard:
+            self._reply.show(content)
+
+    def _show_place(self, before: int) -> None:
+        """Show how many answers come first; 0 once it is this one's turn."""
+        self._draft.wait(before)
+        self._show(self._draft.partial_content())
+
+    def _show_indexing(self, name: str, progress: Progress, why: str) -> None:
+        """Show how far the code that the question is about is indexed."""
+        status = neutralize(why + describe_progress(name, progress), self._deps.hosts)
+        self._show(replace(self._draft.partial_content(), status=status))
+
+    async def _conclude(self, choice: RepositoryChoice) -> Said:
+        """Record how the answer came about, and return it; a sentence where there is none."""
+        answer, message = self._answer.answer, self._entry.message
+        outcome = self._find_outcome(answer)
+        if answer is None:
+            return Said(content=self._deps.make_sentence(INTERRUPTED), outcome=outcome)
+        if self._get_reason() == "late":
+            return Said(content=self._answer.content_at_stop(TOO_LATE), outcome=outcome)
+        if answer.route == "stopped":
+            return Said(content=self._answer.content_at_stop(STOPPED), outcome=outcome)
+        self.has_found = answer.found
+        offered = self._deps.goals.offer_check(message, choice.question, answer)
+        await self._keep_record(answer, choice.why, offered)
+        sharing = message.private and message.kind == "command"
+        shown = await self._find_freshness(answer)
+        content = self._answer.final_content(shown, sharing=sharing, verifying=offered is not None)
+        return Said(content=content, outcome=outcome)
+
+    def _find_outcome(self, answer: Answer | None) -> TurnOutcome:
+        reason = self._get_reason()
+        if reason in {"late", "stopped"}:
+            return "late" if reason == "late" else "stopped"
+        return _OUTCOMES.get(answer.route, "answered") if answer is not None else "failed"
+
+    async def _keep_record(self, answer: Answer, why: str, goal: GoalOrder | None = None) -> None:
+        if answer.route == "failed" and await self._find_waiting_turn() is not None:
+            return  # who may reply to the turn before must not be forgotten
+        record = replace(
+            self._stats.record(answer), why=why, person=self._entry.message.author, goal=goal,
+            at=write_ref(self._code.ref),
+        )  # fmt: skip
+        await self._deps.records.keep(self._entry.run_id, self._entry.conversation, record)
+
+    async def _find_freshness(self, answer: Answer) -> str:
+        now = self._deps.clock.now()
+        freshness = await find_freshness(answer, self._deps.repositories, now, at=self._code.ref)
+        return neutralize(freshness, self._deps.hosts)
+
+    async def _find_waiting_turn(self) -> TurnRecord | None:
+        return await find_waiting_turn(self._deps.records, self._deps.inbox, self._entry.conversation)

@@ -1,0 +1,94 @@
+"""The reply to a claimed message: opened where an earlier try has left it, and taken back where it is nobody's."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from bot.errors import BotError, ChatError, MessageLost
+from bot.messages import MessageContent, MessageHandle
+from bot.ports import ChatPlatform, MessageInbox
+from bot.replies.reply import Reply
+from bot.replies.send_budget import ReplyTransport
+from bot.storage.inbox import InboxEntry
+from bot.storage.message_states import HELD, OVER
+
+log = logging.getLogger(__name__)
+
+
+def open_reply(
+    entry: InboxEntry,
+    transport: ReplyTransport,
+    inbox: MessageInbox,
+    *,
+    on_stop: Callable[[], object] = lambda: None,
+    on_shown: Callable[[MessageContent], None] = lambda _: None,
+    may_grow: Callable[[], bool] = lambda: True,
+) -> Reply:
+    """Open the reply to a message, where an earlier try has left it; the inbox notes its messages."""
+
+    async def is_taken(handle: MessageHandle) -> bool:
+        other = await inbox.find_by_reply(handle)
+        return other is not None and other.id != entry.id
+
+    return Reply(
+        transport,
+        entry.message.place,
+        nonce=entry.run_id,
+        note=partial(_note_handles, entry, transport, inbox),
+        handles=entry.handles,
+        recovered=entry.token > (entry.state in HELD),  # an earlier claim was not brought to its end
+        on_stop=on_stop,
+        on_shown=on_shown,
+        is_taken=is_taken,
+        may_grow=may_grow,
+    )
+
+
+async def _note_handles(
+    entry: InboxEntry, transport: ReplyTransport, inbox: MessageInbox, handles: Sequence[MessageHandle]
+) -> None:
+    """Note what a reply consists of; raises `MessageLost` where that is for another process to say.
+
+    A process that stood still while it posted, and woke up after another one had begun the reply anew, takes back what
+    the other one does not know of. Before that has noted any, it may be about to find what was posted here.
+    """
+    if await inbox.note_handles(entry, handles):
+        return
+    now = await inbox.get(entry.id)
+    known = now.handles if now is not None else ()
+    for handle in handles if known else ():
+        if handle not in known:
+            await _take_back(transport.platform, handle)
+    raise MessageLost("Another process answers this message, or it was edited meanwhile.")
+
+
+async def withdraw_if_deleted(entry: InboxEntry, reply: Reply, inbox: MessageInbox) -> None:
+    """Delete what was posted after somebody else has deleted the rest of the reply, as its question was."""
+    try:
+        found = await inbox.find(entry.message.key)
+        if found is not None and found.state == "withdrawn":
+            await reply.withdraw()
+    except BotError as error:
+        log.warning("an answer was not withdrawn: %s", error)
+
+
+async def take_back_strays(entry: InboxEntry, reply: Reply, inbox: MessageInbox, platform: ChatPlatform) -> bool:
+    """Delete what was posted here and is not part of the reply in the end; False while there is no end yet."""
+    now, posted = await inbox.get(entry.id), reply.posted
+    if posted is None or (now is not None and now.state not in OVER):
+        return False
+    known = {handle.drop_line() for handle in (now.handles if now is not None else posted)}
+    for handle in posted:
+        if handle.drop_line() not in known:
+            await _take_back(platform, handle)
+    return True
+
+
+async def _take_back(platform: ChatPlatform, handle: MessageHandle) -> None:
+    """Delete a message that was posted too late."""
+    try:
+        await platform.withdraw(handle)
+    except ChatError as error:
+        log.warning("a message that was posted too late was not taken back: %s", error)
