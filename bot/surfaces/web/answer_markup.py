@@ -56,7 +56,7 @@ def is_web_address(address: str) -> bool:
 
 
 def _drop_empty_links(tokens: Sequence[Token]) -> list[Token]:
-    """Keep the words of links that lead nowhere, as in `[words]()`, as mere words; such a link would reload the page."""
+    """Keep the words of links that lead nowhere, as in `[words]()`, as words; such a link would reload the page."""
     found: list[Token] = []
     empty = False  # links do not stand within links
     for token in tokens:
