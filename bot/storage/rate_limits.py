@@ -1,4 +1,8 @@
-"""Limits how much one person may ask: counted in the database, so that a restart resets nothing."""
+"""Limits how much one person may ask: counted in the database, so that a restart resets nothing.
+
+A person is counted as one on all of their platform: in each of its workspaces, in direct messages, and where they ask
+with a token, which tells no workspace. Platforms give no id to two people.
+"""
 
 from __future__ import annotations
 
@@ -66,12 +70,11 @@ class QuestionCounter:
 
     async def _increment_count(self, message: IncomingMessage, seconds: int, what: str = "") -> int:
         number = int(self._clock.now() // seconds)
-        place = message.place
         row = await self._database.row(
             "INSERT INTO usage (person, period, ends, count) VALUES (?, ?, ?, 1) "
             "ON CONFLICT (person, period) DO UPDATE SET count = usage.count + 1 RETURNING count",
             (
-                f"{place.platform}:{place.workspace}:{message.author}",
+                f"{message.place.platform}:{message.author}",
                 f"{what}{seconds}:{number}",
                 (number + 1) * seconds,
             ),

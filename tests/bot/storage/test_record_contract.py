@@ -155,11 +155,12 @@ async def test_questions_above_the_limit_are_refused_and_a_flood_of_them_in_sile
         await store.limiter.count(message(kind="command"))
 
 
-async def test_each_person_of_each_workspace_is_counted_apart(store: ChatStore) -> None:
+async def test_people_are_counted_apart_and_as_one_wherever_they_ask(store: ChatStore) -> None:
     assert [await refusal(store.limiter) for _ in range(3)][-1] is LimitReached
 
     assert await refusal(store.limiter, author="ben") is None
-    assert await refusal(store.limiter, place=replace(PLACE, workspace="V")) is None
+    assert await refusal(store.limiter, place=replace(PLACE, platform="other")) is None
+    assert await refusal(store.limiter, place=replace(PLACE, workspace="V", channel="D")) is LimitReached
 
 
 async def test_a_new_minute_begins_anew_and_the_day_goes_on(store: ChatStore, clock: FakeClock) -> None:

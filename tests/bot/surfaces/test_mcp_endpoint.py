@@ -13,7 +13,9 @@ import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from bot.messages import Place
 from bot.storage.rate_limits import QuestionLimits
+from tests.bot.chat import message
 from tests.bot.surfaces.cores import FILES, HOSTILE, SECRET, TOKENS, Served, open_served
 from tests.bot.surfaces.mcp_clients import LIMIT, Era, connected, text_of
 from tests.fakes.answerer import FakeAnswerer
@@ -209,6 +211,17 @@ async def test_a_person_is_limited_as_in_a_chat(tmp_path: Path) -> None:
     assert not first.is_error
     assert "You have asked 1 questions" in text_of(second)
     assert not others.is_error
+
+
+async def test_what_was_asked_in_a_chat_counts_against_the_same_limit(tmp_path: Path) -> None:
+    limits = QuestionLimits(per_minute=1, per_day=1)
+    async with open_served(tmp_path, limits=limits) as served, connected(served.address, TOKENS["ben"]) as client:
+        assert served.core.lookups.counter is not None
+        place = Place(platform="slack", workspace="T1", channel="C1", thread="1")
+        await served.core.lookups.counter.count(message(author="ben", place=place))
+        refused = await client.call_tool("ask", {"question": "who calls send?"})
+
+    assert "You have asked 1 questions" in text_of(refused)
 
 
 async def test_a_client_that_never_reads_is_left_and_keeps_nobody_waiting(served: Served) -> None:
