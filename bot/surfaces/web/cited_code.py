@@ -20,6 +20,7 @@ MOST_CITED = 240  # of one citation
 MOST_LINES = 400
 LONGEST_LINE = 1_000  # characters of a line that are shown
 SECONDS = 2.0  # of processor time that lexing may take; what takes longer is shown plain
+PATIENCE = 2.0  # seconds for which code waits until other code is highlighted
 MEMORY = 1 << 29
 WORKER = "bot.surfaces.web.highlight_worker"
 _KIND = re.compile(r"(?:k|s|c|m|g|n[a-z])[a-z0-9]{0,2}")  # those that the style knows: no names, no brackets
@@ -121,20 +122,37 @@ class HighlightWorker(Protocol):
 
 
 class CodeHighlighter:
-    """Highlights code as far as that can be done in time."""
+    """Highlights code as far as that can be done in time.
 
-    def __init__(self, worker: HighlightWorker) -> None:
+    One thread waits for the worker, however many people want to see code: threads are for everybody's questions.
+    """
+
+    def __init__(self, worker: HighlightWorker, *, patience: float = PATIENCE) -> None:
         self._worker = worker
+        self._patience = patience
+        self._is_free = asyncio.Semaphore(1)
 
     async def highlight(self, path: str, text: str) -> Sequence[Markup]:
         """Return the lines of a piece of code as HTML; its language is known by its path."""
         lines = [cut_line(line) for line in text.split("\n")[:MOST_LINES]]
         request = json.dumps({"path": path, "code": "\n".join(lines)}).encode()
-        answer = await asyncio.to_thread(self._worker.exchange, request)
+        answer = await self._exchange(request)
         pieces = json.loads(answer) if answer is not None else []
         if ["".join(text for _, text in line) for line in pieces] != lines:  # what lexers change is not what was read
             return [escape(line) for line in lines]
         return [_join(line) for line in pieces]
+
+    async def _exchange(self, request: bytes) -> bytes | None:
+        """Return what the worker answers; None where others keep it busy for too long."""
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._is_free.acquire()
+        except TimeoutError:
+            return None
+        try:
+            return await asyncio.to_thread(self._worker.exchange, request)
+        finally:
+            self._is_free.release()
 
 
 def cut_line(line: str) -> str:

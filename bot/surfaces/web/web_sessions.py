@@ -12,6 +12,7 @@ from bot.surfaces.principals import Principal
 
 SESSION_SECONDS = 12 * 3600.0
 MOST_SESSIONS = 1_000
+MOST_EACH = 20  # of one person
 _BYTES = 32
 _LONGEST = 200  # characters of what a browser sends that are looked at
 
@@ -42,6 +43,9 @@ class WebSessions:
         """Sign a person in; return what the cookie has to hold."""
         now = self._clock.now()
         self._open = {key: session for key, session in self._open.items() if session.ends > now}
+        own = [key for key, session in self._open.items() if session.principal.key == principal.key]
+        for key in own[: max(0, len(own) + 1 - MOST_EACH)]:
+            del self._open[key]
         while len(self._open) >= self._most:
             del self._open[next(iter(self._open))]
         cookie = secrets.token_urlsafe(_BYTES)

@@ -11,8 +11,9 @@ import aiohttp
 import pytest
 
 from bot.surfaces.web.request_guard import HEADERS, LONGEST_FORM, RequestGuard
+from bot.surfaces.web.web_sessions import MOST_EACH
 from bot.webhooks.body_limits import BodyReader
-from tests.bot.surfaces.web.conftest import ANN, Site, open_site
+from tests.bot.surfaces.web.conftest import ANN, BOB, Site, open_site
 from tests.fakes.raw_http import exchange, write_request
 
 
@@ -71,6 +72,17 @@ async def test_without_a_session_there_is_nothing_to_see(site: Site) -> None:
         assert (await visit.post(path, {}, allow_redirects=False))[0] == 303
     status, _ = await visit.get("/turns/x/events", headers={"Accept": "text/event-stream"})
     assert status == 401
+
+
+async def test_who_signs_in_again_and_again_signs_nobody_else_out(team_site: Site) -> None:
+    ann, first = await team_site.sign_in(ANN), await team_site.sign_in(BOB)
+    many, form = team_site.visit(), {"token": BOB}
+    for _ in range(MOST_EACH):
+        assert (await many.post("/login", form, allow_redirects=False))[0] == 303
+
+    seen = [await visit.get("/runs", allow_redirects=False) for visit in (ann, many, first)]
+
+    assert [status for status, _ in seen] == [200, 200, 303]
 
 
 async def test_a_wrong_token_a_wrong_cookie_and_a_session_that_was_ended_are_refused(team_site: Site) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
+import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,6 +22,7 @@ from bot.surfaces.web.page_files import STATIC_FILES
 from indexer import ConfinedWorker
 
 FOLDER = Path(web_surface.__file__).parent
+LIMIT = 60.0
 HTMX = "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717"
 PIECES = st.sampled_from(
     ["<script>", "</p>", "[1]", "[a](", "javascript:alert(1)", ")", "![", "](https://x.example)", "`", "```\n", "\n\n",
@@ -74,6 +77,28 @@ def test_the_pieces_of_highlighted_lines_are_the_lines(text: str) -> None:
     lines = split_tokens("a.py", text)
 
     assert ["".join(piece for _, piece in line) for line in lines] == text.split("\n")
+
+
+async def test_code_that_holds_the_lexer_up_takes_one_thread_and_others_are_shown_plain() -> None:
+    began, ends, answers = threading.Semaphore(0), threading.Event(), []
+
+    class Busy:
+        def exchange(self, body: bytes) -> bytes | None:
+            began.release()
+            ends.wait(LIMIT)
+            answers.append(body)
+            return None
+
+    highlighter = CodeHighlighter(Busy(), patience=0.01)
+    held = asyncio.create_task(highlighter.highlight("slow.py", "x"))
+    assert await asyncio.to_thread(began.acquire, timeout=LIMIT)
+    try:
+        others = await asyncio.gather(*[highlighter.highlight("a.py", "<b>") for _ in range(20)])
+        assert others == [["&lt;b&gt;"]] * 20
+    finally:
+        ends.set()
+    assert await held == ["x"]
+    assert len(answers) == 1
 
 
 async def test_code_is_highlighted_by_its_name_and_everything_in_it_is_text(highlighter: CodeHighlighter) -> None:
