@@ -81,7 +81,7 @@ class AskPages:
         address = f"/c/{turn.conversation}"
         if not is_part:
             raise web.HTTPSeeOther(address)
-        return send_html(self._begin_turn(turn, session, is_first=conversation is None), {"HX-Push-Url": address})
+        return send_html(self._begin_turn(turn, session), {"HX-Push-Url": address})
 
     async def stream(self, request: web.Request, session: WebSession) -> web.StreamResponse:
         """Follow a turn: each event is the whole of a part of the page, and the last one says that it is over."""
@@ -148,15 +148,17 @@ class AskPages:
             return send_html(Markup.escape(problem), {"HX-Retarget": "#composer-problem", "HX-Reswap": "innerHTML"})
         return await self._show_page(session, conversation, written=question, problem=problem)
 
-    def _begin_turn(self, turn: LiveTurn, session: WebSession, *, is_first: bool) -> Markup:
-        """Write what a new question changes of the page."""
+    def _begin_turn(self, turn: LiveTurn, session: WebSession) -> Markup:
+        """Write what a new question changes of the page; the first one of a conversation names it, too."""
         panel = self._show_turn_course(turn)
-        return self._files.call("turn.html", "begin_turn", turn, session, panel, is_first)
+        conversation = self._core.get().turns.find_conversation(session.principal, turn.conversation)
+        label = conversation.label if conversation is not None and len(conversation.turns) == 1 else ""
+        return self._files.call("turn.html", "begin_turn", turn, session, panel, label)
 
     async def _write_events(self, turn: LiveTurn, session: WebSession) -> AsyncGenerator[ServerSentEvent, None]:
         shown = -1
-        async for _ in turn.follow():
-            yield ServerSentEvent(event="turn", data=self._files.call("turn.html", "show_body", turn, session))
+        async for text in turn.follow():
+            yield ServerSentEvent(event="turn", data=self._files.call("turn.html", "show_body", turn, text, session))
             if turn.course_version != shown:
                 shown = turn.course_version
                 drawing = Markup(self._drawing.draw(turn.course.visits))  # noqa: S704 - it escapes all text
@@ -201,16 +203,16 @@ class AskPages:
             raise web.HTTPNotFound(text=_GONE)
         return turn
 
-    def _write_answer(self, turn: LiveTurn) -> Markup:
+    def _write_answer(self, turn: LiveTurn, text: str) -> Markup:
         """Write the text of a turn as HTML; its marks lead to the code once the answer is there."""
         answer = turn.answer
         if answer is None:
-            return self._markup.write(turn.text)
+            return self._markup.write(text)
         marks = {
             cited.mark: MarkLink(href=f"/turns/{turn.id}/code/{cited.mark}", label=name_place(cited, answer))
             for cited in answer.citations
         }
-        return self._markup.write(turn.text, marks)
+        return self._markup.write(text, marks)
 
 
 def name_place(cited: CitedPlace, answer: Answered) -> str:

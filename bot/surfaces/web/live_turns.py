@@ -8,10 +8,12 @@ import secrets
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Protocol
 
 from agent import AgentEvent
 from bot.clock import Clock
+from bot.replies.paging import cut_to_stable
 from bot.surfaces.ask_events import Answered, AskEvent, EvidenceFound, NotAnswered, RunBegun, StageBegun, TextPart
 from bot.surfaces.principals import Principal
 from bot.surfaces.questions import NO_QUESTION, Surface
@@ -23,6 +25,9 @@ MOST_KEPT = 300  # of all
 MOST_TURNS = 50  # of one conversation
 MOST_UNDER_WAY = 3  # of one person
 _PACE = 0.08  # seconds between two looks of whoever follows a turn
+_REST = 4  # times as long as showing a look took until the next one: a long answer leaves time for others
+_LEAST_STEP = 6  # characters by which text grows at once, where there are so many
+_SHARE = 4  # of what has come and is not shown yet, the part that is shown next
 _LONGEST_LABEL = 90
 ENDING = "citebot is ending, so this was not answered. Ask again once it is back."
 TOO_MANY = f"{MOST_UNDER_WAY} of your questions are being answered. Wait for one of them, or stop it."
@@ -103,23 +108,50 @@ class LiveTurn:
                 self.failure = event
         self._notify()
 
-    async def follow(self) -> AsyncGenerator[LiveTurn, None]:
-        """Yield the turn as it is, and again after it has changed, until it is over; changes at once come together."""
-        seen = -1
-        while True:
-            if self.version != seen:
-                seen = self.version
-                yield self
-            if self.is_over and self.version == seen:
-                return
-            if self.version == seen:
+    async def follow(self) -> AsyncGenerator[str, None]:
+        """Yield the text to show, first all that there is, and again after a change, until the turn is over.
+
+        Text comes in parts of any length and at any time. It is shown in smaller ones, at an even pace, none of which
+        ends within a word or markup.
+        """
+        seen, shown = -1, self.text
+        while not (self.is_over and seen == self.version):
+            text = self.text if self.is_over else grow_text(shown, self.text)
+            if seen == self.version and text == shown:
                 await self._changed.wait()
-            await asyncio.sleep(_PACE)
+                continue
+            seen, shown, began = self.version, text, monotonic()
+            yield shown
+            if not self.is_over:
+                await asyncio.sleep(max(_PACE, _REST * (monotonic() - began)))
 
     def _notify(self) -> None:
         self.version += 1
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def grow_text(shown: str, text: str) -> str:
+    """Return a little more than is shown of a text that grows; all of it where it is another text than was shown."""
+    if not text.startswith(shown):
+        return text
+    left = len(text) - len(shown)
+    step = max(_LEAST_STEP, left // _SHARE)
+    while True:
+        cut = _cut_within(text, len(shown) + step)
+        if len(cut) > len(shown):
+            return cut
+        if step >= left:
+            return shown
+        step *= 2
+
+
+def _cut_within(text: str, length: int) -> str:
+    """Cut a text after the word that is at a place, or before what is not complete there."""
+    end = text.find(" ", length) + 1
+    cut = cut_to_stable(text[:end] if end else text)
+    line = cut[cut.rfind("\n") + 1 :]
+    return cut[: cut.rfind("**")] if line.count("**") % 2 else cut
 
 
 @dataclass(slots=True, kw_only=True)

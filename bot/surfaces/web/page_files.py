@@ -8,7 +8,7 @@ from importlib import resources
 
 from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from bot.conversations.descriptions import format_age
 from bot.markdown import to_one_line
@@ -110,6 +110,15 @@ def format_name(text: str) -> str:
     return line if len(line) <= _LONGEST_NAME else f"…{line[1 - _LONGEST_NAME :]}"
 
 
+def format_stage(text: str) -> Markup:
+    """Write what is being done, with the names in it as code."""
+    parts = to_one_line(text).split("`")
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if number % 2 and number < len(parts) - 1 else escape(part)
+        for number, part in enumerate(parts)
+    )
+
+
 def count_things(count: int, thing: str) -> str:
     """Write how many there are: `1 call`, `2 calls`."""
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
@@ -122,5 +131,6 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "name": format_name,
     "percentage": format_percentage,
     "seconds": format_seconds,
+    "stage": format_stage,
     "things": count_things,
 }

@@ -2,11 +2,28 @@
 "use strict";
 (() => {
   const RETRY = 2000; // milliseconds after which a stream that was refused is asked for again
+  const READ = 6; // paragraphs that are kept for a screen reader
   const announcer = () => document.getElementById("announcer");
+  let opener = null; // the link that the panel was opened with
 
   function announce(root) {
     const said = root.querySelector("[data-announce]");
     if (said && announcer().textContent !== said.textContent) announcer().textContent = said.textContent;
+  }
+
+  // A screen reader is told each paragraph once, when it is whole: whatever is read out word by word is not heard.
+  function readOut(turn) {
+    const prose = turn.querySelector(".prose");
+    if (!prose) return;
+    const whole = prose.children.length - (prose.hasAttribute("aria-busy") ? 1 : 0);
+    const reader = document.getElementById("reader");
+    for (let at = Number(turn.dataset.read || 0); at < whole; at += 1) {
+      const said = document.createElement("p");
+      said.textContent = prose.children[at].textContent;
+      reader.append(said);
+      turn.dataset.read = at + 1;
+    }
+    while (reader.children.length > READ) reader.firstElementChild.remove();
   }
 
   // Each event is the whole of a part, so nothing is lost or doubled when a stream begins anew.
@@ -47,6 +64,7 @@
     panel.dataset.follows = turn.id;
     source.addEventListener("turn", (event) => {
       replacePart(turn.querySelector("[data-part=turn]"), event.data);
+      readOut(turn);
       announce(turn);
     });
     source.addEventListener("course", (event) => showCourse(turn, event.data));
@@ -75,9 +93,28 @@
     if (box.value.trim()) box.form.requestSubmit();
   }
 
+  // Escape leads back from the panel to what it was opened with.
+  function leaveOnEscape(event) {
+    if (event.key !== "Escape" || event.isComposing) return;
+    const panel = document.getElementById("panel");
+    if (!panel || !panel.contains(event.target)) return;
+    const turn = panel.querySelector(".back");
+    const back = opener && opener.isConnected ? opener : turn && document.querySelector(`${turn.hash} .question`);
+    if (back) back.focus();
+  }
+
   // A click in the page chooses what the panel shows; from then on it does not change by itself.
   function choosePanel(event) {
-    if (event.target.closest("a[hx-target='#panel']")) delete document.getElementById("panel").dataset.follows;
+    const link = event.target.closest("a[hx-target='#panel']");
+    if (!link) return;
+    const panel = document.getElementById("panel");
+    delete panel.dataset.follows;
+    if (!panel.contains(link)) opener = link;
+  }
+
+  function showMiddle(root) {
+    const drawing = root.querySelector(".drawing");
+    if (drawing) drawing.scrollLeft = (drawing.scrollWidth - drawing.clientWidth) / 2;
   }
 
   function moveFocus(event) {
@@ -85,8 +122,10 @@
     if (target && target.id === "panel" && requestConfig && requestConfig.triggeringEvent) {
       const heading = target.querySelector("[data-focus]");
       target.scrollTop = 0;
-      if (heading) heading.focus({ preventScroll: target.scrollHeight > target.clientHeight });
+      if (heading) heading.focus({ preventScroll: true });
+      if (getComputedStyle(target).position === "static") target.scrollIntoView({ block: "start" }); // below the answer
     }
+    if (target && target.id === "panel") showMiddle(target);
     connectAll();
   }
 
@@ -95,6 +134,7 @@
     if (!successful || !elt.matches("form[action='/ask']") || xhr.getResponseHeader("HX-Retarget")) return;
     const box = document.getElementById("question");
     box.value = "";
+    box.placeholder = "Ask a follow-up";
     box.focus();
     document.getElementById("composer-problem").textContent = "";
     const turns = document.querySelectorAll(".turn");
@@ -102,8 +142,13 @@
   }
 
   document.addEventListener("keydown", askOnEnter);
+  document.addEventListener("keydown", leaveOnEscape);
   document.addEventListener("click", choosePanel);
   document.addEventListener("htmx:afterSwap", moveFocus);
+  document.addEventListener("htmx:oobAfterSwap", (event) => showMiddle(event.detail.target));
   document.addEventListener("htmx:afterRequest", afterAsking);
-  document.addEventListener("DOMContentLoaded", connectAll);
+  document.addEventListener("DOMContentLoaded", () => {
+    showMiddle(document);
+    connectAll();
+  });
 })();

@@ -86,6 +86,9 @@ async def test_one_asks_follows_up_and_opens_a_citation_with_the_keyboard_on_a_p
 
         assert await tab.page.locator("tr.cited .number").first.get_attribute("data-number") == "10"
         assert await tab.page.evaluate("document.activeElement.matches('#panel .path')")
+        await tab.page.keyboard.press("Escape")
+        assert await tab.page.evaluate("document.activeElement.matches('.turn:first-child .prose a.cite')")
+        assert await tab.page.title() == "where are events sent? · citebot"
         assert "Answered" in (await tab.page.locator("#announcer").text_content() or "")
     assert len({thread for _, thread, _ in site.answerer.asked}) == 1
 
@@ -102,10 +105,12 @@ async def test_an_answer_grows_goes_on_after_a_reload_and_is_stopped(site: Site)
 
         await tab.page.reload()
         await tab.page.get_by_text("So far there is this sentence").wait_for()
+        assert await tab.page.locator("#reader p").count() == 0  # what is still being written is not read out
         site.answerer.gate.set()
         await tab.answered()
+        assert "Events are sent" in (await tab.page.locator("#reader p").last.text_content() or "")
         await tab.page.get_by_text("Session.send").first.wait_for()
-        assert await tab.page.get_by_role("button", name="Stop").count() == 0
+        await tab.page.get_by_role("button", name="Stop").wait_for(state="detached")
 
         site.answerer.gate.clear()
         await tab.ask("and this one?")
@@ -130,6 +135,8 @@ async def test_a_narrow_dark_page_is_read_without_scrolling_sideways(site: Site)
         await tab.answered()
         await tab.page.locator(".prose a.cite").click()
         await tab.page.locator("#panel tr.cited").first.wait_for()
+        top = await tab.page.evaluate("document.getElementById('panel').getBoundingClientRect().top")
+        assert 0 < top < 200  # it is below the answer, and brought into view
         address = tab.page.url
         for path in (address, f"{site.address}/repositories", f"{site.address}/runs", f"{site.address}/"):
             await tab.page.goto(path)

@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from bot.surfaces.web import web_surface
 from bot.surfaces.web.answer_markup import AnswerMarkup, MarkLink
 from bot.surfaces.web.cited_code import MEMORY, WORKER, CodeHighlighter
 from bot.surfaces.web.highlight_worker import split_tokens
+from bot.surfaces.web.live_turns import grow_text
 from bot.surfaces.web.page_files import STATIC_FILES
 from indexer import ConfinedWorker
 
@@ -142,3 +144,33 @@ def test_templates_hold_no_script_and_no_style_of_their_own() -> None:
     for path in (FOLDER / "templates").iterdir():
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"<style|\sstyle=|\son[a-z]+=|<script(?! src=)|hx-on|\|\s*safe|https?://", text), path.name
+
+
+TEXT = (
+    "It is read by `read_file` and **written again** [1].\n\n```python\nfor each in range(3):\n    print(each)\n```\n\n"
+    "- see [the page](https://git.example/x y)\n- and the rest of it, which goes on for a while\n"
+)
+
+
+@pytest.mark.parametrize("part", [1, 24, 200, len(TEXT)])
+def test_text_grows_evenly_and_never_ends_within_a_word_or_markup(part: int) -> None:
+    shown, seen = "", [""]
+    for end in range(part, len(TEXT) + part, part):
+        come = TEXT[:end]
+        while (grown := grow_text(shown, come)) != shown:
+            assert grown.startswith(shown)
+            assert come.startswith(grown)
+            shown = grown
+            seen.append(shown)
+
+    assert len(shown) > len(TEXT) - 8  # what ends in no space may still become another word
+    assert max(len(after) - len(before) for before, after in pairwise(seen)) <= max(60, len(TEXT) // 3)
+    for each in seen:
+        last = each.rpartition("\n")[2]
+        assert not last or last.endswith(" ")
+        assert last.count("**") % 2 == last.count("`") % 2 == 0
+        assert last.count("[") == last.count("]")
+
+
+def test_text_that_takes_the_place_of_other_text_is_shown_at_once() -> None:
+    assert grow_text("It is there, and ", "It is not there.") == "It is not there."
