@@ -8,11 +8,14 @@ from itertools import pairwise
 from typing import Protocol
 
 from agent import Step, list_steps
+from bot.pictures.flow import Flow, FlowBox, FlowLine, Look
+from bot.pictures.flow_svg import write_svg_part
 from bot.pictures.layered_layout import lay_out
-from bot.pictures.svg_sheet import SvgSheet, measure_label
+from bot.pictures.placed_flow import measure_column, place_upright
 
-_RISE = 0.58  # everything stands closer than in a picture of its own
-_GAP = 8.0
+# Everything stands closer than in a picture of its own: the drawing is half as wide as a window, and is to be read.
+_GAP = 4.0
+_PASSAGE = 4.0
 
 
 class NodePassage(Protocol):
@@ -41,31 +44,38 @@ class AgentGraphDrawing:
     def __init__(self, format_seconds: Callable[[float], str], steps: Sequence[Step] | None = None) -> None:
         self._format_seconds = format_seconds
         self._steps = list_steps() if steps is None else steps
-        lines = [(step.name, target) for step in self._steps for target in step.targets]
+        self._lines = [(step.name, target) for step in self._steps for target in step.targets]
         self._branching = {step.name for step in self._steps if len(step.targets) > 1}
-        self._widths = {step.name: measure_label(step.name) for step in self._steps}
-        self._layout = lay_out(self._widths, lines, gap=_GAP)
+        self._widths = {step.name: measure_column([FlowBox(key="", label=step.name)]) for step in self._steps}
+        self._layout = lay_out(self._widths, self._lines, gap=_GAP, passage=_PASSAGE)
 
     def draw(self, visits: Sequence[NodePassage]) -> str:
         """Return the drawing; each node that was passed has its time below its name."""
+        return write_svg_part(place_upright(self._describe_way(visits), self._layout, self._widths))
+
+    def _describe_way(self, visits: Sequence[NodePassage]) -> Flow:
         taken = set(pairwise(visit.node for visit in visits))
         by_node: dict[str, list[NodePassage]] = defaultdict(list)
         for visit in visits:
             by_node[visit.node].append(visit)
-        sheet = SvgSheet(self._layout, self._widths, rise=_RISE)
-        # What is lit is drawn last, over the rest.
-        for line in sorted(self._layout.lines, key=lambda line: line in taken):
-            sheet.arrow(
-                self._layout.lines[line], self._layout.nodes[line[1]],
-                dashed=line[0] in self._branching and line not in taken, look="taken" if line in taken else "",
-            )  # fmt: skip
-        for name, middle in self._layout.nodes.items():
-            passed = by_node[name]
-            sheet.box(
-                name, middle, self._widths[name], note=self._write_time(passed), look=_choose_look(passed),
-                hint=self._describe(name, passed),
-            )  # fmt: skip
-        return sheet.svg(_summarize(visits))
+        return Flow(
+            title=_summarize(visits),
+            verb="leads to",
+            boxes=[self._make_box(step.name, by_node[step.name]) for step in self._steps],
+            lines=[
+                FlowLine(
+                    source=line[0], target=line[1], is_taken=line in taken,
+                    is_dashed=line[0] in self._branching and line not in taken,
+                )
+                for line in self._lines
+            ],
+        )  # fmt: skip
+
+    def _make_box(self, name: str, passed: Sequence[NodePassage]) -> FlowBox:
+        look: Look = "plain" if not passed else "now" if _is_running(passed) else "taken"
+        return FlowBox(
+            key=name, label=name, note=self._write_time(passed), look=look, hint=self._describe(name, passed)
+        )
 
     def _write_time(self, passed: Sequence[NodePassage]) -> str:
         if not passed:
@@ -82,10 +92,6 @@ class AgentGraphDrawing:
             return f"{name}: not passed"
         tokens = sum(visit.tokens for visit in passed)
         return f"{name}: {self._write_time(passed)}" + (f", {tokens:,} tokens" if tokens else "")
-
-
-def _choose_look(passed: Sequence[NodePassage]) -> str:
-    return "" if not passed else "now" if _is_running(passed) else "taken"
 
 
 def _is_running(passed: Sequence[NodePassage]) -> bool:

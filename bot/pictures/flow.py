@@ -13,27 +13,32 @@ LONGEST_LABEL = 44
 # Mermaid reads these as markup, or as the end of a label; it takes them as numbers of characters.
 _MERMAID = {ord(letter): f"#{ord(letter)};" for letter in '"#&<>[]{}()|`;\\%'}
 
-Look = Literal["plain", "main", "folded"]
+Look = Literal["plain", "main", "folded", "taken", "now"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowBox:
-    """One thing; `note` is said below its label in small, `link` leads to it. What is folded stands for several."""
+    """One thing; `note` is said below its label in small, `link` leads to it, `hint` is told to who points at it.
+
+    What is folded stands for several; what is taken, or is passed now, lies on a way through the graph.
+    """
 
     key: str
     label: str
     note: str = ""
     link: str = ""
+    hint: str = ""
     look: Look = "plain"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowLine:
-    """A line from one box to another; dashed where it is only possible."""
+    """A line from one box to another; dashed where it is only possible, taken where a way leads along it."""
 
     source: str
     target: str
     is_dashed: bool = False
+    is_taken: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -48,8 +48,9 @@ class _Sheet:
         points = [point for curve in placed.curves for point in _follow(curve)]
         for start, end in _split_dashes(points) if placed.line.is_dashed else pairwise(points):
             self._draw.line([self._scale_up(start), self._scale_up(end)], fill=_GREY, width=round(1.3 * self._scale))
-        (x, y), back = placed.tip, placed.curves[-1][3][0]
-        corners = [(x, y), (back, y - TIP / 2), (back, y + TIP / 2)]
+        (x, y), (from_x, from_y) = placed.tip, placed.curves[-1][3]
+        wide, high = (0.0, TIP / 2) if from_x != x else (TIP / 2, 0.0)
+        corners = [(x, y), (from_x - wide, from_y - high), (from_x + wide, from_y + high)]
         self._draw.polygon([self._scale_up(corner) for corner in corners], fill=_GREY)
 
     def draw_box(self, placed: PlacedBox) -> None:

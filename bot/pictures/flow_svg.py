@@ -1,4 +1,4 @@
-"""Writes a placed graph as an SVG that stands for itself: its colours are in it, and whatever names hold is text."""
+"""Writes a placed graph as an SVG, of which whatever names hold is text; as a file, its colours are in it."""
 
 from __future__ import annotations
 
@@ -14,33 +14,53 @@ _FORBIDDEN = {0xFFFE: "\N{REPLACEMENT CHARACTER}", 0xFFFF: "\N{REPLACEMENT CHARA
 )
 _STYLE = (
     "text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#24243e;text-anchor:middle}"
-    ".note{font-size:10px;fill:#5c5c7a}.box{fill:#f2f0ff;stroke:#3b3b58}.main{fill:#3b3b58;stroke:#3b3b58}"
-    ".main~text{fill:#fff}.folded{fill:#fff;stroke:#8a8aa5;stroke-dasharray:4 3}"
-    ".line{fill:none;stroke:#8a8aa5;stroke-width:1.3}.dashed{stroke-dasharray:5 4}.tip{fill:#8a8aa5}"
+    ".note{font-size:10px;fill:#5c5c7a}.node rect{fill:#f2f0ff;stroke:#3b3b58}"
+    ".main rect,.now rect{fill:#3b3b58}.main text,.now text{fill:#fff}"
+    ".folded rect{fill:#fff;stroke:#8a8aa5;stroke-dasharray:4 3}"
+    ".line path{fill:none;stroke:#8a8aa5;stroke-width:1.3}.dashed path{stroke-dasharray:5 4}"
+    ".line .tip{fill:#8a8aa5;stroke:none}"
 )
 
 
 def write_svg(flow: PlacedFlow) -> str:
-    """Return the text of the file."""
+    """Return the text of a file."""
     size = f'width="{flow.width:.0f}" height="{flow.height:.0f}" viewBox="0 0 {flow.width:.0f} {flow.height:.0f}"'
     title = _clean(flow.title, 300)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label={quoteattr(title)}>'
     paper = '<rect width="100%" height="100%" fill="#fff"/>'
-    parts = [head, f"<title>{escape(title)}</title><style>{_STYLE}</style>", paper]
-    parts += [part for line in flow.lines for part in _draw_line(line)]
-    parts += [_draw_box(box) for box in flow.boxes]
-    return "\n".join([*parts, "</svg>\n"])
+    parts = [head, f"<title>{escape(title)}</title><style>{_STYLE}</style>", paper, *_draw_all(flow), "</svg>\n"]
+    return "\n".join(parts)
 
 
-def _draw_line(placed: PlacedLine) -> Iterator[str]:
+def write_svg_part(flow: PlacedFlow) -> str:
+    """Return an element that a page can hold; how its classes look, in light and dark, is for the page to say."""
+    size = f'viewBox="0 0 {flow.width:.0f} {flow.height:.0f}" width="{flow.width:.0f}"'
+    title = quoteattr(_clean(flow.title, 1_000))
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="graph" role="img" {size} aria-label={title}>'
+    return f"{head}{''.join(_draw_all(flow))}</svg>"
+
+
+def _draw_all(flow: PlacedFlow) -> Iterator[str]:
+    """Draw lines below boxes, and the way that is taken over the other lines."""
+    for line in sorted(flow.lines, key=lambda placed: placed.line.is_taken):
+        yield _draw_line(line)
+    for box in flow.boxes:
+        yield _draw_box(box)
+
+
+def _draw_line(placed: PlacedLine) -> str:
     start = placed.curves[0][0]
-    path = f"M{start[0]:.1f} {start[1]:.1f}" + "".join(
-        f"C{near[0]:.1f} {near[1]:.1f} {far[0]:.1f} {far[1]:.1f} {end[0]:.1f} {end[1]:.1f}"
+    path = f"M{start[0]:.0f} {start[1]:.0f}" + "".join(
+        f"C{near[0]:.0f} {near[1]:.0f} {far[0]:.0f} {far[1]:.0f} {end[0]:.0f} {end[1]:.0f}"
         for _, near, far, end in placed.curves
     )
-    yield f'<path class="line{" dashed" * placed.line.is_dashed}" d="{path}"/>'
-    (x, y), back = placed.tip, placed.curves[-1][3][0] - placed.tip[0]
-    yield f'<path class="tip" d="M{x:.1f} {y:.1f}l{back:.1f} {-TIP / 2:.1f}v{TIP:.1f}z"/>'
+    (x, y), (from_x, from_y) = placed.tip, placed.curves[-1][3]
+    back_x, back_y = from_x - x, from_y - y  # one of them is 0: a tip points along the columns or the rows
+    across = f"v{TIP:.0f}" if back_x else f"h{TIP:.0f}"
+    corner = f"l{back_x:.0f} {-TIP / 2:.0f}" if back_x else f"l{-TIP / 2:.0f} {back_y:.0f}"
+    names = f"line{' dashed' * placed.line.is_dashed}{' taken' * placed.line.is_taken}"
+    tip = f"M{x:.0f} {y:.0f}{corner}{across}z"
+    return f'<g class="{names}"><path d="{path}"/><path class="tip" d="{tip}"/></g>'
 
 
 def _draw_box(placed: PlacedBox) -> str:
@@ -48,13 +68,12 @@ def _draw_box(placed: PlacedBox) -> str:
     rows = [("label", shorten(box.label)), *([("note", shorten(box.note))] if box.note else [])]
     first = placed.y + BOX_HEIGHT / 2 + 4 - 6.5 * (len(rows) - 1)
     texts = "".join(
-        f'<text class="{name}" x="{middle:.1f}" y="{first + 14 * number:.1f}">{escape(_clean(row))}</text>'
+        f'<text class="{name}" x="{middle:g}" y="{first + 14 * number:g}">{escape(_clean(row))}</text>'
         for number, (name, row) in enumerate(rows)
     )
-    look = "box" if box.look == "plain" else box.look
-    place = f'x="{placed.x:.1f}" y="{placed.y:.1f}" width="{placed.width:.1f}" height="{BOX_HEIGHT:.0f}"'
-    hint = f"<title>{escape(_clean(f'{box.label} {box.note}', 500))}</title>"
-    drawn = f'<g>{hint}<rect class="{look}" {place} rx="6"/>{texts}</g>'
+    place = f'x="{placed.x:.0f}" y="{placed.y:.0f}" width="{placed.width:.0f}" height="{BOX_HEIGHT:.0f}"'
+    hint = f"<title>{escape(_clean(box.hint or f'{box.label} {box.note}', 500))}</title>"
+    drawn = f'<g class="node {box.look}">{hint}<rect {place} rx="6"/>{texts}</g>'
     return (
         f"<a href={quoteattr(_clean(box.link, 2_000))}>{drawn}</a>"
         if box.link.startswith(("https://", "http://"))

@@ -17,7 +17,7 @@ Place = str | tuple[Line, int]
 SWEEPS = 24
 GAP = 36.0  # between two places of a layer, unless more or less is wanted
 LAYER_HEIGHT = 110.0
-PASSAGE_WIDTH = 12.0
+PASSAGE_WIDTH = 12.0  # of a line between boxes, unless more or less is wanted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,7 +28,9 @@ class DiagramLayout:
     lines: Mapping[Line, tuple[Point, ...]]
 
 
-def lay_out(widths: Mapping[str, float], lines: Sequence[Line], *, gap: float = GAP) -> DiagramLayout:
+def lay_out(
+    widths: Mapping[str, float], lines: Sequence[Line], *, gap: float = GAP, passage: float = PASSAGE_WIDTH
+) -> DiagramLayout:
     """Lay out nodes of these widths, given in the order of the flow: lines that go back run upwards."""
     ranks = _rank_nodes(list(widths), lines)
     chains: dict[Line, list[Place]] = {}
@@ -42,7 +44,7 @@ def lay_out(widths: Mapping[str, float], lines: Sequence[Line], *, gap: float = 
         nx.add_path(neighbours, chain)
     layers = _fill_layers(ranks, chains)
     _reduce_crossings(layers, neighbours)
-    xs = _spread(layers, neighbours, widths, gap)
+    xs = _spread(layers, neighbours, widths, gap=gap, passage=passage)
     points = {place: (xs[place], rank * LAYER_HEIGHT) for rank, layer in enumerate(layers) for place in layer}
     return DiagramLayout(
         nodes={name: points[name] for name in widths},
@@ -80,12 +82,17 @@ def _reduce_crossings(layers: list[list[Place]], neighbours: nx.Graph[Place]) ->
 
 
 def _spread(
-    layers: Sequence[Sequence[Place]], neighbours: nx.Graph[Place], widths: Mapping[str, float], gap: float
+    layers: Sequence[Sequence[Place]],
+    neighbours: nx.Graph[Place],
+    widths: Mapping[str, float],
+    *,
+    gap: float,
+    passage: float,
 ) -> dict[Place, float]:
     """Move places towards their neighbours, as far as the order and the widths of the layer allow."""
 
     def room(left: Place, right: Place) -> float:
-        sizes = (widths[place] if isinstance(place, str) else PASSAGE_WIDTH for place in (left, right))
+        sizes = (widths[place] if isinstance(place, str) else passage for place in (left, right))
         return sum(sizes) / 2 + gap
 
     xs: dict[Place, float] = {place: number * gap for layer in layers for number, place in enumerate(layer)}

@@ -1,8 +1,8 @@
-"""Where the boxes and lines of a graph are on a sheet: columns from left to right, lines in the gaps between them."""
+"""Where the boxes and lines of a graph are on a sheet: in columns from left to right, or in rows from top to bottom."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,6 +18,8 @@ PADDING = 12.0
 TIP = 8.0
 _LEAST_WIDTH = 90.0
 _BULGE = 60.0  # by how much a line within a column leaves it
+_ROW = 72.0  # from one row to the next
+_ASIDE = 9.0  # by how much a line that runs upwards keeps away from the one that runs down beside it
 
 Curve = tuple[Point, Point, Point, Point]  # of Bezier: its beginning, two points that it leans to, its end
 
@@ -87,6 +89,44 @@ def place_flow(flow: Flow, layout: DiagramLayout) -> PlacedFlow:
         boxes=boxes,
         lines=lines,
     )
+
+
+def place_upright(flow: Flow, layout: DiagramLayout, widths: Mapping[str, float]) -> PlacedFlow:
+    """Place a graph as it is laid out, in rows, with boxes of these widths: so it fits beside text."""
+    sides = [x + side * widths[key] / 2 for key, (x, _) in layout.nodes.items() for side in (-1, 1)]
+    sides += [x + side * _ASIDE for points in layout.lines.values() for x, _ in points for side in (-1, 1)]
+    left, top = min(sides, default=0.0) - MARGIN, -BOX_HEIGHT / 2 - MARGIN
+
+    def place(point: Point) -> Point:
+        """Return where the middle of a box would be, in whole pixels."""
+        return float(round(point[0] - left)), float(round(point[1] / LAYER_HEIGHT * _ROW - top))
+
+    boxes = []
+    for box in flow.boxes:
+        (x, y), width = place(layout.nodes[box.key]), float(round(widths[box.key]))
+        boxes.append(PlacedBox(box=box, x=x - width // 2, y=y - BOX_HEIGHT / 2, width=width))
+    return PlacedFlow(
+        title=flow.title,
+        width=max(sides, default=0.0) + MARGIN - left,
+        height=max((box.y + BOX_HEIGHT for box in boxes), default=0.0) + MARGIN,
+        boxes=boxes,
+        lines=[
+            _lead_upright(line, [place(at) for at in layout.lines[line.source, line.target]]) for line in flow.lines
+        ],
+    )
+
+
+def _lead_upright(line: FlowLine, middles: Sequence[Point]) -> PlacedLine:
+    """Lead a line from row to row, down or up: straight through those that it passes, curved between them."""
+    down = 1.0 if middles[-1][1] > middles[0][1] else -1.0
+    aside = _ASIDE if down < 0 else 0.0
+    rims = [(x + aside, y + side * down * BOX_HEIGHT / 2) for x, y in middles for side in (-1, 1)][1:-1]
+    tip = rims[-1]
+    rims[-1] = (tip[0], tip[1] - down * TIP)
+    curves = [
+        ((x, y), (x, (y + to_y) / 2), (to_x, (y + to_y) / 2), (to_x, to_y)) for (x, y), (to_x, to_y) in pairwise(rims)
+    ]
+    return PlacedLine(line=line, curves=curves, tip=tip)
 
 
 def _route(line: FlowLine, sides: Sequence[Point], width: float) -> PlacedLine:

@@ -18,9 +18,9 @@ from bot.pictures import dot_layout, flow_png
 from bot.pictures.flow import Flow, FlowBox, FlowLine, shorten
 from bot.pictures.flow_png import draw_png
 from bot.pictures.flow_rendering import lay_out_alone, lay_out_flow, render_flow
-from bot.pictures.flow_svg import write_svg
-from bot.pictures.layered_layout import LAYER_HEIGHT, DiagramLayout, Line
-from bot.pictures.placed_flow import BOX_HEIGHT, GAP, place_flow
+from bot.pictures.flow_svg import write_svg, write_svg_part
+from bot.pictures.layered_layout import LAYER_HEIGHT, DiagramLayout, Line, lay_out
+from bot.pictures.placed_flow import BOX_HEIGHT, GAP, PlacedFlow, measure_column, place_flow, place_upright
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
@@ -44,6 +44,12 @@ def make_flow(names: list[str], pairs: list[tuple[int, int]], *, link: str = "",
     return Flow(title=names[0], verb="calls", boxes=boxes, lines=lines, gathers=gathers)
 
 
+def place_in_rows(flow: Flow) -> PlacedFlow:
+    widths = {box.key: measure_column([box]) for box in flow.boxes}
+    layout = lay_out(widths, [(line.source, line.target) for line in flow.lines], gap=4.0)
+    return place_upright(flow, layout, widths)
+
+
 def lay_out_ours(flow: Flow) -> DiagramLayout:
     lines = [(line.source, line.target) for line in flow.lines]
     return lay_out_alone([box.key for box in flow.boxes], lines, gathers=flow.gathers)
@@ -56,8 +62,11 @@ def lay_out_ours(flow: Flow) -> DiagramLayout:
 def test_any_names_are_text_in_an_svg_and_never_markup(names: list[str], link: str) -> None:
     flow = make_flow(names, [*pairwise(range(len(names)))], link=link)
 
-    drawn = ElementTree.fromstring(write_svg(place_flow(flow, lay_out_ours(flow))))
+    for written in (write_svg(place_flow(flow, lay_out_ours(flow))), write_svg_part(place_in_rows(flow))):
+        check_text(ElementTree.fromstring(written), names)
 
+
+def check_text(drawn: ElementTree.Element, names: list[str]) -> None:
     tags = {SVG + tag for tag in ("svg", "g", "a", "rect", "text", "path", "title", "style")}
     assert {element.tag for element in drawn.iter()} <= tags
     assert len(drawn.findall(f".//{SVG}text")) == 2 * len(names) - 2 * names.count("") + names.count("")
@@ -67,6 +76,23 @@ def test_any_names_are_text_in_an_svg_and_never_markup(names: list[str], link: s
         }  # fmt: skip
         assert element.get("href", "https://").startswith(("https://", "http://"))
         assert len(element.text or "") <= 1_000
+
+
+@settings(max_examples=40)
+@given(st.lists(st.text(max_size=60), min_size=1, max_size=8), PAIRS)
+def test_a_graph_in_rows_is_on_its_sheet_and_its_boxes_apart(names: list[str], pairs: list[tuple[int, int]]) -> None:
+    placed = place_in_rows(make_flow(names, pairs))
+
+    for one, other in combinations(placed.boxes, 2):
+        assert abs(one.y - other.y) >= BOX_HEIGHT or one.x >= other.x + other.width or other.x >= one.x + one.width
+    for box in placed.boxes:
+        assert 0 <= box.x <= box.x + box.width <= placed.width
+        assert 0 <= box.y <= box.y + BOX_HEIGHT <= placed.height
+    tops = {box.box.key: box.y for box in placed.boxes}
+    for line in placed.lines:
+        source, target = tops[line.line.source], tops[line.line.target]
+        assert line.curves[0][0][1] == (source + BOX_HEIGHT if target > source else source)
+        assert line.tip[1] == (target if target > source else target + BOX_HEIGHT)
 
 
 @settings(max_examples=40)
