@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from aiohttp import web
 
@@ -28,10 +28,12 @@ LARGEST = 1_000_000  # bytes of a body
 TOTAL = 8_000_000
 SECONDS = 10.0
 PATIENCE = 20.0  # seconds for which a piece may wait for a reader
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 WRONG_HOST = "This server is not called by that name. Have it added to `hosts` in the table [mcp] of citebot.toml."
 WRONG_ORIGIN = "Pages of that origin may not call this server."
 UNKNOWN_CALLER = "Send a token that citebot.toml lists, in the header `Authorization: Bearer TOKEN`."
+_HOST = re.compile(r"(?P<name>[a-z0-9_.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?")
+_OF_CONNECTION = frozenset({"connection", "keep-alive", "transfer-encoding"})  # headers that are the server's to send
 _GLANCE = 0.5  # seconds after which a client that has gone is noticed
 _ENDING = 2.0
 
@@ -116,21 +118,16 @@ def check_caller(request: web.Request, hosts: tuple[str, ...]) -> None:
 
 
 def _read_host(origin: str) -> str:
-    try:
-        parts = urlsplit(origin)
-    except ValueError:
-        return ""
-    return parts.netloc if parts.scheme in {"http", "https"} else ""
+    """Return the host of a page with its port, as it is written in a header `Host`; empty for none."""
+    scheme, _, host = origin.partition("://")
+    return host if scheme in {"http", "https"} else ""
 
 
 def _is_own(host: str, hosts: tuple[str, ...]) -> bool:
     """Whether a host, which may have a port, is this machine or one of those listed."""
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return False
+    found = _HOST.fullmatch(host.lower())
     known = {each.lower() for each in hosts}
-    return name in LOOPBACK or host.lower() in known or name in known
+    return found is not None and (found["name"] in LOOPBACK or found[0] in known or found["name"] in known)
 
 
 class AsgiExchange:
@@ -173,7 +170,8 @@ class AsgiExchange:
         if message["type"] == "http.response.start":
             response = web.StreamResponse(status=message["status"])
             for name, value in message.get("headers", ()):
-                response.headers.add(name.decode("latin-1"), value.decode("latin-1"))
+                if name.decode("latin-1").lower() not in _OF_CONNECTION:
+                    response.headers.add(name.decode("latin-1"), value.decode("latin-1"))
             response.force_close()
             await response.prepare(self._request)
             self._response = response

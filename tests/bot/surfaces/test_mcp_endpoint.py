@@ -159,7 +159,11 @@ async def test_a_file_is_a_resource_at_its_commit_alone(served: Served) -> None:
         ({"Authorization": ""}, 401),
         ({"Authorization": f"Basic {TOKENS['ben']}"}, 401),
         ({"Host": "rebound.example"}, 421),
+        ({"Host": "rebound.example:80@127.0.0.1"}, 421),
+        ({"Host": "[::1]rebound.example"}, 421),
+        ({"Host": "[::1]:8080"}, 200),
         ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "http://evil.example\\@127.0.0.1"}, 403),
         ({"Origin": "null"}, 403),
         ({"Origin": "http://localhost:3000"}, 200),
         ({"Content-Encoding": "gzip"}, 415),
@@ -167,6 +171,15 @@ async def test_a_file_is_a_resource_at_its_commit_alone(served: Served) -> None:
 )
 async def test_who_calls_from_where(served: Served, headers: dict[str, str], status: int) -> None:
     assert (await posted(served, **headers))[0] == status
+
+
+async def test_an_answer_says_that_its_connection_ends(served: Served) -> None:
+    headers = {**HEADERS, "Authorization": f"Bearer {TOKENS['ben']}"}
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.post(f"{served.address}/mcp", data=json.dumps(INITIALIZE)) as answer,
+    ):
+        assert (answer.status, answer.headers.getall("Connection")) == (200, ["close"])
 
 
 async def test_a_body_that_is_too_large_or_no_message_is_refused(served: Served) -> None:
