@@ -15,6 +15,7 @@ MAX_ATTACHED = 200_000  # characters of one text that are looked at
 MAX_EXCERPT = 9_000  # characters of all texts together that a model is shown
 MAX_ERROR = 3_000  # characters of an error with its stack trace
 _BEFORE_ERROR, _AFTER_ERROR = 40, 8  # lines around the last error
+_AT_ONCE = 500  # lines
 _LONGEST_LINE = 500
 _LONGEST_NAME = 120
 
@@ -80,12 +81,20 @@ def _make_excerpt(attached: AttachedText, room: int) -> TextExcerpt:
 
 def _find_last_failure(lines: Sequence[str]) -> tuple[int, int]:
     """Return from which line to before which one the last failure is told; nowhere where none is."""
-    failing = [number for number, line in enumerate(lines) if _FAILURE.search(line)]
-    if not failing:
+    last = _find_last_failing(lines)
+    if last is None:
         return 0, 0
-    last = failing[-1]
-    near = [number for number in failing if last - number <= _BEFORE_ERROR]
-    return max(0, min(near) - 2), min(len(lines), last + _AFTER_ERROR)
+    first = next((at for at in range(max(0, last - _BEFORE_ERROR), last) if _FAILURE.search(lines[at])), last)
+    return max(0, first - 2), min(len(lines), last + _AFTER_ERROR)
+
+
+def _find_last_failing(lines: Sequence[str]) -> int | None:
+    """Return the last line that says that something failed. Many are searched at once: most are none of those."""
+    for end in range(len(lines), 0, -_AT_ONCE):
+        begin = max(0, end - _AT_ONCE)
+        if _FAILURE.search("\n".join(lines[begin:end])):
+            return next(at for at in range(end - 1, begin - 1, -1) if _FAILURE.search(lines[at]))
+    return None
 
 
 def _fit_lines(lines: Sequence[str], first: int, end: int, room: int) -> str:

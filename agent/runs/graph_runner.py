@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -61,7 +62,7 @@ class SingleTurnRunner:
 
     async def take(self, run: AgentRun, deps: Deps, claim: RunClaim) -> GraphResult:  # noqa: ARG002
         """Take a run to its end."""
-        state = _make_initial_state(run, deps.code, self._clock())
+        state = await asyncio.to_thread(_make_initial_state, run, deps.code, self._clock())
         steps = {step.name: step for step in list_steps()}
         name: str | None = next(iter(steps))
         for _ in range(RECURSION_LIMIT):
@@ -114,7 +115,7 @@ class GraphRunner:
         """Take a run as far as it goes, without repeating what is done already."""
         if run.is_finished or run.is_waiting:
             return GraphOutcome(state=run.state, request=run.pause.request if run.pause is not None else None)
-        given = self._make_input(run, deps.code)
+        given = await asyncio.to_thread(self._make_input, run, deps.code)  # it reads what is attached
         return await stream_graph(self._graph, self._saver, given, run.thread, deps, claim=claim)
 
     def _make_input(self, run: AgentRun, code: PinnedCommit) -> GraphInput:
