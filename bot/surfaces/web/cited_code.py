@@ -13,6 +13,7 @@ from typing import Protocol
 from markupsafe import Markup, escape
 
 from agent import CodeSearch
+from bot.markdown import replace_control_characters
 from indexer import IndexerError
 
 AROUND = 8  # lines before and after those that are cited
@@ -111,7 +112,9 @@ class CitedCode:
         except IndexerError as error:
             log.info("a cited place could not be read: %s", error)
             return replace(bare, problem=self._mask(str(error)))
-        return replace(bare, begins=passage.location.start_line, text=self._mask(passage.text))
+        # What hides, or turns the direction of, a part of a line would let code read as other code than it is.
+        text = replace_control_characters(self._mask(passage.text))
+        return replace(bare, begins=passage.location.start_line, text=text)
 
 
 class HighlightWorker(Protocol):

@@ -136,6 +136,18 @@ async def test_nothing_from_outside_becomes_markup(site: Site) -> None:
     assert "{{ 7*7 }}" in pages[0]
 
 
+async def test_code_is_shown_in_the_order_in_which_it_stands(site: Site) -> None:
+    site.code.source = "\n".join(["if level != 'user\u202e \u2066# admins only\u2069 \u2066': grant()"] * 30)
+    visit = await site.sign_in()
+    turn = await visit.ask("where are events sent?")
+    await visit.follow(turn)
+
+    _, text = await visit.get(f"{turn}/code/1", headers={"HX-Request": "true"})
+
+    assert not set(text) & set("\u202e\u2066\u2069")
+    assert "\ufffd# admins only\ufffd" in re.sub("<[^>]+>", "", text)
+
+
 async def test_what_one_person_asked_is_not_there_for_another(team_site: Site) -> None:
     ann, bob = await team_site.sign_in(ANN), await team_site.sign_in(BOB)
     turn = await ann.ask("where are events sent?")
