@@ -19,6 +19,7 @@ from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.guard.approval import parse_decision
 from agent.guard.thread_quotes import split_background
 from agent.limits import APPROVAL_CALLS
+from agent.nodes.conversation_memory import make_remembered_turn
 from agent.persistence.evidence_store import EvidenceStore
 from agent.persistence.memory_store import MemoryStore
 from agent.ports import (
@@ -169,6 +170,18 @@ class Agent:
     async def stop(self, run_id: str) -> bool:
         """End a run within two seconds, whatever it is doing; False if it is not running."""
         return await self._tasks.stop(run_id)
+
+    async def remember(self, question: str, answer: Answer, *, thread: str, run_id: str) -> None:
+        """Remember as a turn of a conversation what a run of another kind has said there, such as a goal run's verdict.
+
+        A conversation that waits for a person waits no more; the same run is remembered once.
+        """
+        kept = replace(answer, text=make_storable(self._redact(answer.text)))
+        turn = make_remembered_turn(self._clean_input(question), kept, run_id=run_id, asked_at=self._clock())
+        async with self._tasks.lock(thread):
+            claim = await self._saver.claim_run(thread)
+            await self._turns.remember(claim, turn)
+            await self._saver.prune_thread(thread, self._evidence.make_drop_statement(thread), claim=claim)
 
     async def forget(self, thread: str, *, run_id: str | None = None) -> None:
         """Delete everything that is remembered of a conversation, once its running turn is over.

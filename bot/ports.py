@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from agent import AgentEvent, Attachments, CodeSearch, GoalProposal, GoalRequest, RunPermit
+from agent import AgentEvent, Answer, Attachments, CodeSearch, GoalProposal, GoalRequest, RunPermit
 from bot.messages import (
     AttachedFile,
     Capabilities,
@@ -185,6 +185,9 @@ class Answerer(Protocol):
 
     async def forget(self, thread: str, *, run_id: str | None = None) -> None:
         """Forget the conversation of the thread; with a run, only where that is its newest."""
+
+    async def remember(self, question: str, answer: Answer, *, thread: str, run_id: str) -> None:
+        """Remember as a turn of the conversation what a goal run has said there; the same run once."""
 
 
 class GoalRuns(Protocol):

@@ -191,7 +191,7 @@ class GoalAgent:
         if outcome.request is not None:
             self._tasks.publish(run_id, "human_check_required", **outcome.request)
             return make_unanswered(_ask_person(outcome.request), "paused", code, seconds=seconds)
-        verdict = make_verdict(outcome.state, goal)
+        verdict = make_verdict(outcome.state, goal, self._redact)
         self._tasks.publish(run_id, "goal_end", verdict=verdict)
         return self._make_answer(verdict, code, seconds)
 

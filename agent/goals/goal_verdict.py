@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,23 +41,34 @@ class GoalVerdict:
     commands: tuple[str, ...]
     ended_by: str
     model: str
+    command: str = ""  # of the check, as a person would type it
     test: str = ""  # what a claim was checked with
     places: tuple[Location, ...] = ()
 
     def to_text(self, redact: Redactor) -> str:
         """Write it as Markdown, with secrets masked; the patch is handed over beside it."""
-        head, _, more = self.reason.partition("\n\n")
+        return "\n\n".join([*self._describe_outcome(), *self._describe_evidence(redact), self._describe_cost()])
+
+    def to_memory(self, redact: Callable[[str], str]) -> str:
+        """Write it as the next question of the conversation finds it: what may be cut off comes last."""
+        what = f"This was a goal run ({self.goal}), which a person had approved; it ran in a sandbox."
+        return "\n\n".join([what, *self._describe_outcome(), self._describe_cost(), *self._describe_evidence(redact)])
+
+    def _describe_outcome(self) -> list[str]:
+        head = self.reason.partition("\n\n")[0]
         parts = [f"**{self._name_outcome()}** {replace_control_characters(head)}".strip()]
         if not self.achieved and self.ended_by:
             parts.append(f"The run ended because {self.ended_by}.")
-        if self.test:
-            parts.append(f"The test:\n{_quote(redact(self.test), 'python')}")
+        return parts
+
+    def _describe_evidence(self, redact: Callable[[str], str]) -> list[str]:
+        more = self.reason.partition("\n\n")[2]
+        parts = [f"The test:\n{_quote(redact(self.test), 'python')}"] if self.test else []
         if output := "\n".join(str(one.get("message", "")) for one in self.details.get("failures", [])) or more:
             parts.append(f"What the run reported:\n{_quote(redact(output), '')}")
         if self.changed and self.goal != "claim":
             parts.append(f"Changed, in the patch: {', '.join(map(format_code_span, self.changed[:_MOST_LISTED]))}")
-        parts.append(self._describe_cost())
-        return "\n\n".join(parts)
+        return parts
 
     def _name_outcome(self) -> str:
         if self.goal == "claim":
@@ -66,14 +77,15 @@ class GoalVerdict:
 
     def _describe_cost(self) -> str:
         tokens = f"{self.usage.input_tokens:,} tokens in, {self.usage.output_tokens:,} out"
+        check = f"Checked with {format_code_span(self.command, longest=200)}: " if self.command else ""
         return (
-            f"_{_count(self.iterations, 'iteration')}, {_count(len(self.commands), 'command')} in the sandbox, "
+            f"_{check}{_count(self.iterations, 'iteration')}, {_count(len(self.commands), 'command')} in the sandbox, "
             f"{_count(self.calls, 'call')} of {format_code_span(self.model or 'no model')}: {tokens}. "
             f"Read at {self.commit[:7]}._"
         )
 
 
-def make_verdict(state: GoalState, goal: Goal[Any]) -> GoalVerdict:
+def make_verdict(state: GoalState, goal: Goal[Any], redact: Redactor) -> GoalVerdict:
     """Return what the state at the end of a run says."""
     changes = goal.select_changes(read_stored_changes(state.get("changes", [])))
     commit = state.get("commit", "")
@@ -93,6 +105,7 @@ def make_verdict(state: GoalState, goal: Goal[Any]) -> GoalVerdict:
         commands=tuple(state.get("commands", [])),
         ended_by=state.get("ended_by", ""),
         model=state.get("model_name", ""),
+        command=redact(goal.describe_command()),
         test=_read_test(changes) if goal.name == "claim" else "",
         places=tuple(_list_places(state.get("goal_details", {}), changes)),
     )

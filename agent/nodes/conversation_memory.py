@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from agent.guard.thread_quotes import split_background
-from agent.ports import Deps, Runtime
+from agent.ports import Answer, Deps, Runtime
 from agent.questions.intent import find_small_talk
 from agent.state import (
     AgentState,
+    CitationRef,
     PastTurn,
     RetrievalMetadata,
     RouterDecision,
@@ -34,11 +35,40 @@ async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> Agen
     changes["found"] = is_answer_found(state)
     if state.get("is_blocked"):
         return changes
-    history = [*map(_drop_evidence, state.get("conversation_history", [])), _make_turn(state, runtime.context)]
+    return {**changes, **add_turn(state, _make_turn(state, runtime.context))}
+
+
+def add_turn(state: AgentState, turn: PastTurn) -> AgentState:
+    """Return the history of a conversation with one more turn; a run that is remembered again is there once."""
+    earlier = [_drop_evidence(one) for one in state.get("conversation_history", [])]
+    run = turn.get("run", "")
+    history = [*(one for one in earlier if not run or one.get("run", "") != run), turn]
     is_short = len(history) <= MAX_TURNS
-    changes["conversation_history"] = history if is_short else [history[0], *history[-(MAX_TURNS - 1) :]]
-    changes["turn_count"] = state.get("turn_count", 0) + 1
-    return changes
+    return {
+        "conversation_history": history if is_short else [history[0], *history[-(MAX_TURNS - 1) :]],
+        "turn_count": state.get("turn_count", 0) + (len(history) > len(earlier)),
+    }
+
+
+def make_remembered_turn(question: str, answer: Answer, *, run_id: str, asked_at: float) -> PastTurn:
+    """Make a turn of what was said to a question by a run that the graph has not taken."""
+    citations: list[CitationRef] = [
+        {"mark": one.mark, "path": one.path, "start_line": one.start_line, "end_line": one.end_line}
+        for one in answer.citations
+    ]
+    return {
+        "question": question[:_LONGEST_QUESTION],
+        "answer": _cut_answer(answer.text),
+        "intent": answer.intent,
+        "citations": citations,
+        "symbol": "",
+        "kind": "",
+        "path": next((one["path"] for one in citations), ""),
+        "repository": answer.repository,
+        "commit": answer.commit,
+        "asked_at": asked_at,
+        "run": run_id,
+    }
 
 
 def is_answer_found(state: AgentState) -> bool:

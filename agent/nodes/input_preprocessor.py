@@ -18,6 +18,7 @@ from agent.questions.follow_ups import (
     Antecedent,
     find_antecedent,
     find_continuation,
+    find_run_turn,
     is_pointing_back,
     may_mean_project,
     resolve_references,
@@ -172,7 +173,7 @@ def complete_from_attachments(question: str, attached: Sequence[TextExcerpt]) ->
 def _classify_intent(question: str, history: Sequence[PastTurn]) -> Intent:
     if is_history_request(question):
         return "history_request"
-    if history and is_repeat_request(question):
+    if (history and is_repeat_request(question)) or find_run_turn(question, history) is not None:
         return "follow_up"
     if find_small_talk(question) is not None:
         return "out_of_scope"

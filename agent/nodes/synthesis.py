@@ -23,11 +23,12 @@ from agent.prompts.numbered_evidence import EvidenceNumbers, list_exhibits
 from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, format_tool_results, load_prompt_evidence
 from agent.prompts.repository_overview import load_overview
 from agent.prompts.research_prompts import format_findings
+from agent.questions.follow_ups import find_run_turn
 from agent.questions.intent import is_repeat_request
 from agent.questions.question_parts import split_questions
 from agent.questions.terms import find_content_terms
 from agent.repositories.joined_code import JoinedCode
-from agent.state import AgentState, EvidenceRef, make_empty_metadata, to_location
+from agent.state import AgentState, EvidenceRef, PastTurn, make_empty_metadata, to_location
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -129,10 +130,16 @@ def _rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
 
 
 def _list_previous_citations(state: AgentState, deps: Deps) -> list[EvidenceRef]:
-    """Return what the last answer cited, where the code is still the same."""
-    last = state["conversation_history"][-1]
+    """Return what the answer cited that is leaned on, where the code is still the same."""
+    last = _find_last_turn(state)
     same_code = last["commit"] == deps.code.commit.sha
     return [make_lines_ref(to_location(citation), "lines") for citation in last["citations"]] if same_code else []
+
+
+def _find_last_turn(state: AgentState) -> PastTurn:
+    """Return the turn that a message leans on: a goal run that it asks about, else the last one."""
+    history = state["conversation_history"]
+    return find_run_turn(state.get("cleaned_query", ""), history) or history[-1]
 
 
 def _make_context(state: AgentState, deps: Deps) -> AnswerContext:
@@ -183,7 +190,7 @@ def _format_note(reason: str) -> str:
 
 def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "") -> AgentState:
     """Repeat the last answer; its citations are checked again, as the code may have changed."""
-    last = state["conversation_history"][-1]
+    last = _find_last_turn(state)
     text = f"{note}\n\n{last['answer']}" if note else last["answer"]
     deps.emit("token", text=text)
     refs = _list_previous_citations(state, deps)

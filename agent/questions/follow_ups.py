@@ -101,6 +101,22 @@ _YES_OR_NO = re.compile(
     r"\s+(?:it|this|they)\s+",
     re.IGNORECASE,
 )
+# What asks about a goal run consists of words of these three, with at least one of the first two.
+_OF_RUNS = frozenset(
+    """confirm confirmed iteration iterations outcome patch prove proved proven ran run sandbox tokens verdict
+    verification verified verify""".split()
+)
+_OF_RUN_JUST_NOW = frozenset(
+    """change changed check checked cost expensive fail failed goal output pass passed reach reached report reported
+    result results show showed shown succeed succeeded test tested tests true try tried work worked""".split()
+)
+_AROUND_RUNS = frozenset(
+    """a actually already and any are be been claim claims come did do does done end ever find for found from had has
+    have how i in is it its just last long many me much my now of ok on or out really say says so tell that the then
+    they this to too up us use used using was we were what which why with yet you your""".split()
+)
+_LONGEST_ABOUT_RUN = 100
+_ANY_WORD = re.compile(r"[^\W\d_]{1,40}")
 _LEAST_TERMS = 2  # of such a question, with which it can be looked up: what it does, and with what
 _LONGEST_SELECTION = 100
 _HAS_WORD_AFTER = 12  # more words than this before a pointer, and the sentence names what it means by itself
@@ -190,6 +206,20 @@ def find_antecedent(history: Sequence[PastTurn]) -> Antecedent | None:
         if turn["symbol"] or turn["path"]:
             return Antecedent(symbol=turn["symbol"], kind=turn["kind"], path=turn["path"])
     return None
+
+
+def find_run_turn(question: str, history: Sequence[PastTurn]) -> PastTurn | None:
+    """Return the newest goal run of a conversation, if a message asks about that and about nothing of the code.
+
+    What may mean the code as well ("did it pass?") means the run only where nothing was said since.
+    """
+    run = next((turn for turn in reversed(history) if turn["intent"] == "goal"), None)
+    if run is None or len(question) > _LONGEST_ABOUT_RUN:
+        return None
+    words = _ANY_WORD.findall(question.lower())
+    about = _OF_RUNS | _OF_RUN_JUST_NOW if run is history[-1] else _OF_RUNS
+    is_meant = len(words) > 1 and not about.isdisjoint(words)
+    return run if is_meant and (_OF_RUNS | _OF_RUN_JUST_NOW | _AROUND_RUNS).issuperset(words) else None
 
 
 def is_pointing_back(question: str) -> bool:

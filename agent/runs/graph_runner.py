@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast
 
 from agent.errors import TurnTooLong
 from agent.graph import build_graph, list_steps
 from agent.limits import RECURSION_LIMIT
+from agent.nodes.conversation_memory import add_turn
 from agent.ports import Deps, NodeRuntime, PinnedCommit
 from agent.questions.attachments import make_excerpts
 from agent.repositories.joined_code import JoinedCode
 from agent.runs.agent_run import AgentRun, Pause
 from agent.runs.graph_stream import TOO_LONG, GraphOutcome, make_config, stream_graph
-from agent.state import AgentState, reset_turn
+from agent.state import AgentState, PastTurn, reset_turn
 
 if TYPE_CHECKING:
     from langgraph.types import Command, StateSnapshot
@@ -41,6 +42,9 @@ class TurnRunner(Protocol):
 
     async def abandon(self, claim: RunClaim, run_ids: Collection[str]) -> bool:
         """Close the newest run of a conversation if it is one of these and unfinished; return whether it was."""
+
+    async def remember(self, claim: RunClaim, turn: PastTurn) -> None:
+        """Add a turn that was no run of the graph to a conversation, in which nobody is waited for any more."""
 
 
 class SingleTurnRunner:
@@ -77,6 +81,9 @@ class SingleTurnRunner:
     async def abandon(self, claim: RunClaim, run_ids: Collection[str]) -> bool:  # noqa: ARG002
         """Return False: there is nothing to close."""
         return False
+
+    async def remember(self, claim: RunClaim, turn: PastTurn) -> None:
+        """Do nothing: no conversation is remembered."""
 
 
 class GraphRunner:
@@ -134,11 +141,20 @@ class GraphRunner:
         snapshot = await self._graph.aget_state(config)
         if not _is_unfinished(snapshot) or snapshot.values.get("run_id") not in run_ids:
             return False
-        left: AgentState = {"user_query": "", "attached": [], "images": [], "run_id": "", "reply": None}
-        changes: AgentState = {**reset_turn(cast("AgentState", snapshot.values)), **left}
-        async with self._saver.defer_checkpoints(claim.thread_id, claim):
-            await self._graph.aupdate_state(config, changes, as_node="conversation_memory")
+        await self._close(claim, cast("AgentState", snapshot.values))
         return True
+
+    async def remember(self, claim: RunClaim, turn: PastTurn) -> None:
+        """Add a turn that was no run of the graph to a conversation, in which nobody is waited for any more."""
+        state = await self.state(claim.thread_id)
+        await self._close(claim, state, **add_turn(state, turn))
+
+    async def _close(self, claim: RunClaim, state: AgentState, **more: Unpack[AgentState]) -> None:
+        """End whatever a conversation is at, as its last node would."""
+        left: AgentState = {"user_query": "", "attached": [], "images": [], "run_id": "", "reply": None}
+        changes: AgentState = {**reset_turn(state), **left, **more}
+        async with self._saver.defer_checkpoints(claim.thread_id, claim):
+            await self._graph.aupdate_state(make_config(claim.thread_id), changes, as_node="conversation_memory")
 
 
 def _make_initial_state(run: AgentRun, code: PinnedCommit, now: float) -> AgentState:

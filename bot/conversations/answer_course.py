@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
-from agent import INTERRUPTED, STOPPED, AgentEvent, Answer, parse_decision, with_background
+from agent import (
+    INTERRUPTED,
+    STOPPED,
+    AgentError,
+    AgentEvent,
+    Answer,
+    CheckpointOvertaken,
+    parse_decision,
+    with_background,
+)
 from bot.conversations.answer_queue import AnswerQueue
 from bot.conversations.descriptions import describe_progress, find_freshness
 from bot.conversations.goal_turns import NOT_STARTED, follow_order, forget_goal, name_goal_thread
@@ -35,6 +45,8 @@ _OUTCOMES: Mapping[str, TurnOutcome] = {
     "failed": "failed",
     "stopped": "stopped",
 }
+
+log = logging.getLogger(__name__)
 
 LimitTime = Callable[[], AbstractAsyncContextManager[None]]
 
@@ -191,7 +203,22 @@ class AnswerCourse:
             sentence = STOPPED if answer is not None else INTERRUPTED
             return Said(content=self._goal.content_at_stop(sentence), outcome=outcome)
         await self._keep_record(answer, f"`{order.approver}` had it begin")
+        await self._remember(answer, order)
         return Said(content=self._goal.final_content(await self._find_freshness(answer)), outcome=outcome)
+
+    async def _remember(self, answer: Answer, order: GoalOrder) -> None:
+        """Let later questions of the conversation know what the run has shown; its verdict is shown all the same."""
+        verdict = self._goal.verdict
+        if verdict is None:
+            return
+        known = replace(answer, text=verdict.to_memory(self._deps.mask))
+        thread, run_id = self._entry.conversation, self._entry.run_id
+        try:
+            await self._deps.agent.remember(order.task, known, thread=thread, run_id=run_id)
+        except CheckpointOvertaken:  # what another process goes on with is not to be changed
+            raise
+        except AgentError as error:
+            log.warning("a conversation does not know of its goal run: %s", error)
 
     async def _follow(self, run: TurnRun) -> None:
         """Let the run come to its answer; one that was begun before goes on."""

@@ -122,6 +122,8 @@ class ChatGoals:
     def offer_check(self, message: IncomingMessage, question: str, answer: Answer) -> GoalOrder | None:
         """Return the claim that an answer could be verified as: it rests on inference, and who asked may run it."""
         is_whole = answer.model is not None and answer.found and answer.repository and not answer.commits
+        # What only says again what was said before, such as what a run has shown, is no news that could be verified.
+        is_whole = is_whole and answer.intent not in {"follow_up", "history_request"}
         if self.runs is None or not is_whole or not is_inference(question, answer.text):
             return None
         if not self.access.may_run(message, answer.repository):

@@ -38,6 +38,7 @@ class FakeAnswerer:
         self.attached: list[Attachments] = []
         self.resumed: list[str] = []
         self.forgotten: list[str] = []
+        self.remembered: dict[str, tuple[str, str]] = {}  # what runs of another kind have said, by their names
         self.stopped: list[str] = []
         self.replied: list[str] = []  # what was asked as the reply to what a run waited with
         self.begun = asyncio.Semaphore(0)
@@ -99,6 +100,9 @@ class FakeAnswerer:
 
     async def forget(self, thread: str, *, run_id: str | None = None) -> None:
         self.forgotten.append(thread)
+
+    async def remember(self, question: str, answer: Answer, *, thread: str, run_id: str) -> None:
+        self.remembered[run_id] = question, answer.text
 
     async def _check(self, permit: RunPermit | None) -> None:
         if permit is not None and not await permit.may_begin():

@@ -118,6 +118,19 @@ async def test_a_word_approves_and_the_claim_is_answered_with_its_test(open_goal
         assert len(world.gemini.received) == 1
 
 
+async def test_the_conversation_knows_what_the_run_has_shown(open_goals: OpenGoals) -> None:
+    async with open_goals("slack") as world:
+        world.gemini.script = lambda _: DISPROVED
+        await approve(world, CHECK)
+        await world.see(FALSE)
+
+        ((claim, known),) = world.chat.agent.remembered.values()
+        assert claim == "parse('7') returns [8]"
+        assert known.startswith("This was a goal run (claim), which a person had approved; it ran in a sandbox.")
+        assert FALSE in known
+        assert "Checked with `python -m pytest test_citebot_claim.py`: 1 iteration, 1 command in the sandbox" in known
+
+
 async def test_who_asked_may_end_a_proposal_and_a_second_word_changes_nothing(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         thread = await world.chat.mention(CHECK, author="bob")
