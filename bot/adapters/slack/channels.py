@@ -67,6 +67,15 @@ async def find_reply(client: SlackClient, place: Place, *, own: BotIdentity, eve
     return unfinished
 
 
+async def has_file_after(client: SlackClient, place: Place, *, own: BotIdentity, ts: str, name: str, size: int) -> bool:
+    """Whether the app has shown a file of this name and size in a thread after a message."""
+    async for message in read_messages(client, place):
+        files = (message.get("files") or ()) if str(message["ts"]) > ts and is_own(message, own) else ()
+        if any(file.get("name") == name and file.get("size") == size for file in files):
+            return True
+    return False
+
+
 async def find_last_author(client: SlackClient, place: Place, *, own: BotIdentity) -> tuple[str, str] | None:
     """Return who wrote last in a thread, and their team."""
     found = None

@@ -11,7 +11,7 @@ from cachetools import LRUCache
 
 from bot.adapters.file_downloads import download_file, get_origin
 from bot.adapters.slack import api_errors
-from bot.adapters.slack.channels import find_last_author, find_reply, read_thread
+from bot.adapters.slack.channels import find_last_author, find_reply, has_file_after, read_thread
 from bot.adapters.slack.client import BotIdentity, SlackClient
 from bot.adapters.slack.ephemeral import EphemeralStream, SlackEphemeralMessages, is_ephemeral
 from bot.adapters.slack.parsing import make_message_handle
@@ -71,7 +71,8 @@ class SlackPlatform:
         self._identity = identity
         self._ephemeral = ephemeral
         self._askers: LRUCache[Place, tuple[str, str]] = LRUCache(_REMEMBERED)
-        self._attached: LRUCache[tuple[str, str], Attachment] = LRUCache(_REMEMBERED)
+        # What was attached to the messages that were sent here, or changed.
+        self._attached: LRUCache[tuple[str, str], Attachment | None] = LRUCache(_REMEMBERED)
 
     def remember_asker(self, place: Place, user: str, team: str) -> None:
         """Remember who asked last in a thread: Slack wants to know whom a stream is for."""
@@ -94,6 +95,7 @@ class SlackPlatform:
             )
         )
         handle = make_message_handle(place, str(answer["ts"]))
+        self._attached[handle.channel, handle.id] = None
         await self._attach(handle, content)
         return handle
 
@@ -148,6 +150,7 @@ class SlackPlatform:
             api_errors.map_stream_start_error,
         )
         handle = make_message_handle(place, str(answer["ts"]))
+        self._attached[handle.channel, handle.id] = None
         return SlackStream(self._client, handle, nonce=nonce, metadata=make_metadata(nonce), status=content.status)
 
     async def read_thread(self, place: Place, *, before: str, limit: int) -> Sequence[ThreadMessage]:
@@ -224,12 +227,29 @@ class SlackPlatform:
         message = handle.channel, handle.id
         if content.file is None or self._attached.get(message) == content.file:
             return
+        is_there = message not in self._attached and await self._was_attached(handle, content.file)
         self._attached[message] = content.file
+        if is_there:
+            return
         try:
             await upload_file(self._client, handle, content.file)
         except ChatError as error:
             log.warning("a file was not attached: %s", error)
             await self._update(handle, show_without_file(content, str(error), self.capabilities))
+
+    async def _was_attached(self, handle: MessageHandle, file: Attachment) -> bool:
+        """Whether a process before this one has sent a file after its message, and was killed before it noted that."""
+        place = Place(
+            platform=handle.platform, workspace=handle.workspace, channel=handle.channel,
+            thread=handle.thread or handle.id,
+        )  # fmt: skip
+        try:
+            return await has_file_after(
+                self._client, place, own=self._identity, ts=handle.id, name=file.name, size=len(file.content)
+            )
+        except ChatError as error:  # twice is better than never
+            log.warning("it is not known whether a file was attached already: %s", error)
+            return False
 
 
 def make_metadata(nonce: str) -> Block:

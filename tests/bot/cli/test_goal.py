@@ -245,8 +245,9 @@ def test_a_run_that_is_interrupted_during_a_command_is_resumed_once(
     assert again == name
 
     with working_elsewhere(repo, "resume", name, "--json") as resumed:
-        wait_for(lambda: bool(set(list_processes(command)) - left))
+        read_until(resumed, "$ until")  # the command that is shown is about to begin
         assert not left & set(list_processes(command)), "the command of the killed run is still alive"
+        wait_for(lambda: bool(list_processes(command)))
         released.touch()
         out, _ = resumed.communicate(timeout=120)
 

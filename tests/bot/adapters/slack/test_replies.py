@@ -298,6 +298,23 @@ async def test_the_longest_answer_becomes_a_file(desk: Desk) -> None:
     assert [seen.files for seen in desk.answers()][-1] == ("answer.md",)
 
 
+async def test_a_file_is_attached_once_by_the_processes_that_settle_a_reply(desk: Desk) -> None:
+    before, after = await desk.platform(), await desk.platform()
+    handle = await before.post(desk.place, WORKING, nonce="1")
+    done = MessageContent(text="Done.", file=Attachment(name="a.patch", text="all"))
+    await before.edit(handle, done)  # and it is killed before it has noted that the reply is settled
+
+    await after.edit(handle, done)
+    assert [seen.files for seen in desk.answers()] == [(), ("a.patch",)]
+
+    longer = MessageContent(text="Done.", file=Attachment(name="a.patch", text="all of it"))
+    await after.edit(handle, longer)
+    desk.fake.clock.advance(1)
+    later = await before.post(desk.place, WORKING, nonce="2")
+    await after.edit(later, done)
+    assert [seen.files for seen in desk.answers()] == [(), ("a.patch",), ("a.patch",), (), ("a.patch",)]
+
+
 async def test_a_file_that_may_not_be_sent_is_told(desk: Desk) -> None:
     desk.fake.access.scopes.discard("files:write")
     platform = await desk.platform()
