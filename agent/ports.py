@@ -18,8 +18,10 @@ from indexer.types import (
     CodeOwners,
     Commit,
     CommitLog,
+    Comparison,
     Contributors,
     Definition,
+    DiffQuery,
     FileEntry,
     FileHistory,
     Filters,
@@ -53,6 +55,9 @@ class CodePast(Protocol):
 
     async def log(self, query: LogQuery) -> CommitLog:
         """List commits; `UnknownRevision` where the query names a tag, branch or commit that is not here."""
+
+    async def compare(self, query: DiffQuery) -> Comparison:
+        """Compare two commits; `UnknownRevision` as above."""
 
     async def first_release(self, sha: str) -> str:
         """Find the oldest finished version that has a commit; empty where none has."""

@@ -15,7 +15,7 @@ from indexer.embedding.embedder import Embedder
 from indexer.embedding.factory import open_embedder
 from indexer.errors import DamagedCatalog, DamagedVectors, IndexDamaged, NotIndexed, RepositoryError, StorageError
 from indexer.generations.generation_cache import GenerationCache
-from indexer.generations.history_reader import HistoryReader
+from indexer.generations.history_reader import HistoryReader, RefFinder
 from indexer.generations.overview_file import OVERVIEW_FILE
 from indexer.generations.reader import IndexReader
 from indexer.git.repository import Repository
@@ -84,6 +84,7 @@ class CodeIndex:
         self._readers: weakref.WeakSet[IndexReader] = weakref.WeakSet()
         self._refreshing = asyncio.Lock()
         self._warnings: list[str] = []
+        self._find_ref: RefFinder | None = None
 
     @classmethod
     async def open(
@@ -150,8 +151,13 @@ class CodeIndex:
             ref=commit,
             is_beside=True,
         )
+        beside._find_ref = self._find_ref
         beside._held = self._held  # it begins as a copy of this one, whose arrays are in memory already
         return beside
+
+    def find_refs_by(self, find_ref: RefFinder) -> None:
+        """Ask for commits by names that the repository itself does not have."""
+        self._find_ref = find_ref
 
     @property
     def name(self) -> str:
@@ -219,7 +225,7 @@ class CodeIndex:
             embedder=self._embedder,
             open_store=self._open_store if self._vectors.keeps else None,
             recipe=self._recipe,
-            past=HistoryReader(self._repository, generation.commit.sha, self._contents),
+            past=HistoryReader(self._repository, generation.commit.sha, self._contents, self._find_ref),
         )
         self._readers.add(reader)
         return reader

@@ -478,6 +478,89 @@ class Tag:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class DiffQuery:
+    """Which two commits are compared, as people write them; without `until` it is the held one that is the newer.
+
+    Only `paths`, files or folders, are looked at, all where there are none; of a file only what touches `lines`, the
+    first and the last of the newer commit. `limit` is how many changed places are read.
+    """
+
+    after: str
+    until: str = ""
+    paths: tuple[str, ...] = ()
+    lines: tuple[int, int] | None = None
+    limit: int = 40
+
+
+FileFate = Literal["added", "changed", "removed", "renamed"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChangedFile:
+    """A file that differs between two commits; `former` is what it was called in the older one, empty where the same.
+
+    `added` and `removed` count lines, None where git could not tell.
+    """
+
+    path: str
+    fate: FileFate
+    source_type: SourceType
+    former: str = ""
+    added: int | None = None
+    removed: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChangedPlace:
+    """Consecutive lines that were replaced, secrets masked. Where there are none on one side, the line before is named.
+
+    `removed` are the first lines of the older side and `added` of the newer; `removed_count` and `added_count` are all.
+    """
+
+    path: str
+    former: str
+    old_line: int
+    new_line: int
+    removed_count: int
+    added_count: int
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """What differs between two commits. `base` is the last one that both come from, empty where none is known.
+
+    Where both have gone on since, what the newer one has changed since `base` is what counts, and `behind` are the
+    commits of the older that the newer lacks. `files` and `places` begin with the most telling; `total` counts all
+    files that differ, and `folded` those of which nothing is shown, by the reason. Not `is_complete`: git took too
+    long, or too many files differ.
+    """
+
+    older: Tag
+    newer: Tag
+    base: str
+    ahead: int | None
+    behind: int | None
+    files: tuple[ChangedFile, ...] = ()
+    places: tuple[ChangedPlace, ...] = ()
+    total: int = 0
+    folded: tuple[tuple[str, int], ...] = ()
+    is_complete: bool = True
+    is_shallow: bool = False
+
+    @property
+    def start(self) -> str:
+        """The commit that removed lines stand in."""
+        return self.base or self.older.sha
+
+    @property
+    def has_diverged(self) -> bool:
+        """Whether the older commit is not one that the newer was made from."""
+        return bool(self.base) and self.base != self.older.sha
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Contributor:
     """Somebody who changed some files: how many commits, when they began and ended, and how many lines are left.
 

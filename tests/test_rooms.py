@@ -51,7 +51,7 @@ FLOORS = {
         "text secrets subprocesses checksums watcher",
         "search parsing embedding git",
         "store",
-        "calls remotes parser_pool",
+        "calls remotes parser_pool diffs",
         "generations",
         "index",
         "segments refs",

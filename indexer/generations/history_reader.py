@@ -4,34 +4,71 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
-from indexer.errors import UnknownPath
+from indexer.diffs.comparison import compare_commits
+from indexer.errors import UnknownPath, UnknownRevision
 from indexer.generations.generation_cache import GenerationCache
 from indexer.git.code_owners import OWNERS_FILES, find_owners
 from indexer.git.repository import Repository
 from indexer.types import (
     CodeOwners,
     CommitLog,
+    Comparison,
     Contributors,
+    DiffQuery,
     FileHistory,
     LineOrigin,
     Location,
     LogQuery,
+    NamedRef,
+    Tag,
 )
 
 
-class HistoryReader:
-    """The past of one commit; git runs in threads, and is given up after some seconds."""
+class RefFinder(Protocol):
+    """Finds what a name means that the repository itself does not have, and brings its commit here."""
 
-    def __init__(self, repository: Repository, sha: str, contents: GenerationCache) -> None:
+    async def __call__(self, written: str) -> NamedRef:
+        """Return what is meant; `UnknownRevision`, with the nearest names, where there is no such thing."""
+
+
+class HistoryReader:
+    """The past of one commit; git runs in threads, and is given up after some seconds.
+
+    `find_ref` is asked for the names of branches that were not fetched, and of pull requests.
+    """
+
+    def __init__(
+        self, repository: Repository, sha: str, contents: GenerationCache, find_ref: RefFinder | None = None
+    ) -> None:
         self._repository = repository
         self._sha = sha
         self._contents = contents
+        self._find_ref = find_ref
 
     async def log(self, query: LogQuery) -> CommitLog:
-        """List commits up to the one that is held; `UnknownRevision` where the query names none that is here."""
-        is_file = self._is_file(query.path)
-        return await asyncio.to_thread(self._repository.commits.list_commits, self._sha, query, is_file=is_file)
+        """List commits up to the one that is held; `UnknownRevision` where the query names none that there is."""
+        known = {name: await self._find_end(name) for name in (query.after, query.until) if name}
+        return await asyncio.to_thread(
+            self._repository.commits.list_commits, self._sha, query, is_file=self._is_file(query.path), known=known
+        )
+
+    async def compare(self, query: DiffQuery) -> Comparison:
+        """Compare two commits; `UnknownRevision` as above."""
+        older = await self._find_end(query.after)
+        newer = await self._find_end(query.until or "HEAD")
+        return await asyncio.to_thread(compare_commits, self._repository, older, newer, query)
+
+    async def _find_end(self, name: str) -> Tag:
+        """Find one end of a range: what the repository has of that name, else what can be brought here."""
+        try:
+            return await asyncio.to_thread(self._repository.commits.find_name, self._sha, name)
+        except UnknownRevision:
+            if self._find_ref is None:
+                raise
+        found = await self._find_ref(name)
+        return Tag(name=found.name, sha=found.commit, created_at=0)
 
     async def first_release(self, sha: str) -> str:
         """Find the oldest finished version that has a commit; empty where none has."""

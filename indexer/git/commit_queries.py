@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from indexer.git.git_errors import decode_output
 from indexer.git.history import GitHistory, format_person, read_subject, read_time
@@ -26,6 +27,7 @@ _MOST_PATHS = 200  # of one commit
 _SECONDS = 10.0
 _OPTIONS = ("--no-merges", "--encoding=UTF-8", "--no-textconv", "--no-ext-diff", "--no-show-signature")
 _NEWEST = "newest"
+_HELD = "HEAD"  # to the one who asks, the commit that is read
 
 
 class CommitQueries:
@@ -39,9 +41,14 @@ class CommitQueries:
         self._history = history
         self._tags = tags
 
-    def list_commits(self, sha: str, query: LogQuery, *, is_file: bool) -> CommitLog:
-        """List the commits that a query asks for, up to `sha` or to what it names; may raise `UnknownRevision`."""
-        after, until = self._find_range(sha, query)
+    def list_commits(
+        self, sha: str, query: LogQuery, *, is_file: bool, known: Mapping[str, Tag] = MappingProxyType({})
+    ) -> CommitLog:
+        """List the commits that a query asks for, up to `sha` or to what it names; may raise `UnknownRevision`.
+
+        `known` are names that the query may have beside those of the repository.
+        """
+        after, until = self._find_range(sha, query, known)
         revisions = f"{after.sha}..{until.sha if until else sha}" if after else until.sha if until else sha
         what = _describe_selection(query, is_file=is_file)
         limits = (f"--max-count={query.limit + 1}", *_describe_messages(query))
@@ -74,14 +81,17 @@ class CommitQueries:
             until=until,
         )
 
-    def _find_range(self, sha: str, query: LogQuery) -> tuple[Tag | None, Tag | None]:
+    def _find_range(self, sha: str, query: LogQuery, known: Mapping[str, Tag]) -> tuple[Tag | None, Tag | None]:
         if query.release:
-            tag = self._find_name(sha, query.release)
+            tag = self.find_name(sha, query.release)
             return self._tags.find_previous(tag), tag
-        after = self._find_name(sha, query.after) if query.after else None
-        return after, self._find_name(sha, query.until) if query.until else None
+        after = known.get(query.after) or self.find_name(sha, query.after) if query.after else None
+        return after, known.get(query.until) or self.find_name(sha, query.until) if query.until else None
 
-    def _find_name(self, sha: str, name: str) -> Tag:
+    def find_name(self, sha: str, name: str) -> Tag:
+        """Find what a name means beside a commit that is held; else `UnknownRevision`."""
+        if name.upper() == _HELD:
+            return Tag(name=_HELD, sha=sha, created_at=0)
         newest = next(iter(self._tags.list_releases(sha)), None) if name == _NEWEST else None
         return newest or self._tags.find(name)
 

@@ -193,17 +193,22 @@ class Repository:
         touched = frozenset(map(decode_output, names))
         if any(is_attributes_file(path) or "\\" in path or not is_safe_path(path) for path in touched):
             return None
-        listing = self._list_paths(new, names) if len(names) <= _MOST_PATHS else self.files(new)
+        listing = self.list_paths(new, names)
         return TreeChanges(
             touched=touched,
             entries=tuple(entry for entry in listing.entries if entry.path in touched),
             omissions=tuple(omission for omission in listing.omissions if omission.path in touched),
         )
 
-    def _list_paths(self, sha: str, names: list[bytes]) -> TreeListing:
-        """List a few paths, for which only the attributes of their own folders are read."""
+    def list_paths(self, sha: str, names: Sequence[bytes]) -> TreeListing:
+        """List some paths of a commit; of few, only the attributes of their own folders are read.
+
+        Of many, everything is listed, and so is what was not asked for.
+        """
         if not names:
             return TreeListing(entries=(), omissions=())
+        if len(names) > _MOST_PATHS:
+            return self.files(sha)
         paths = [*names, *sorted(list_attribute_files(names))]
         if sum(map(len, paths)) > _MOST_NAMED:
             return self.files(sha)

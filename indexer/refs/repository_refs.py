@@ -45,6 +45,7 @@ class RepositoryRefs:
         self._generations = SideGenerations(index, most=most)
         self._kept: tuple[NamedRef, ...] = ()
         self.problem = ""  # with the branches that are always indexed
+        index.find_refs_by(self.bring)
 
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
         """Find what a name means; None where the repository has nothing of that name and kind.
@@ -63,6 +64,19 @@ class RepositoryRefs:
             commit = await self._clone.fetch_ref(written.strip().lower())
             found = NamedRef(kind="commit", name=commit[:12], commit=commit) if commit else None
         return None if found is None else await asyncio.to_thread(self._mark_followed, found)
+
+    async def bring(self, written: str) -> NamedRef:
+        """Find what a name means, with its commit, which is fetched where it is not here.
+
+        Raises `UnknownRevision`, with the nearest names, where the repository has nothing of that name.
+        """
+        kind: RefKind | None = "pull request" if written.strip().startswith(("#", "!")) else None
+        found = await self.find(written, kind)
+        if found is None:
+            found = await self.find(written.strip().removeprefix("origin/"), kind)
+        if found is None:
+            raise UnknownRevision(describe_unknown(self._index.name, written, kind, await self.suggest(written)))
+        return await self._bring(found)
 
     async def suggest(self, written: str) -> Sequence[str]:
         """Name the branches and tags that are called most like something that there is not."""

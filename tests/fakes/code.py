@@ -21,9 +21,11 @@ from indexer.types import (
     CodeOwners,
     Commit,
     CommitLog,
+    Comparison,
     Contributor,
     Contributors,
     Definition,
+    DiffQuery,
     FileEntry,
     FileHistory,
     Filters,
@@ -42,6 +44,7 @@ from indexer.types import (
     SourceType,
     Subclass,
     Symbol,
+    Tag,
 )
 
 COMMIT = Commit(sha="c0ffee" * 6 + "c0ff", branch="main", committed_at=1_700_000_000, subject="Add the shop")
@@ -288,6 +291,13 @@ class FakePast:
             and all(word.lower() in f"{one.subject} {one.body}".lower() for word in query.words)
         ]
         return CommitLog(revisions=tuple(found[: query.limit]), total=len(found), complete=len(found) <= query.limit)
+
+    async def compare(self, query: DiffQuery) -> Comparison:
+        """Find no difference between the only commit that has a name, and itself."""
+        if name := next((one for one in (query.after, query.until) if one not in {"", "HEAD"}), ""):
+            raise UnknownRevision(f"There is no tag, branch or commit {name!r}. No tags are known here.")
+        held = Tag(name="HEAD", sha=self._code.commit.sha, created_at=0)
+        return Comparison(older=held, newer=held, base=held.sha, ahead=0, behind=0)
 
     def _select(self, path: str) -> list[Revision]:
         return [one for one in self._code.commits if not one.paths or any(f"{p}/".startswith(path) for p in one.paths)]

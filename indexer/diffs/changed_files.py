@@ -1,0 +1,163 @@
+"""Which files differ between two commits, of those that are indexed, and by how many lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from indexer.git.git_errors import decode_output
+from indexer.git.objects import GitRunner, TreeEntry, TreeListing
+from indexer.git.repository import Repository
+from indexer.search.path_traits import read_path_traits
+from indexer.types import ChangedFile, FileFate
+
+MOST_FILES = 20_000  # that are looked at
+_SECONDS = 10.0
+_MOST_RENAMES = 500  # of which git compares the contents
+_OPTIONS = ("-r", "-z", "-M", f"-l{_MOST_RENAMES}", "--no-ext-diff", "--no-textconv")
+_FATES: Mapping[str, FileFate] = {"A": "added", "D": "removed", "R": "renamed"}
+_SIDE_WEIGHTS = {"code": 0, "config": 1, "test": 2, "doc": 3}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileDifference:
+    """A file that differs: what it is called, and its contents on both sides; None on the side where it is not."""
+
+    change: ChangedFile
+    old: TreeEntry | None
+    new: TreeEntry | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileDifferences:
+    """The files that differ, the most telling first; `folded` counts those that are not indexed, by the reason."""
+
+    files: Sequence[FileDifference]
+    folded: Counter[str]
+    is_complete: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Raw:
+    """A line of git's list; names are as git has them, and empty on the side where there is no such file."""
+
+    fate: FileFate
+    old: bytes
+    new: bytes
+
+
+def list_differences(repository: Repository, older: str, newer: str, paths: Sequence[str]) -> FileDifferences:
+    """List the files below some paths, or all, that differ between two commits, given by their ids.
+
+    What the rules leave out of the index on either side is counted, and neither named nor read.
+    """
+    output = repository.git.try_run(
+        "diff-tree", "--raw", "--no-abbrev", *_OPTIONS, older, newer, "--", seconds=_SECONDS
+    )
+    raws = [raw for raw in _read_raw(output or b"") if _is_below(raw, paths)]
+    chosen = raws[:MOST_FILES]
+    listings = (
+        _list_side(repository, older, [raw.old for raw in chosen if raw.old]),
+        _list_side(repository, newer, [raw.new for raw in chosen if raw.new]),
+    )
+    folded: Counter[str] = Counter()
+    kept: list[FileDifference] = []
+    for raw in chosen:
+        found = _judge(raw, *listings)
+        if isinstance(found, str):
+            folded[found] += 1
+        else:
+            kept.append(found)
+    counted = _count_lines(repository.git, older, newer, kept)
+    files = sorted(counted, key=_rank)
+    return FileDifferences(files=files, folded=folded, is_complete=output is not None and len(raws) <= MOST_FILES)
+
+
+def _read_raw(output: bytes) -> Iterator[_Raw]:
+    """Read what `git diff-tree --raw -z` printed: facts, a name, and of a renamed file a second one."""
+    fields = iter(output.split(b"\0"))
+    for facts in fields:
+        if not facts.startswith(b":"):
+            continue
+        letter = facts.rpartition(b" ")[2][:1].decode("ascii", "replace")
+        first = next(fields, b"")
+        fate = _FATES.get(letter, "changed")
+        if letter in {"R", "C"}:
+            yield _Raw(fate="renamed", old=first, new=next(fields, b""))
+        else:
+            yield _Raw(fate=fate, old=b"" if fate == "added" else first, new=b"" if fate == "removed" else first)
+
+
+def _is_below(raw: _Raw, paths: Sequence[str]) -> bool:
+    names = [decode_output(name) for name in (raw.old, raw.new) if name]
+    return not paths or any(f"{name}/".startswith(f"{path}/") for name in names for path in paths)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What the rules say of the files of one commit."""
+
+    entries: Mapping[str, TreeEntry]
+    reasons: Mapping[str, str]
+
+
+def _list_side(repository: Repository, sha: str, names: Sequence[bytes]) -> _Side:
+    listing = repository.list_paths(sha, names) if names else TreeListing(entries=(), omissions=())
+    return _Side({one.path: one for one in listing.entries}, {one.path: one.reason for one in listing.omissions})
+
+
+def _judge(raw: _Raw, older: _Side, newer: _Side) -> FileDifference | str:
+    """Return the contents of both sides, or why they are not to be shown."""
+    found: list[TreeEntry | None] = []
+    for name, side in ((raw.old, older), (raw.new, newer)):
+        path = decode_output(name)
+        if name and path not in side.entries:
+            return side.reasons.get(path, "not indexed")
+        found.append(side.entries[path] if name else None)
+    old, new = found
+    path = (new or old or TreeEntry(path="", blob="", size=0)).path
+    former = old.path if old is not None and old.path != path else ""
+    source_type = read_path_traits(path).source_type
+    return FileDifference(
+        change=ChangedFile(path=path, fate=raw.fate, source_type=source_type, former=former), old=old, new=new
+    )
+
+
+def _count_lines(git: GitRunner, older: str, newer: str, files: Sequence[FileDifference]) -> Iterable[FileDifference]:
+    """Count the lines that each file has more and fewer; they stay unknown where git takes too long."""
+    if not files:
+        return files
+    output = git.try_run("diff-tree", "--numstat", *_OPTIONS, older, newer, "--", seconds=_SECONDS)
+    counts = dict(_read_counts(output or b""))
+    return [
+        replace(one, change=replace(one.change, added=counts[one.change.path][0], removed=counts[one.change.path][1]))
+        if one.change.path in counts
+        else one
+        for one in files
+    ]
+
+
+def _read_counts(output: bytes) -> Iterator[tuple[str, tuple[int | None, int | None]]]:
+    """Read what `git diff-tree --numstat -z` printed; of a renamed file both names follow by themselves."""
+    fields = iter(output.split(b"\0"))
+    for field in fields:
+        added, _, rest = field.partition(b"\t")
+        removed, tab, name = rest.partition(b"\t")
+        if not tab:
+            continue
+        if not name:
+            next(fields, b"")
+            name = next(fields, b"")
+        yield decode_output(name), (_read_count(added), _read_count(removed))
+
+
+def _read_count(digits: bytes) -> int | None:
+    return int(digits) if digits.isdigit() else None
+
+
+def _rank(one: FileDifference) -> tuple[int, int, str]:
+    """Put code before what is beside it, and what has changed most first."""
+    change = one.change
+    weight = _SIDE_WEIGHTS.get(change.source_type, 0) + 4 * read_path_traits(change.path).is_secondary
+    return weight, -((change.added or 0) + (change.removed or 0)), change.path
