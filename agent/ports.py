@@ -24,6 +24,7 @@ from indexer.types import (
     DiffQuery,
     FileEntry,
     FileHistory,
+    FileImport,
     Filters,
     Hit,
     LineOrigin,
@@ -130,6 +131,9 @@ class SymbolIndex(Protocol):
 
     async def callees(self, name: str) -> Sequence[CallSite]:
         """What a function calls."""
+
+    async def file_imports(self) -> Sequence[FileImport]:
+        """What files import of the code that is held, by path and line."""
 
     async def subclasses(self, name: str) -> Sequence[Subclass]:
         """What inherits from a type, implements it or mixes it in, the direct ones first."""

@@ -209,6 +209,15 @@ class CallSite:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class FileImport:
+    """One import of what the repository has: the files that it may mean, more than one where it names a folder."""
+
+    path: str
+    line: int
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Filters:
     """Which files a search may look at; an empty tuple does not restrict.
 

@@ -20,6 +20,7 @@ from indexer.types import (
     Definition,
     FileEntry,
     FileHistory,
+    FileImport,
     Filters,
     Hit,
     Location,
@@ -213,6 +214,10 @@ class JoinedCode:
     async def callees(self, name: str) -> Sequence[CallSite]:
         """What a function calls."""
         return self._label_all(await self._ask_all(lambda code: code.callees(name)))
+
+    async def file_imports(self) -> Sequence[FileImport]:
+        """What files import of their own repository."""
+        return self._label_all(await self._ask_all(lambda code: code.file_imports()))
 
     async def subclasses(self, name: str) -> Sequence[Subclass]:
         """What inherits from a type in its own repository."""

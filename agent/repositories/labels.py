@@ -10,14 +10,14 @@ from typing import Any, TypeVar, cast
 from agent.evidence.refs import count_distance
 from agent.evidence.retrieved import Retrieved
 from agent.state import EvidenceRef
-from indexer.types import CallSite, Definition, Hit, Location, Match, Passage, RegistrationSite, Subclass
+from indexer.types import CallSite, Definition, FileImport, Hit, Location, Match, Passage, RegistrationSite, Subclass
 
 _BESIDE = "-repository"  # added to a name that, as a folder, would stand for tests, documents or data
 _UNPLAIN = re.compile(r"[^\w.-]+")
 _WITHIN = ("location", "definition", "caller", "callee")  # fields of places that hold another place
 
 LabelledPlace = TypeVar(
-    "LabelledPlace", Location, Definition, RegistrationSite, Subclass, CallSite, Hit, Passage, Match
+    "LabelledPlace", Location, Definition, RegistrationSite, Subclass, CallSite, FileImport, Hit, Passage, Match
 )
 
 
@@ -65,6 +65,8 @@ def add_label(label: str, place: LabelledPlace) -> LabelledPlace:
         value = getattr(place, field.name)
         if field.name == "path":
             changes["path"] = f"{label}/{value}"
+        elif field.name == "targets":
+            changes["targets"] = tuple(f"{label}/{target}" for target in value)
         elif field.name in _WITHIN and value is not None:
             changes[field.name] = add_label(label, value)
     return replace(place, **changes)

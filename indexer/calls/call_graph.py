@@ -15,7 +15,7 @@ from indexer.calls.import_resolution import ImportResolver
 from indexer.calls.name_resolution import SUPER, TYPE_KINDS, Resolution, resolve_name
 from indexer.calls.type_inference import TypeInference
 from indexer.store.catalog import Catalog
-from indexer.types import CallSite, Definition, Reference, Subclass
+from indexer.types import CallSite, Definition, FileImport, Reference, Subclass
 
 _MOST_NAMES = 256  # whose definitions are remembered
 _MOST_SUBCLASSES = 1_000
@@ -75,6 +75,10 @@ class CallGraph:
         """Every call inside the definitions of `name`, by path and line; names from outside have no callee."""
         question = _Question(self._catalog, self._generation, self._modules)
         return [site for definition in self.definitions(name) for site in question.find_calls_in(definition)]
+
+    def file_imports(self) -> list[FileImport]:
+        """What files import of the repository, by path and line."""
+        return GenerationView(self._catalog, self._generation, self._modules).list_file_imports()
 
     def subclasses(self, name: str) -> list[Subclass]:
         """What inherits from the definitions of `name`, or from a name that is not defined here; direct ones first."""

@@ -10,11 +10,12 @@ from indexer.calls.import_resolution import ImportResolver, ImportTarget, is_pac
 from indexer.calls.name_resolution import ImportSource, find_language_family, group_by_language
 from indexer.calls.receivers import TypeHint, find_type_hints
 from indexer.store.catalog import Catalog
-from indexer.types import Definition, Import, Reference, Symbol
+from indexer.types import Definition, FileImport, Import, Reference, Symbol
 
 BLANK = 999  # the indent of a line without text: it ends no block
 _MOST_HANDED_ON = 4  # modules that a name is followed through
 _SUBMODULE = {"py": ".", "pyi": ".", "rs": "::"}
+_PYTHON, _PROSE = (".py", ".pyi"), (".md", ".mdx", ".rst", ".adoc", ".txt")
 _SEPARATOR = re.compile(r"\.|::|->|\\")
 
 
@@ -152,14 +153,31 @@ class GenerationView:
         module = self.modules.find(imported.module, path)
         if not imported.name:
             return _make_module_source(module)
-        joint = _SUBMODULE.get(path.rpartition(".")[2])
-        if joint:
-            around = imported.module if imported.module.endswith(joint) else imported.module + joint
-            submodule = self.modules.find(around + imported.name, path)
-            if submodule.files - module.files:
-                return _make_module_source(submodule)
+        if (submodule := self._find_submodule(path, imported)).files - module.files:
+            return _make_module_source(submodule)
         real = name if imported.name in {"*", "default"} else imported.name
         return ImportSource(name=real, files=self._follow_reexports(module.files, real), below=module.folders)
+
+    def _find_submodule(self, path: str, imported: Import) -> ImportTarget:
+        """The module within what is imported that its name means, in languages where a name can be one."""
+        joint = _SUBMODULE.get(path.rpartition(".")[2])
+        if not joint or not imported.name:
+            return ImportTarget()
+        around = imported.module if imported.module.endswith(joint) else imported.module + joint
+        return self.modules.find(around + imported.name, path)
+
+    def list_file_imports(self) -> list[FileImport]:
+        """What files import of the repository, by path and line; what several names of one line mean stands there once.
+
+        A module that hands a name on from another one is itself what is imported.
+        """
+        found: dict[tuple[str, int, tuple[str, ...]], None] = {}
+        for path, imported in self._catalog.list_all_imports(self._generation):
+            module = self.modules.find(imported.module, path).files
+            files = (self._find_submodule(path, imported).files - module) or module
+            if targets := tuple(sorted(_select_modules(files - {path}, path))):
+                found[path, imported.line, targets] = None
+        return [FileImport(path=path, line=line, targets=targets) for path, line, targets in found]
 
     def _follow_reexports(self, files: frozenset[str], name: str) -> frozenset[str]:
         """The files and those that they import the name from themselves."""
@@ -170,6 +188,15 @@ class GenerationView:
             fresh = frozenset().union(*found) - reached
             reached |= fresh
         return reached
+
+
+def _select_modules(files: frozenset[str], importer: str) -> frozenset[str]:
+    """Leave out what merely has the name of a module: prose, and beside a Python module what is none or no package."""
+    if not importer.endswith(_PYTHON):
+        return frozenset(file for file in files if not file.endswith(_PROSE))
+    modules = frozenset(file for file in files if file.endswith((*_PYTHON, ".pyx")))
+    packages = frozenset(file for file in modules if PurePosixPath(file).stem == "__init__")
+    return packages or modules
 
 
 def _make_module_source(module: ImportTarget) -> ImportSource:

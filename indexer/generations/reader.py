@@ -30,6 +30,7 @@ from indexer.types import (
     Definition,
     FileEntry,
     FileHistory,
+    FileImport,
     Filters,
     Hit,
     Location,
@@ -276,6 +277,10 @@ class IndexReader:
     async def callees(self, name: str) -> Sequence[CallSite]:
         """What a function calls."""
         return await asyncio.to_thread(self._contents.graph.callees, name)
+
+    async def file_imports(self) -> Sequence[FileImport]:
+        """What files import of the repository, by path and line."""
+        return await asyncio.to_thread(self._contents.graph.file_imports)
 
     async def subclasses(self, name: str) -> Sequence[Subclass]:
         """What inherits from a type, implements it or mixes it in, the direct ones first."""

@@ -273,7 +273,13 @@ class Catalog:
         sql = f"""SELECT imports.* FROM imports JOIN files ON files.id = imports.file
             WHERE files.path = :path AND {ALIVE} ORDER BY imports.line"""
         rows = self._fetch_rows(sql, {"path": path, "generation": generation})
-        return [Import(module=row["module"], name=row["name"], alias=row["alias"], line=row["line"]) for row in rows]
+        return [_make_import(row) for row in rows]
+
+    def list_all_imports(self, generation: int) -> list[tuple[str, Import]]:
+        """What all files import, by path and line."""
+        sql = f"""SELECT files.path, imports.* FROM imports JOIN files ON files.id = imports.file
+            WHERE {ALIVE} ORDER BY files.path, imports.line"""
+        return [(row["path"], _make_import(row)) for row in self._fetch_rows(sql, {"generation": generation})]
 
     def registrations(self, generation: int, kinds: Iterable[RegistrationKind], *, most: int) -> list[RegistrationSite]:
         """What the files of a generation register, of some kinds, by path and line; no more than so many."""
@@ -335,6 +341,10 @@ def _make_symbol(row: sqlite3.Row) -> Symbol:
         start_line=row["start_line"],
         end_line=row["end_line"],
     )
+
+
+def _make_import(row: sqlite3.Row) -> Import:
+    return Import(module=row["module"], name=row["name"], alias=row["alias"], line=row["line"])
 
 
 def _make_registration(row: sqlite3.Row) -> Registration:

@@ -21,7 +21,7 @@ from agent.repositories.joined_code import JoinedCode, pin_repositories
 from agent.repositories.labels import make_labels
 from agent.tools.registry import make_tool_registry
 from indexer.errors import EmbedderError, NotIndexed, UnknownPath
-from indexer.types import Filters, Location
+from indexer.types import FileImport, Filters, Location
 from tests.agent.conftest import Told, redact
 from tests.fakes.code import COMMIT, FIRST, FakeCode
 from tests.fakes.gemini import running_gemini, says
@@ -228,6 +228,17 @@ async def test_paths_are_read_with_and_without_their_label(both: JoinedCode) -> 
     assert (await both.narrow("website").read("app/page.py", 4, 4)).location.path == "website/app/page.py"
     with pytest.raises(UnknownPath, match="paths begin with one of shop, website"):
         await both.read("app/page.py")
+
+
+async def test_imports_are_those_of_each_repository() -> None:
+    files = {"app/page.py": "import app.dates\n", "app/dates.py": ""}
+    members = {name: make_code(name, files) for name in ("shop", "website")}
+
+    found = await JoinedCode(members=members, labels=make_labels([*members])).file_imports()
+
+    assert found == [
+        FileImport(path=f"{name}/app/page.py", line=1, targets=(f"{name}/app/dates.py",)) for name in members
+    ]
 
 
 async def test_filters_hold_for_the_repository_that_they_name(both: JoinedCode) -> None:

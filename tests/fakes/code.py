@@ -28,6 +28,7 @@ from indexer.types import (
     DiffQuery,
     FileEntry,
     FileHistory,
+    FileImport,
     Filters,
     Hit,
     LineOrigin,
@@ -204,6 +205,16 @@ class FakeCode:
             callee=callees[0] if callees else None,
             ambiguous=len(callees) > 1,
         )
+
+    async def file_imports(self) -> Sequence[FileImport]:
+        """Return what the indexer's own parser finds, where a module has the path that its name says."""
+        found = []
+        for path, text in sorted(self._files.items()):
+            for one in parse_file(path, text).imports:
+                places = (f"{name.replace('.', '/')}.py" for name in (f"{one.module}.{one.name}", one.module))
+                if target := next((place for place in places if place in self._files), None):
+                    found.append(FileImport(path=path, line=one.line, targets=(target,)))
+        return list(dict.fromkeys(found))
 
     async def subclasses(self, name: str) -> Sequence[Subclass]:
         """Return the classes whose signature names the class as a base."""

@@ -24,6 +24,7 @@ from indexer.types import (
     Drift,
     FileEntry,
     FileHistory,
+    FileImport,
     Filters,
     Hit,
     IndexStatus,
@@ -93,6 +94,7 @@ class FakeCode:
         self.searches: list[tuple[str, int, Filters | None, SearchMode]] = []
         self.names: list[str] = ["send", "Session.send"]
         self.paths: list[str] = []
+        self.importers: Sequence[str] = ("src/main.py",)
         self.gate: asyncio.Event | None = None
 
     async def search(
@@ -143,6 +145,9 @@ class FakeCode:
 
     async def callees(self, name: str) -> Sequence[CallSite]:
         return []
+
+    async def file_imports(self) -> Sequence[FileImport]:
+        return [FileImport(path=path, line=1, targets=("src/session.py",)) for path in self.importers]
 
     async def subclasses(self, name: str) -> Sequence[Subclass]:
         return []

@@ -612,3 +612,43 @@ def test_a_module_that_a_rust_file_declares_is_called_by_its_name(graph: Graph) 
 
     assert callees(made, "main") == ["4 src/walk.rs scan"]
     assert "src/main.rs:4" not in "".join(callers(made, "State.scan"))
+
+
+IMPORTS = {
+    "shop/__init__.py": "from shop.orders import order\n",
+    "shop/index.py": "import json\nimport discord\n",
+    "shop/orders.py": "from shop import store, errors\nfrom shop.errors import (\n    A,\n    B,\n)\nimport shop\n",
+    "shop/store/__init__.py": "from . import table\nfrom .table import rows as all_rows\n",
+    "shop/store/table.py": "from ..errors import A\nimport shop.store.table\n",
+    "shop/errors.py": "class A: pass\nclass B: pass\n",
+    "docs/discord.md": "# Discord\n",
+    "web/app.ts": "import { rows } from './table'\nimport './missing'\n",
+    "web/table.ts": "export const rows = []\n",
+}
+
+
+def test_files_import_the_modules_that_their_imports_name(graph: Graph) -> None:
+    found = {(each.path, *each.targets) for each in graph(IMPORTS).file_imports()}
+
+    assert found == {
+        ("shop/__init__.py", "shop/orders.py"),
+        ("shop/orders.py", "shop/store/__init__.py"),
+        ("shop/orders.py", "shop/errors.py"),
+        ("shop/orders.py", "shop/__init__.py"),
+        ("shop/store/__init__.py", "shop/store/table.py"),
+        ("shop/store/table.py", "shop/errors.py"),
+        ("web/app.ts", "web/table.ts"),
+    }
+
+
+def test_a_package_of_go_is_imported_as_all_of_its_files(graph: Graph) -> None:
+    sources = {
+        "go.mod": "module example.com/shop\n",
+        "main.go": 'package main\n\nimport (\n\t"fmt"\n\t"example.com/shop/store"\n)\n',
+        "store/a.go": "package store\n",
+        "store/b.go": "package store\n",
+    }
+
+    assert [(each.path, each.targets) for each in graph(sources).file_imports()] == [
+        ("main.go", ("store/a.go", "store/b.go"))
+    ]
