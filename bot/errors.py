@@ -4,6 +4,7 @@ BotError
 ├── SettingsError    settings that cannot be used; the message lists every one of them
 ├── AnswerFailed     the agent ended without an answer
 ├── GoalRunUnavailable no goal run of the terminal can be gone on with
+├── NothingToDraw    there is no picture of what somebody wants drawn; says why
 ├── RefreshStopped   somebody stopped a refresh before it was done
 ├── NotAllowed       somebody may not do what they asked for
 │   ├── UnknownRepository there is none of that name that they may ask about
@@ -44,6 +45,10 @@ class AnswerFailed(BotError):
 
 class GoalRunUnavailable(BotError):
     """There is no such goal run of the terminal to go on with, or another process has it."""
+
+
+class NothingToDraw(BotError):
+    """There is no picture of what somebody wants drawn."""
 
 
 class RefreshStopped(BotError):

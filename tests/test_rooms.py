@@ -22,7 +22,7 @@ FLOORS = {
         "markdown messages errors clock",
         "storage webhooks access tasks config_file pictures",
         "ports",
-        "repositories replies jobs settings",
+        "repositories replies jobs settings drawings",
         "app monitoring maintenance",
         "conversations",
         "surfaces",

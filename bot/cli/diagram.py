@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from agent import CodeSearch, build_graph
 from bot.adapters.terminal.display import Terminal
+from bot.adapters.terminal.output import CommandOutcome, to_json
+from bot.drawings.call_map import Direction, map_calls
+from bot.drawings.module_map import map_modules
 from bot.pictures.flow import Flow, FlowBox, FlowLine
 from bot.pictures.flow_rendering import FORMS, render_flow
-from bot.repositories.call_map import Direction, map_calls
 
 if TYPE_CHECKING:
     from langchain_core.runnables.graph import Graph
@@ -19,11 +21,12 @@ LEGEND = "--> always goes there   ..> goes to one of these"
 
 
 def draw_png() -> bytes:
-    """Draw the graph; a dashed line is one of several ways to go on."""
+    """Draw the graph; A dashed line is one of several ways to go on.."""
     graph = read_graph()
     flow = Flow(
         title="The graph that a question passes through",
         verb="leads to",
+        legend="a dashed line is one of several ways to go on",
         boxes=[FlowBox(key=name, label=name) for name in graph.nodes],
         lines=[
             FlowLine(source=edge.source, target=edge.target, is_dashed=edge.conditional)
@@ -39,6 +42,27 @@ async def draw_calls(code: CodeSearch, name: str, direction: Direction, picture:
     flow = await map_calls(code, name, direction)
     if flow is None:
         return
+    await _write_picture(flow, picture, terminal)
+
+
+async def list_modules(
+    code: CodeSearch, folder: str, picture: Path | None, terminal: Terminal, *, as_json: bool
+) -> CommandOutcome:
+    """List who imports whom among the parts of a folder, and draw it in a file where one is named."""
+    flow = await map_modules(code, folder)
+    if picture is not None:
+        await _write_picture(flow, picture, terminal)
+    if not as_json:
+        return CommandOutcome(output=flow.to_text())
+    names = {box.key: box.name or box.label for box in flow.boxes}
+    records = [
+        {"from": names[line.source], "to": names[line.target], "imports": line.weight, "certain": not line.is_dashed}
+        for line in flow.lines
+    ]
+    return CommandOutcome(output=to_json({"title": flow.title, "modules": records}))
+
+
+async def _write_picture(flow: Flow, picture: Path, terminal: Terminal) -> None:
     file = await asyncio.to_thread(render_flow, flow, FORMS[picture.suffix])
     await asyncio.to_thread(picture.write_bytes, file.content)
     terminal.note(f"Drawn in {picture}.")

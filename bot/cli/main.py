@@ -412,6 +412,28 @@ for _command in (backup, goal, migrate, restore, sweep):
     cli.add_command(_command)
 
 
+@cli.command("map")
+@click.argument("folder", default="")
+@add_graph_option
+@add_at_option
+@add_json_option
+@add_repo_option
+@click.pass_obj
+def map_folder(
+    invocation: CliContext, *, folder: str, repo: str | None, at: str, as_json: bool, picture: Path | None
+) -> int:
+    """List which parts of a folder import which: its sub-folders and modules; without a FOLDER, of everything."""
+
+    async def task(app: App, terminal: Terminal) -> CommandOutcome:
+        from bot.cli.diagram import list_modules
+        from bot.cli.query import pin_named
+
+        code = await pin_named(app, terminal, at)
+        return await list_modules(code, folder, picture, terminal, as_json=as_json)
+
+    return invocation.run_command(repo, task)
+
+
 def _look_up(
     invocation: CliContext,
     repo: str | None,

@@ -17,11 +17,11 @@ from bot.conversations.descriptions import (
     describe_status,
     explain_answer,
 )
+from bot.drawings.drawing_requests import USAGE, DrawingRequest, choose_whole, draw, parse_drawing
 from bot.errors import NotAllowed
 from bot.messages import IncomingMessage, MessageContent
 from bot.ports import Answerer, Repositories, SharedAnswers, ThreadSettings, TurnRecords
 from bot.repositories.chooser import RepositoryChooser
-from bot.repositories.drawing_requests import USAGE, DrawingRequest, draw, parse_drawing
 
 _MARKS = "!.?…"  # with which a command may end: `help!`
 _SHORTEST_SLIP = 5  # letters of a command that a word may be meant for in plain talk
@@ -70,7 +70,11 @@ COMMANDS = (
     ChatCommand(name="unmute", does="lets me answer here again"),
     ChatCommand(name="stop", does="stops the answer in this thread, or what you asked in this channel"),
     ChatCommand(name="why", does="explains how the last answer came about"),
-    ChatCommand(name="draw", takes="drawing", does="draws who calls it; also `draw what <name> calls`"),
+    ChatCommand(
+        name="draw",
+        takes="drawing",
+        does="draws that; also `draw what <name> calls`, `draw the architecture of <folder>`",
+    ),
     ChatCommand(name="forget", does="deletes what I remember of this conversation"),
 )
 
@@ -291,8 +295,10 @@ def parse_command(text: str, *, slash: bool, repositories: Sequence[str]) -> Par
     if command is None:
         return _suggest_command(words, slash=slash, repositories=repositories)
     parsed = _parse_arguments(command, rest, repositories)
-    # `use shpo` and `reindex shpo` can hardly be questions.
-    is_slip = command.name in {"use", "reindex"} and len(rest) <= 1
+    # `use shpo`, `reindex shpo` and `draw who calls send in shpo` can hardly be questions.
+    is_slip = (command.name in {"use", "reindex"} and len(rest) <= 1) or (
+        command.name == "draw" and (not rest or parse_drawing(" ".join(rest)) is not None)
+    )
     return parsed if isinstance(parsed, ParsedCommand) or slash or is_slip else None
 
 
@@ -327,6 +333,7 @@ def _parse_drawing(rest: Sequence[str], repositories: Sequence[str]) -> ParsedCo
     wanted = parse_drawing(" ".join(rest))
     if wanted is None:
         return UnknownCommand(sentence=USAGE)
+    wanted = choose_whole(wanted, repositories)
     if wanted.repository and wanted.repository not in repositories:
         return _explain_unknown(wanted.repository, repositories)
     return ParsedCommand(command="draw", repository=wanted.repository, drawing=wanted)

@@ -18,11 +18,10 @@ _STEPS = 16  # points that a curve is looked at
 log = logging.getLogger(__name__)
 
 
-def lay_out_by_dot(
-    names: Sequence[str], lines: Sequence[Line], *, along: float, across: float, gap: float
-) -> DiagramLayout | None:
-    """Lay out boxes of one size, in columns; None where there is no dot, or it does not do it in time."""
-    source = _write_source({name: number for number, name in enumerate(names)}, lines, along, across, gap)
+def lay_out_by_dot(widths: Mapping[str, float], lines: Sequence[Line], *, gap: float) -> DiagramLayout | None:
+    """Lay out nodes of these widths; None where there is no dot, or it does not do it in time."""
+    names = [*widths]
+    source = _write_source(widths, lines, gap)
     try:
         process = start_program(["dot", "-Tplain"])
         with process:
@@ -38,13 +37,13 @@ def lay_out_by_dot(
         return None
 
 
-def _write_source(numbers: Mapping[str, int], lines: Sequence[Line], along: float, across: float, gap: float) -> str:
-    size = f"width={across / _INCH:.3f},height={along / _INCH:.3f}"
+def _write_source(widths: Mapping[str, float], lines: Sequence[Line], gap: float) -> str:
+    numbers = {name: number for number, name in enumerate(widths)}
     return "\n".join(
         [
             "digraph {",
-            f'rankdir=LR;nodesep={gap / _INCH:.3f};ranksep=1.2;node [shape=box,fixedsize=true,label="",{size}];',
-            *(f"n{number};" for number in numbers.values()),
+            f'nodesep={gap / _INCH:.3f};ranksep=1.2;node [shape=box,fixedsize=true,label="",height=0.5];',
+            *(f"n{numbers[name]} [width={width / _INCH:.3f}];" for name, width in widths.items()),
             *(f"n{numbers[source]} -> n{numbers[target]};" for source, target in lines),
             "}",
         ]
@@ -52,42 +51,41 @@ def _write_source(numbers: Mapping[str, int], lines: Sequence[Line], along: floa
 
 
 def _read_layout(plain: str, names: Sequence[str], lines: Sequence[Line]) -> DiagramLayout:
-    """Read what `dot -Tplain` writes; where columns are, lines pass them at their middle."""
+    """Read what `dot -Tplain` writes, in which y grows upwards; lines pass layers at their middle."""
     rows = [row.split() for row in plain.splitlines()]
-    places = {row[1]: (float(row[2]) * _INCH, float(row[3]) * _INCH) for row in rows if row[0] == "node"}
-    columns = sorted({round(x) for x, _ in places.values()})
-    top = max(y for _, y in places.values())
-    depths = {key: bisect_left(columns, round(x)) for key, (x, _) in places.items()}
+    places = {row[1]: (float(row[2]) * _INCH, -float(row[3]) * _INCH) for row in rows if row[0] == "node"}
+    layers = sorted({round(y) for _, y in places.values()})
+    depths = {key: bisect_left(layers, round(y)) for key, (_, y) in places.items()}
     curves: dict[Line, list[Point]] = {}
     for row in rows:
         if row[0] == "edge":
             numbers = [float(word) * _INCH for word in row[4 : 4 + 2 * int(row[3])]]
             pair = names[int(row[1][1:])], names[int(row[2][1:])]
-            curves[pair] = [*zip(numbers[::2], numbers[1::2], strict=True)]
+            curves[pair] = [(x, -y) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
     found: dict[Line, tuple[Point, ...]] = {}
     middles = {
-        name: (top - places[f"n{number}"][1], depths[f"n{number}"] * LAYER_HEIGHT) for number, name in enumerate(names)
+        name: (places[f"n{number}"][0], depths[f"n{number}"] * LAYER_HEIGHT) for number, name in enumerate(names)
     }
     for source, target in lines:
         first, last = (round(middles[name][1] / LAYER_HEIGHT) for name in (source, target))
         step = 1 if last > first else -1
         passed = [
-            (top - _find_height(curves[source, target], columns[depth]), depth * LAYER_HEIGHT)
+            (_find_place(curves[source, target], layers[depth]), depth * LAYER_HEIGHT)
             for depth in range(first + step, last, step)
         ]
         found[source, target] = (middles[source], *passed, middles[target])
     return DiagramLayout(nodes=middles, lines=found)
 
 
-def _find_height(controls: Sequence[Point], x: float) -> float:
-    """Return how high a curve of Bezier is where it is nearest to a place from the left to the right."""
+def _find_place(controls: Sequence[Point], y: float) -> float:
+    """Return how far to the right a curve of Bezier is where it is nearest to a height."""
     points = [controls[0]]
     for at in range(0, len(controls) - 3, 3):
         points += [_evaluate(controls[at : at + 4], step / _STEPS) for step in range(1, _STEPS + 1)]
-    for (left, height), (right, next_height) in pairwise(points):
-        if min(left, right) <= x <= max(left, right) and left != right:
-            return height + (next_height - height) * (x - left) / (right - left)
-    return min(points, key=lambda point: abs(point[0] - x))[1]
+    for (x, height), (next_x, next_height) in pairwise(points):
+        if min(height, next_height) <= y <= max(height, next_height) and height != next_height:
+            return x + (next_x - x) * (y - height) / (next_height - height)
+    return min(points, key=lambda point: abs(point[1] - y))[0]
 
 
 def _evaluate(curve: Sequence[Point], t: float) -> Point:

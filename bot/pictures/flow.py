@@ -9,18 +9,19 @@ from typing import Literal
 
 from bot.markdown import to_one_line
 
-LONGEST_LABEL = 44
+LONGEST_LABEL = 36
 # Mermaid reads these as markup, or as the end of a label; it takes them as numbers of characters.
 _MERMAID = {ord(letter): f"#{ord(letter)};" for letter in '"#&<>[]{}()|`;\\%'}
 
-Look = Literal["plain", "main", "folded", "taken", "now"]
+Look = Literal["plain", "main", "folder", "outside", "folded", "taken", "now"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowBox:
     """One thing; `note` is said below its label in small, `link` leads to it, `hint` is told to who points at it.
 
-    What is folded stands for several; what is taken, or is passed now, lies on a way through the graph.
+    What is folded stands for several; what is taken, or is passed now, lies on a way through the graph. `name` is what
+    a list calls it where that differs from its label.
     """
 
     key: str
@@ -29,16 +30,23 @@ class FlowBox:
     link: str = ""
     hint: str = ""
     look: Look = "plain"
+    name: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowLine:
-    """A line from one box to another; dashed where it is only possible, taken where a way leads along it."""
+    """A line from one box to another; dashed where it is only possible, thicker and numbered with a `weight`.
+
+    One is taken where a way leads along it. An implied one is not drawn: other lines lead there as well, over other
+    boxes. Lists have it.
+    """
 
     source: str
     target: str
     is_dashed: bool = False
     is_taken: bool = False
+    weight: int = 0
+    is_implied: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +54,7 @@ class Flow:
     """Boxes in the order of the flow; `verb` says what a line means: the source `calls` the target.
 
     With `gathers`, all lines lead to the last box in the end, and the others stand as near to it as they can.
+    `legend` says what else has to be known to read the picture.
     """
 
     title: str
@@ -53,16 +62,23 @@ class Flow:
     boxes: Sequence[FlowBox]
     lines: Sequence[FlowLine]
     gathers: bool = False
+    legend: str = ""
+
+    @property
+    def drawn_lines(self) -> Sequence[FlowLine]:
+        """The lines that pictures have."""
+        return [line for line in self.lines if not line.is_implied]
 
     def to_text(self) -> str:
         """List the lines, a row for each source."""
-        labels = {box.key: shorten(box.label, 100) for box in self.boxes}
+        names = {box.key: shorten(box.name or box.label, 100) for box in self.boxes}
         targets: defaultdict[str, list[str]] = defaultdict(list)
         for line in self.lines:
-            targets[line.source].append(f"{'possibly ' * line.is_dashed}{labels[line.target]}")
-        rows = [f"- {labels[key]} {self.verb} {', '.join(named)}" for key, named in targets.items()]
+            number = f" ({line.weight})" if line.weight else ""
+            targets[line.source].append(f"{'possibly ' * line.is_dashed}{names[line.target]}{number}")
+        rows = [f"- {names[key]} {self.verb} {', '.join(named)}" for key, named in targets.items()]
         lonely = {box.key for box in self.boxes} - {key for line in self.lines for key in (line.source, line.target)}
-        rows += [f"- {labels[box.key]}" for box in self.boxes if box.key in lonely]
+        rows += [f"- {names[box.key]}" for box in self.boxes if box.key in lonely]
         return "\n".join([f"{to_one_line(self.title)}:", *rows])
 
     def to_mermaid(self) -> str:
@@ -74,8 +90,9 @@ class Flow:
         for box in self.boxes:
             label = shorten(box.label).translate(_MERMAID)
             yield f'    {keys[box.key]}["{label}"]'
-        for line in self.lines:
-            yield f"    {keys[line.source]} {'-.->' if line.is_dashed else '-->'} {keys[line.target]}"
+        for line in self.drawn_lines:
+            number = f"|{line.weight}|" if line.weight else ""
+            yield f"    {keys[line.source]} {'-.->' if line.is_dashed else '-->'}{number} {keys[line.target]}"
 
 
 def shorten(text: str, longest: int = LONGEST_LABEL) -> str:

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from bot.pictures.flow import shorten
-from bot.pictures.placed_flow import BOX_HEIGHT, TIP, PlacedBox, PlacedFlow, PlacedLine
+from bot.pictures.line_numbers import place_numbers
+from bot.pictures.placed_flow import (
+    BOX_HEIGHT,
+    LEGEND_LINE,
+    MARGIN,
+    TITLE_LINE,
+    PlacedBox,
+    PlacedFlow,
+    PlacedLine,
+)
 
+LINE_WIDTH, MOST_WIDTH = 1.3, 4.0
 # What no XML may hold, beside the control characters that one line of text has none of.
 _FORBIDDEN = {0xFFFE: "\N{REPLACEMENT CHARACTER}", 0xFFFF: "\N{REPLACEMENT CHARACTER}"} | dict.fromkeys(
     range(0xD800, 0xE000), "\N{REPLACEMENT CHARACTER}"
 )
 _STYLE = (
     "text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#24243e;text-anchor:middle}"
-    ".note{font-size:10px;fill:#5c5c7a}.node rect{fill:#f2f0ff;stroke:#3b3b58}"
-    ".main rect,.now rect{fill:#3b3b58}.main text,.now text{fill:#fff}"
-    ".folded rect{fill:#fff;stroke:#8a8aa5;stroke-dasharray:4 3}"
-    ".line path{fill:none;stroke:#8a8aa5;stroke-width:1.3}.dashed path{stroke-dasharray:5 4}"
+    ".title{font-size:15px;text-anchor:start}.legend{font-size:10px;fill:#5c5c7a;text-anchor:start}"
+    ".note,.number{font-size:10px;fill:#5c5c7a}.number{paint-order:stroke;stroke:#fff;stroke-width:4px}"
+    ".paper{fill:#fff}.node rect{fill:#f2f0ff;stroke:#6a6a94}.folder rect{fill:#dcd8fb;stroke:#3b3b58}"
+    ".main rect,.now rect{fill:#3b3b58;stroke:#3b3b58}.main text,.now text{fill:#fff}"
+    ".outside rect,.folded rect{fill:#fff;stroke:#8a8aa5}.folded rect{stroke-dasharray:4 3}"
+    ".line{stroke-width:1.3}.line path{fill:none;stroke:#8a8aa5}.dashed path{stroke-dasharray:5 4}"
     ".line .tip{fill:#8a8aa5;stroke:none}"
+    "@media(prefers-color-scheme:dark){text{fill:#ecebf7}.legend,.note,.number{fill:#b4b3cb}.number{stroke:#1c1c28}"
+    ".paper,.outside rect,.folded rect{fill:#1c1c28}.node rect{fill:#2b2a40;stroke:#8c8ab8}"
+    ".folder rect{fill:#3d3a63;stroke:#a9a6dd}.main rect,.now rect{fill:#c9c5ff;stroke:#c9c5ff}"
+    ".main text,.now text{fill:#1c1c28}.outside rect,.folded rect{fill:#1c1c28;stroke:#7d7c9a}"
+    ".line path{stroke:#8f8eab}.line .tip{fill:#8f8eab}}"
 )
 
 
@@ -27,9 +45,9 @@ def write_svg(flow: PlacedFlow) -> str:
     size = f'width="{flow.width:.0f}" height="{flow.height:.0f}" viewBox="0 0 {flow.width:.0f} {flow.height:.0f}"'
     title = _clean(flow.title, 300)
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label={quoteattr(title)}>'
-    paper = '<rect width="100%" height="100%" fill="#fff"/>'
-    parts = [head, f"<title>{escape(title)}</title><style>{_STYLE}</style>", paper, *_draw_all(flow), "</svg>\n"]
-    return "\n".join(parts)
+    paper = '<rect class="paper" width="100%" height="100%"/>'
+    parts = [head, f"<title>{escape(title)}</title><style>{_STYLE}</style>", paper, *_write_head(flow)]
+    return "\n".join([*parts, *_draw_all(flow), "</svg>\n"])
 
 
 def write_svg_part(flow: PlacedFlow) -> str:
@@ -40,10 +58,27 @@ def write_svg_part(flow: PlacedFlow) -> str:
     return f"{head}{''.join(_draw_all(flow))}</svg>"
 
 
+def measure_stroke(weight: int) -> float:
+    """Return how thick a line is: the thicker, the more it stands for."""
+    return min(MOST_WIDTH, LINE_WIDTH + 0.45 * math.log2(max(1, weight)))
+
+
+def _write_head(flow: PlacedFlow) -> Iterator[str]:
+    y = MARGIN / 2
+    for line in flow.title_lines:
+        y += TITLE_LINE
+        yield f'<text class="title" x="{MARGIN:.0f}" y="{y - 4:.1f}">{escape(_clean(line))}</text>'
+    for line in flow.legend_lines:
+        y += LEGEND_LINE
+        yield f'<text class="legend" x="{MARGIN:.0f}" y="{y - 3:.1f}">{escape(_clean(line))}</text>'
+
+
 def _draw_all(flow: PlacedFlow) -> Iterator[str]:
     """Draw lines below boxes, and the way that is taken over the other lines."""
     for line in sorted(flow.lines, key=lambda placed: placed.line.is_taken):
         yield _draw_line(line)
+    for line, (x, y) in place_numbers(flow):
+        yield f'<text class="number" x="{x:.1f}" y="{y + 3.5:.1f}">{line.line.weight}</text>'
     for box in flow.boxes:
         yield _draw_box(box)
 
@@ -54,13 +89,10 @@ def _draw_line(placed: PlacedLine) -> str:
         f"C{near[0]:.0f} {near[1]:.0f} {far[0]:.0f} {far[1]:.0f} {end[0]:.0f} {end[1]:.0f}"
         for _, near, far, end in placed.curves
     )
-    (x, y), (from_x, from_y) = placed.tip, placed.curves[-1][3]
-    back_x, back_y = from_x - x, from_y - y  # one of them is 0: a tip points along the columns or the rows
-    across = f"v{TIP:.0f}" if back_x else f"h{TIP:.0f}"
-    corner = f"l{back_x:.0f} {-TIP / 2:.0f}" if back_x else f"l{-TIP / 2:.0f} {back_y:.0f}"
+    tip = f"M{'L'.join(f'{x:.0f} {y:.0f}' for x, y in placed.tip)}z"
     names = f"line{' dashed' * placed.line.is_dashed}{' taken' * placed.line.is_taken}"
-    tip = f"M{x:.0f} {y:.0f}{corner}{across}z"
-    return f'<g class="{names}"><path d="{path}"/><path class="tip" d="{tip}"/></g>'
+    thick = f' stroke-width="{measure_stroke(placed.line.weight):.1f}"' if placed.line.weight > 1 else ""
+    return f'<g class="{names}"><path d="{path}"{thick}/><path class="tip" d="{tip}"/></g>'
 
 
 def _draw_box(placed: PlacedBox) -> str:
@@ -72,7 +104,7 @@ def _draw_box(placed: PlacedBox) -> str:
         for number, (name, row) in enumerate(rows)
     )
     place = f'x="{placed.x:.0f}" y="{placed.y:.0f}" width="{placed.width:.0f}" height="{BOX_HEIGHT:.0f}"'
-    hint = f"<title>{escape(_clean(box.hint or f'{box.label} {box.note}', 500))}</title>"
+    hint = f"<title>{escape(_clean(box.hint or f'{box.name or box.label} {box.note}', 500))}</title>"
     drawn = f'<g class="node {box.look}">{hint}<rect {place} rx="6"/>{texts}</g>'
     return (
         f"<a href={quoteattr(_clean(box.link, 2_000))}>{drawn}</a>"

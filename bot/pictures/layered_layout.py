@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from statistics import fmean
 
 import networkx as nx
@@ -17,7 +19,7 @@ Place = str | tuple[Line, int]
 SWEEPS = 24
 GAP = 36.0  # between two places of a layer, unless more or less is wanted
 LAYER_HEIGHT = 110.0
-PASSAGE_WIDTH = 12.0  # of a line between boxes, unless more or less is wanted
+PASSAGE_WIDTH = 12.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,10 +31,18 @@ class DiagramLayout:
 
 
 def lay_out(
-    widths: Mapping[str, float], lines: Sequence[Line], *, gap: float = GAP, passage: float = PASSAGE_WIDTH
+    widths: Mapping[str, float],
+    lines: Sequence[Line],
+    *,
+    gap: float = GAP,
+    passage: float = PASSAGE_WIDTH,
+    widest: float = math.inf,
 ) -> DiagramLayout:
-    """Lay out nodes of these widths, given in the order of the flow: lines that go back run upwards."""
-    ranks = _rank_nodes(list(widths), lines)
+    """Lay out nodes of these widths, given in the order of the flow: lines that go back run upwards.
+
+    A layer whose nodes are wider than `widest` becomes several.
+    """
+    ranks = _break_layers(_rank_nodes(list(widths), lines), widths, lines, gap=gap, widest=widest)
     chains: dict[Line, list[Place]] = {}
     for source, target in lines:
         step = 1 if ranks[target] > ranks[source] else -1
@@ -61,6 +71,24 @@ def _rank_nodes(names: Sequence[str], lines: Sequence[Line]) -> dict[str, int]:
     layers = nx.topological_generations(downwards)
     ranks = {name: rank for rank, layer in enumerate(layers) for name in layer}
     return {name: ranks[name] for name in names}
+
+
+def _break_layers(
+    ranks: Mapping[str, int], widths: Mapping[str, float], lines: Sequence[Line], *, gap: float, widest: float
+) -> dict[str, int]:
+    """Put nodes of a layer that is too wide into the next one: those last that the most lines leave."""
+    leaving = Counter(source for source, _ in lines)
+    leaving.subtract(target for _, target in lines)
+    found: dict[str, int] = {}
+    layer = 0
+    for _, names in groupby(sorted(ranks, key=lambda name: (ranks[name], leaving[name])), key=ranks.__getitem__):
+        room = widest
+        for name in names:
+            if room < widths[name] and room < widest:
+                layer, room = layer + 1, widest
+            found[name], room = layer, room - widths[name] - gap
+        layer += 1
+    return {name: found[name] for name in ranks}
 
 
 def _fill_layers(ranks: Mapping[str, int], chains: Mapping[Line, Sequence[Place]]) -> list[list[Place]]:

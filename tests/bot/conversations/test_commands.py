@@ -24,7 +24,7 @@ from bot.conversations.descriptions import (
     explain_answer,
     format_age,
 )
-from bot.repositories.drawing_requests import DrawingRequest, parse_drawing
+from bot.drawings.drawing_requests import DrawingRequest, parse_drawing
 from bot.storage.turn_records import RunStats, TurnRecord
 from indexer.errors import IndexDamaged
 from indexer.types import Drift, Progress, RefreshReport
@@ -314,10 +314,17 @@ def test_what_the_guard_did_is_kept_of_a_turn() -> None:
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("draw who calls send", DrawingRequest(name="send", direction="callers")),
-        ("draw me the callers of `Session.send()`?", DrawingRequest(name="Session.send", direction="callers")),
-        ("Draw what send calls in demo", DrawingRequest(name="send", direction="callees", repository="demo")),
-        ("draw who calls send as Mermaid", DrawingRequest(name="send", direction="callers", as_mermaid=True)),
+        ("draw who calls send", DrawingRequest(name="send", subject="callers")),
+        ("draw me the callers of `Session.send()`?", DrawingRequest(name="Session.send", subject="callers")),
+        ("Draw what send calls in demo", DrawingRequest(name="send", subject="callees", repository="demo")),
+        ("draw who calls send as Mermaid", DrawingRequest(name="send", subject="callers", as_mermaid=True)),
+        ("draw the architecture of src/api", DrawingRequest(name="src/api", subject="modules")),
+        ("draw me a map of `src/api/` in demo!", DrawingRequest(name="src/api/", subject="modules", repository="demo")),
+        ("draw architecture", DrawingRequest(name="", subject="modules")),
+        ("draw the architecture of the whole repository", DrawingRequest(name="", subject="modules")),
+        ("draw the architecture of demo", DrawingRequest(name="", subject="modules", repository="demo")),
+        ("draw the modules in src", DrawingRequest(name="src", subject="modules")),
+        ("draw the architecture of src, as mermaid", DrawingRequest(name="src", subject="modules", as_mermaid=True)),
     ],
 )
 def test_a_drawing_is_asked_for_in_words(text: str, wanted: DrawingRequest) -> None:
@@ -327,10 +334,25 @@ def test_a_drawing_is_asked_for_in_words(text: str, wanted: DrawingRequest) -> N
     assert (parsed.command, parsed.drawing, parsed.repository) == ("draw", wanted, wanted.repository)
 
 
-@pytest.mark.parametrize("text", ["draw a conclusion from the tests", "draw", "draw who calls send in nowhere"])
+@pytest.mark.parametrize("text", ["draw a conclusion from the tests", "draw the line somewhere"])
 def test_what_is_no_drawing_is_a_question_and_after_a_slash_explained(text: str) -> None:
     assert parse_command(text, slash=False, repositories=REPOSITORIES) is None
     assert isinstance(parse_command(f"/{text}", slash=True, repositories=REPOSITORIES), UnknownCommand)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("draw", "Write `draw who calls NAME`"),
+        ("draw who calls send in nowhere", "There is no repository `nowhere`."),
+        ("draw the architecture of src in nowhere", "There is no repository `nowhere`."),
+    ],
+)
+def test_a_drawing_that_lacks_something_is_explained(text: str, said: str) -> None:
+    parsed = parse_command(text, slash=False, repositories=REPOSITORIES)
+
+    assert isinstance(parsed, UnknownCommand)
+    assert said in parsed.sentence
 
 
 @given(st.text(max_size=300))

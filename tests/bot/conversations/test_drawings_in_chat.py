@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import io
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
-from tests.bot.contract import settled
+from bot.access import AccessPolicy, AccessRule
+from bot.conversations.assembly import ChatPolicy
+from tests.bot.contract import have, settled
 from tests.bot.discord_worlds import DiscordWorld
 from tests.bot.slack_worlds import SlackWorld
 from tests.fakes.discord import FakeDiscord
+from tests.fakes.parts import FakeIndex
 from tests.fakes.slack import FakeSlack
 
 LIMIT = 60.0
+NAMES = ('src/"]<script>.py', "src/`x` @everyone.py", "src/\u202eevil.py", f"src/{'y' * 10_000}.py")
+
+ChatWorld = SlackWorld | DiscordWorld
 
 
-def see_pictures(world: SlackWorld | DiscordWorld) -> list[tuple[bytes, str]]:
+def see_pictures(world: ChatWorld) -> list[tuple[bytes, str]]:
     """What was attached, with the words for it."""
     if isinstance(world, SlackWorld):
         return [(one.content, one.alt) for one in world.fake.files.stored.values() if one.shared and one.content]
@@ -26,24 +35,115 @@ def see_pictures(world: SlackWorld | DiscordWorld) -> list[tuple[bytes, str]]:
     return [(world.fake.world.uploads[one["id"]], one.get("description", "")) for one in shown]
 
 
-@pytest.mark.parametrize("platform", ["slack", "discord"])
-async def test_a_drawing_is_attached_to_its_list_with_words_for_it(platform: str, tmp_path: Path) -> None:
+async def wait_for_picture(world: ChatWorld) -> tuple[bytes, str]:
+    async with asyncio.timeout(LIMIT):
+        while not see_pictures(world):  # noqa: ASYNC110 - in Slack a file follows its message
+            await asyncio.sleep(0.05)
+    (found,) = see_pictures(world)
+    return found
+
+
+@pytest.fixture(params=["slack", "discord"])
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ChatWorld]:
+    """Chat about the repository `demo`, and `secret`, which nobody may ask about here."""
+    rules = AccessRule(repositories=("demo",)), AccessRule(repositories=("secret",), people=("nobody",))
+    policy = ChatPolicy(access=AccessPolicy(rules=rules))
+    inbox = tmp_path / "inbox.sqlite"
     async with AsyncExitStack() as stack:
-        inbox = tmp_path / "inbox.sqlite"
-        world: SlackWorld | DiscordWorld = (
-            SlackWorld(await stack.enter_async_context(FakeSlack()), inbox)
-            if platform == "slack"
-            else DiscordWorld(await stack.enter_async_context(FakeDiscord()), inbox)
+        made: ChatWorld = (
+            SlackWorld(await stack.enter_async_context(FakeSlack()), inbox, policy=policy)
+            if request.param == "slack"
+            else DiscordWorld(await stack.enter_async_context(FakeDiscord()), inbox, policy=policy)
         )
-        await world.begin()
-        await world.mention("draw who calls send")
-        (said,) = await settled(world, "Who calls send in demo")
-        async with asyncio.timeout(LIMIT):
-            while not see_pictures(world):  # noqa: ASYNC110 - in Slack a file follows its message
-                await asyncio.sleep(0.05)
-        ((picture, words),) = see_pictures(world)
-        await world.end()
+        have(made, "demo", "secret")
+        find_index(made).code.paths = ["src/main.py", "src/session.py"]
+        await made.begin()
+        yield made
+        await made.end()
+
+
+def find_index(world: ChatWorld) -> FakeIndex:
+    index = world.repositories.indexes["demo"]
+    assert isinstance(index, FakeIndex)
+    return index
+
+
+async def test_calls_are_attached_to_their_list_with_words_for_them(world: ChatWorld) -> None:
+    await world.mention("draw who calls send")
+
+    (said,) = await settled(world, "Who calls send in demo")
+    picture, words = await wait_for_picture(world)
 
     assert picture.startswith(b"\x89PNG")
     assert "main.py calls possibly Session.send" in said
     assert words.startswith("Who calls send in demo at 0123456:")
+
+
+async def test_an_architecture_is_attached_to_its_list_with_words_for_it(world: ChatWorld) -> None:
+    await world.mention("draw the architecture of src")
+
+    (said,) = await settled(world, "The architecture of src/ in demo")
+    picture, words = await wait_for_picture(world)
+
+    assert Image.open(io.BytesIO(picture)).width <= 2_000
+    assert "main.py imports session.py (1)" in said
+    assert words == "The architecture of src/ in demo at 0123456:\n- main.py imports session.py (1)"
+
+
+async def test_the_source_of_an_architecture_is_a_code_block(world: ChatWorld) -> None:
+    await world.mention("draw the architecture of src as mermaid")
+
+    (said,) = await settled(world, "graph LR")
+
+    assert 'n0["main.py"]' in said.replace("&quot;", '"')
+    assert see_pictures(world) == []
+
+
+async def test_hostile_names_are_words_in_the_reply_and_in_its_picture(world: ChatWorld) -> None:
+    find_index(world).code.paths = [*NAMES, "src/session.py"]
+    find_index(world).code.importers = NAMES
+
+    await world.mention("draw the architecture of src")
+    (said,) = await settled(world, "The architecture of src/")
+    picture, words = await wait_for_picture(world)
+
+    assert picture.startswith(b"\x89PNG")
+    assert len(words) <= 1_000
+    assert len(said) < 2_000
+    assert said.count("```") == 2
+    assert "\u202e" not in said + words
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("draw", "Write `draw who calls NAME`"),
+        ("draw who calls nosuchthing", "`nosuchthing` is not defined in `demo`."),
+        ("draw the architecture of scr", "There is no folder `scr` in `demo`. The nearest: `src`."),
+        ("draw the architecture of nosuchfolder", "There is no folder `nosuchfolder` in `demo`. It has `src`."),
+        (f"draw who calls {'x' * 1_500}", "is not defined in `demo`."),
+        (f"draw the architecture of {'x' * 1_500}", "There is no folder `xxx"),
+        ("draw who calls <script>`]\u202e", "is not defined in `demo`."),
+        ("draw what alone calls", "Nothing to draw: What alone calls in demo at 0123456 finds no calls."),
+    ],
+)
+async def test_what_cannot_be_drawn_is_said(world: ChatWorld, text: str, said: str) -> None:
+    find_index(world).code.names.append("alone")
+
+    await world.mention(text)
+
+    await settled(world, said)
+    assert see_pictures(world) == []
+
+
+@pytest.mark.parametrize("name", ["secret", "nowhere"])
+@pytest.mark.parametrize("wish", ["draw who calls send in", "draw the architecture of src in"])
+async def test_a_repository_that_one_may_not_see_is_like_one_that_is_not_there(
+    world: ChatWorld, wish: str, name: str
+) -> None:
+    await world.mention(f"{wish} {name}")
+
+    (reply,) = await settled(world, "There is no repository")
+
+    assert reply.replace(name, "NAME").strip() == "There is no repository `NAME`. `repos` lists them."
+    assert see_pictures(world) == []

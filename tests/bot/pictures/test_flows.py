@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import stat
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from pathlib import Path
 from xml.etree import ElementTree
 
+import networkx as nx
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -17,10 +19,22 @@ from PIL import Image
 from bot.pictures import dot_layout, flow_png
 from bot.pictures.flow import Flow, FlowBox, FlowLine, shorten
 from bot.pictures.flow_png import draw_png
-from bot.pictures.flow_rendering import lay_out_alone, lay_out_flow, render_flow
+from bot.pictures.flow_rendering import arrange_flow, lay_out_alone, render_flow
 from bot.pictures.flow_svg import write_svg, write_svg_part
-from bot.pictures.layered_layout import LAYER_HEIGHT, DiagramLayout, Line, lay_out
-from bot.pictures.placed_flow import BOX_HEIGHT, GAP, PlacedFlow, measure_column, place_flow, place_upright
+from bot.pictures.layered_layout import LAYER_HEIGHT, lay_out
+from bot.pictures.line_numbers import NUMBER_HEIGHT, place_numbers
+from bot.pictures.line_reduction import mark_implied, order_boxes
+from bot.pictures.picture_text import spell_letters
+from bot.pictures.placed_flow import (
+    BOX_HEIGHT,
+    GAP,
+    Direction,
+    PlacedFlow,
+    measure_along,
+    measure_box,
+    place_flow,
+    place_upright,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
@@ -30,14 +44,17 @@ HOSTILE = [
     "",
     '"]\n  click n0 "evil"',
     "é漢",
+    "`backticks` \u200f\u2067\u05e9\u05dc\u05d5\u05dd\u202c",
+    "漢" * 10_000,
 ]
+DIRECTIONS: list[Direction] = ["rightwards", "downwards"]
 PAIRS = st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)).filter(lambda pair: pair[0] != pair[1]), max_size=16)
 
 
 def make_flow(names: list[str], pairs: list[tuple[int, int]], *, link: str = "", gathers: bool = False) -> Flow:
     boxes = [FlowBox(key=f"k{n}", label=name, note=name, link=link) for n, name in enumerate(names)]
     lines = [
-        FlowLine(source=f"k{source}", target=f"k{target}", is_dashed=source > target)
+        FlowLine(source=f"k{source}", target=f"k{target}", is_dashed=source > target, weight=source * target)
         for source, target in dict.fromkeys(pairs)
         if max(source, target) < len(names)
     ]
@@ -45,14 +62,13 @@ def make_flow(names: list[str], pairs: list[tuple[int, int]], *, link: str = "",
 
 
 def place_in_rows(flow: Flow) -> PlacedFlow:
-    widths = {box.key: measure_column([box]) for box in flow.boxes}
+    widths = {box.key: measure_box(box) for box in flow.boxes}
     layout = lay_out(widths, [(line.source, line.target) for line in flow.lines], gap=4.0)
     return place_upright(flow, layout, widths)
 
 
-def lay_out_ours(flow: Flow) -> DiagramLayout:
-    lines = [(line.source, line.target) for line in flow.lines]
-    return lay_out_alone([box.key for box in flow.boxes], lines, gathers=flow.gathers)
+def place_alone(flow: Flow, direction: Direction = "rightwards") -> PlacedFlow:
+    return place_flow(flow, lay_out_alone(flow, direction), direction)
 
 
 @settings(max_examples=40)
@@ -62,20 +78,22 @@ def lay_out_ours(flow: Flow) -> DiagramLayout:
 def test_any_names_are_text_in_an_svg_and_never_markup(names: list[str], link: str) -> None:
     flow = make_flow(names, [*pairwise(range(len(names)))], link=link)
 
-    for written in (write_svg(place_flow(flow, lay_out_ours(flow))), write_svg_part(place_in_rows(flow))):
+    for written in (write_svg(place_alone(flow)), write_svg_part(place_in_rows(flow))):
         check_text(ElementTree.fromstring(written), names)
 
 
 def check_text(drawn: ElementTree.Element, names: list[str]) -> None:
     tags = {SVG + tag for tag in ("svg", "g", "a", "rect", "text", "path", "title", "style")}
     assert {element.tag for element in drawn.iter()} <= tags
-    assert len(drawn.findall(f".//{SVG}text")) == 2 * len(names) - 2 * names.count("") + names.count("")
+    labels = [element for element in drawn.iter(f"{SVG}text") if element.get("class") in {"label", "note"}]
+    assert len(labels) == 2 * len(names) - names.count("")
     for element in drawn.iter():
         assert set(element.attrib) <= {
-            "x", "y", "width", "height", "viewBox", "role", "aria-label", "class", "d", "rx", "fill", "href",
+            "x", "y", "width", "height", "viewBox", "role", "aria-label", "class", "d", "rx", "href",
+            "stroke-width",
         }  # fmt: skip
         assert element.get("href", "https://").startswith(("https://", "http://"))
-        assert len(element.text or "") <= 1_000
+        assert len(element.text or "") <= 1_500
 
 
 @settings(max_examples=40)
@@ -92,7 +110,7 @@ def test_a_graph_in_rows_is_on_its_sheet_and_its_boxes_apart(names: list[str], p
     for line in placed.lines:
         source, target = tops[line.line.source], tops[line.line.target]
         assert line.curves[0][0][1] == (source + BOX_HEIGHT if target > source else source)
-        assert line.tip[1] == (target if target > source else target + BOX_HEIGHT)
+        assert line.tip[0][1] == (target if target > source else target + BOX_HEIGHT)
 
 
 @settings(max_examples=40)
@@ -109,63 +127,78 @@ def test_any_names_are_labels_in_mermaid_and_rows_in_text(names: list[str]) -> N
     assert len(flow.to_text().split("\n")) == 1 + (len(names) - 1 if len(names) > 1 else 1)
 
 
-@settings(max_examples=40)
-@given(st.integers(1, 8), PAIRS, st.booleans())
+@settings(max_examples=60)
+@given(st.integers(1, 8), PAIRS, st.booleans(), st.sampled_from(DIRECTIONS), st.sampled_from([60.0, 200.0, 10_000.0]))
 def test_our_own_layout_keeps_boxes_apart_and_on_the_sheet(
-    size: int, pairs: list[tuple[int, int]], gathers: bool
+    size: int, pairs: list[tuple[int, int]], gathers: bool, direction: Direction, widest: float
 ) -> None:
-    flow = make_flow([f"name {n}" for n in range(size)], pairs, gathers=gathers)
+    flow = make_flow([f"name {n}" * n for n in range(size)], pairs, gathers=gathers)
 
-    check_placed(flow, lay_out_ours(flow))
+    check_placed(place_flow(flow, lay_out_alone(flow, direction, widest=widest), direction), direction)
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="there is no dot on this machine")
 @settings(max_examples=12, deadline=None)
-@given(st.integers(1, 8), PAIRS)
-def test_the_layout_of_dot_keeps_boxes_apart_and_on_the_sheet(size: int, pairs: list[tuple[int, int]]) -> None:
-    flow = make_flow([f"name {n}" for n in range(size)], pairs)
+@given(st.integers(1, 8), PAIRS, st.sampled_from(DIRECTIONS))
+def test_the_layout_of_dot_keeps_boxes_apart_and_on_the_sheet(
+    size: int, pairs: list[tuple[int, int]], direction: Direction
+) -> None:
+    flow = make_flow([f"name {n}" * n for n in range(size)], pairs)
     lines = [(line.source, line.target) for line in flow.lines]
 
-    found = dot_layout.lay_out_by_dot([box.key for box in flow.boxes], lines, along=BOX_HEIGHT, across=140.0, gap=GAP)
+    found = dot_layout.lay_out_by_dot(measure_along(flow, direction), lines, gap=GAP)
 
     assert found is not None
-    check_placed(flow, found)
+    check_placed(place_flow(flow, found, direction), direction)
 
 
-def check_placed(flow: Flow, layout: DiagramLayout) -> None:
-    placed = place_flow(flow, layout)
+def check_placed(placed: PlacedFlow, direction: Direction) -> None:
     for one, other in combinations(placed.boxes, 2):
-        assert abs(one.x - other.x) >= one.width or abs(one.y - other.y) >= BOX_HEIGHT
+        beside = one.x + one.width <= other.x or other.x + other.width <= one.x
+        assert beside or abs(one.y - other.y) >= BOX_HEIGHT
     for box in placed.boxes:
         assert 0 <= box.x <= box.x + box.width <= placed.width
         assert 0 <= box.y <= box.y + BOX_HEIGHT <= placed.height
-    sides = {box.box.key: (box.x, box.x + box.width, box.y + BOX_HEIGHT / 2) for box in placed.boxes}
+    boxes = {box.box.key: box for box in placed.boxes}
     for line in placed.lines:
-        left, right, middle = sides[line.line.target]
-        assert line.tip[1] == pytest.approx(middle)
-        assert line.tip[0] == pytest.approx(left) or line.tip[0] == pytest.approx(right)
+        box, (x, y) = boxes[line.line.target], line.tip[0]
+        edges = (box.x, box.x + box.width) if direction == "rightwards" else (box.y, box.y + BOX_HEIGHT)
+        assert (x if direction == "rightwards" else y) in [pytest.approx(edge) for edge in edges]
+        assert box.x <= x <= box.x + box.width + 0.01
+        assert box.y <= y <= box.y + BOX_HEIGHT + 0.01
         assert all(before[3] == after[0] for before, after in pairwise(line.curves))
         for curve in line.curves:
             assert all(0 <= x <= placed.width and 0 <= y <= placed.height for x, y in curve)
+    check_numbers(placed)
+
+
+def check_numbers(placed: PlacedFlow) -> None:
+    places = [middle for _, middle in place_numbers(placed)]
+    for (x, y), (other_x, other_y) in combinations(places, 2):
+        assert abs(x - other_x) > 6 or abs(y - other_y) >= NUMBER_HEIGHT
+    for (x, y), box in product(places, placed.boxes):
+        assert not (box.x < x < box.x + box.width and box.y < y < box.y + BOX_HEIGHT)
 
 
 def test_where_it_gathers_boxes_stand_beside_what_they_lead_to() -> None:
-    lines: list[Line] = [("far", "near"), ("near", "end"), ("alone", "end")]
+    names = ["far", "near", "alone", "end"]
+    flow = make_flow(names, [(0, 1), (1, 3), (2, 3)], gathers=True)
 
-    layout = lay_out_alone(["far", "near", "alone", "end"], lines, gathers=True)
+    layout = lay_out_alone(flow, "rightwards")
 
-    columns = {name: round(depth / LAYER_HEIGHT) for name, (_, depth) in layout.nodes.items()}
+    depths = [layout.nodes[box.key][1] for box in flow.boxes]
+    columns = {name: round(depth / LAYER_HEIGHT) for name, depth in zip(names, depths, strict=True)}
     assert columns == {"far": 0, "near": 1, "alone": 1, "end": 2}
 
 
 @pytest.mark.parametrize("names", [["one"], ["a", "b", "é漢\x00", "<b>"], [f"name_{n}" for n in range(40)]])
 def test_a_png_is_drawn_of_everything(names: list[str]) -> None:
     flow = make_flow(names, [(n, len(names) - 1) for n in range(len(names) - 1)], gathers=True)
-    placed = place_flow(flow, lay_out_ours(flow))
+    placed = place_alone(flow)
 
     picture = Image.open(io.BytesIO(draw_png(placed)))
 
-    assert picture.size == pytest.approx((1.5 * placed.width, 1.5 * placed.height), abs=3)
+    assert picture.size == pytest.approx((2 * placed.width, 2 * placed.height), abs=3)
     assert len(picture.convert("RGB").getcolors(100_000) or []) > 2
 
 
@@ -173,7 +206,7 @@ def test_a_graph_that_is_far_too_large_is_drawn_smaller(monkeypatch: pytest.Monk
     monkeypatch.setattr(flow_png, "_MOST_PIXELS", 100_000)
     flow = make_flow([f"name_{n}" for n in range(20)], [(n, 19) for n in range(19)], gathers=True)
 
-    picture = Image.open(io.BytesIO(draw_png(place_flow(flow, lay_out_ours(flow)))))
+    picture = Image.open(io.BytesIO(draw_png(place_alone(flow))))
 
     assert picture.width * picture.height < 30_000
 
@@ -188,7 +221,7 @@ def test_a_dot_that_fails_is_done_without(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     flow = make_flow(["a", "b"], [(0, 1)])
 
-    assert lay_out_flow(flow) == lay_out_ours(flow)
+    assert arrange_flow(flow).boxes == place_alone(flow).boxes
     assert "dot did not lay a graph out" in caplog.text
 
 
@@ -199,7 +232,7 @@ def test_a_dot_that_takes_too_long_is_ended(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(dot_layout, "_SECONDS", 0.1)
 
-    assert dot_layout.lay_out_by_dot(["a", "b"], [("a", "b")], along=40.0, across=90.0, gap=9.0) is None
+    assert dot_layout.lay_out_by_dot({"a": 90.0, "b": 90.0}, [("a", "b")], gap=9.0) is None
 
 
 def test_without_a_dot_it_is_laid_out_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,3 +247,76 @@ def test_a_shortened_name_is_one_line_that_fits(text: str, longest: int) -> None
 
     assert 0 < len(short) <= max(longest, len("(nameless)"))
     assert "\n" not in short
+
+
+def test_pictures_spell_out_what_their_font_lacks() -> None:
+    assert spell_letters("é ß Ω Ж → ￡ plain") == "é ß Ω Ж → £ plain"
+    assert spell_letters("漢🎉") == "\\u6f22\\U0001f389"
+    assert spell_letters("ﬁ ①") == "ﬁ 1"
+
+
+def test_letters_outside_of_ascii_are_drawn_as_themselves() -> None:
+    drawn = {name: draw_png(place_alone(make_flow([name], []))) for name in ("é", "è", "?", "Ж")}
+
+    assert len({*drawn.values()}) == len(drawn)
+
+
+@pytest.mark.parametrize(
+    "pairs", [[(n, n + 1) for n in range(39)], [(n, 39) for n in range(39)], [(0, n) for n in range(40)]]
+)
+def test_no_picture_is_wider_than_a_chat_can_show(
+    pairs: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    flow = make_flow([f"a_function_with_a_long_name_{n}" for n in range(40)], pairs)
+
+    picture = Image.open(io.BytesIO(render_flow(flow, "png").content))
+
+    assert picture.width <= 2_000
+    assert arrange_flow(flow).width <= 900
+
+
+def test_dot_is_told_sizes_and_numbers_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dot = tmp_path / "dot"
+    dot.write_text(f"#!/bin/sh\ncat > {tmp_path}/told\nexit 1\n")
+    dot.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    render_flow(make_flow(HOSTILE, [*pairwise(range(len(HOSTILE)))]), "svg")
+
+    told = (tmp_path / "told").read_text()
+    assert re.fullmatch(r"[a-z0-9 .;=\[\],\"\n{}>-]+", told)
+    assert not re.search("script|click|evil", told)
+
+
+def test_lines_with_a_weight_have_its_number_in_every_form() -> None:
+    flow = make_flow(["a", "b", "c"], [(1, 2)])
+
+    assert "- b calls c (2)" in flow.to_text()
+    assert "n1 -->|2| n2" in flow.to_mermaid()
+    assert '<text class="number"' in write_svg(place_alone(flow))
+
+
+def test_light_and_dark_have_colours_of_their_own() -> None:
+    assert "prefers-color-scheme:dark" in write_svg(place_alone(make_flow(["a"], [])))
+
+
+@given(PAIRS)
+def test_what_is_marked_as_implied_can_be_reached_over_what_is_left(pairs: list[tuple[int, int]]) -> None:
+    marked = mark_implied(make_flow([f"{n}" for n in range(8)], pairs).lines)
+    left = nx.DiGraph([(line.source, line.target) for line in marked if not line.is_implied])
+
+    assert len(marked) == len({*pairs})
+    for line in marked:
+        assert nx.has_path(left, line.source, line.target)
+
+
+@given(PAIRS)
+def test_boxes_are_ordered_so_that_lines_run_forward_where_there_is_no_circle(pairs: list[tuple[int, int]]) -> None:
+    forward = [(min(pair), max(pair)) for pair in pairs]
+    flow = make_flow([f"{n}" for n in range(8)], forward)
+
+    order = order_boxes([box.key for box in reversed(flow.boxes)], flow.lines)
+
+    assert sorted(order) == [box.key for box in flow.boxes]
+    assert all(order.index(line.source) < order.index(line.target) for line in flow.lines)

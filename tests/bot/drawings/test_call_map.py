@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.repositories.call_map import MOST_BOXES, map_calls
+from bot.drawings.call_map import MOST_BOXES, map_calls
 from tests.fakes.code import FakeCode
 
 CHAIN = {

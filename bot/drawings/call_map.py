@@ -8,6 +8,7 @@ from typing import Literal
 
 from agent import CodeSearch
 from bot.pictures.flow import Flow, FlowBox, FlowLine
+from bot.pictures.line_reduction import order_boxes
 from indexer import CallSite, Definition, Location
 
 MOST_BOXES = 40
@@ -98,6 +99,12 @@ class _CallMap:
             link=self._code.permalink(place) or "",
         )
 
+    def _write_legend(self, lines: Sequence[FlowLine]) -> str:
+        arrows = "An arrow leads to what is called." if lines else ""
+        possible = "A dashed one is only possible." if any(line.is_dashed for line in lines) else ""
+        beyond = f"{len(self._beyond)} more are folded into one box." if self._beyond else ""
+        return " ".join(filter(None, (arrows, possible, beyond)))
+
     def _tell_recursion(self, box: FlowBox) -> FlowBox:
         """Say it in the box where something calls itself: a line has to lead somewhere else."""
         is_recursive = (box.key, box.key) in self._lines
@@ -109,18 +116,20 @@ class _CallMap:
         if self._beyond:
             boxes.append(FlowBox(key=_FOLDED, label=f"{len(self._beyond)} more", look="folded"))
         is_upwards = self._direction == "callers"
-        what = "Who calls" if is_upwards else "What is called by"
+        what = f"Who calls {name}" if is_upwards else f"What {name} calls"
         lines = [
             FlowLine(source=source, target=target, is_dashed=is_possible)
             for (source, target), is_possible in self._lines.items()
             if source != target
         ]
+        by_key = {box.key: box for box in (boxes[::-1] if is_upwards else boxes)}
         return Flow(
-            title=f"{what} {name} in {self._code.repository} at {self._code.commit.sha[:7]}",
+            title=f"{what} in {self._code.repository} at {self._code.commit.sha[:7]}",
             verb="calls",
-            boxes=boxes[::-1] if is_upwards else boxes,
+            boxes=[by_key[key] for key in order_boxes(by_key, lines)],
             lines=lines,
             gathers=is_upwards,
+            legend=self._write_legend(lines),
         )
 
 

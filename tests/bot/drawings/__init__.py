@@ -1,0 +1,1 @@
+"""Tests of the repositories, their freshness, and the choice among them."""
