@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from agent.guard.classifier.onnx_model import OnnxModel
     from agent.guard.size import MAX_QUESTION, MAX_RAW_TEXT, QUESTION_TOO_LONG, fit_text
     from agent.guard.thread_quotes import BACKGROUND_HEADING, quote_line, read_quotes, with_background
+    from agent.history.changes import AskedComparison, parse_comparison
     from agent.limits import TokenUsage, TurnLimits
     from agent.llm.chat_model import ping_model
     from agent.llm.metered_model import RetryPolicy
@@ -91,6 +92,7 @@ __all__ = [
     "AgentError",
     "AgentEvent",
     "Answer",
+    "AskedComparison",
     "AsyncEventBus",
     "AttachedImage",
     "AttachedText",
@@ -159,6 +161,7 @@ __all__ = [
     "open_conversations",
     "open_memory_store",
     "open_models",
+    "parse_comparison",
     "parse_decision",
     "parse_error_name",
     "parse_frames",
@@ -210,6 +213,7 @@ _HOMES = {
     "agent.persistence.postgres_migrations": "migrate_postgres",
     "agent.ports": "Answer ChatModel Citation Classifier CodeLibrary CodeSearch ModelSource RunPermit SourceFiles",
     "agent.goals.checks.goal_requests": "WantedGoal claim_answer is_inference is_verify_request parse_goal_request",
+    "agent.history.changes": "AskedComparison parse_comparison",
     "agent.questions.intent": "find_small_talk is_history_request is_repeat_request",
     "agent.questions.mentions": "find_mentions normalize_name",
     "agent.questions.remarks": "is_bare_question is_statement is_stop_request",

@@ -447,7 +447,7 @@ class Citation:
     """Lines that a claim was read from. `mark` is the number that stands in the answer as `[1]`.
 
     Where the path is empty, the claim was read from the commit itself. `repository` is set where the answer is about
-    several.
+    several. It `is_elsewhere` where the lines are of another commit than the one that the answer was read at.
     """
 
     mark: int
@@ -457,6 +457,7 @@ class Citation:
     commit: str
     url: str | None
     repository: str = ""
+    is_elsewhere: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

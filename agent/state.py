@@ -55,6 +55,8 @@ Role = Literal[
     "explanation",  # documentation that holds what is asked
     "entry",  # of a list: an option, an endpoint, a command; the symbol is its name
     "commit",  # the symbol is its subject; `commit` is set, and the path is empty
+    # Of a comparison: a file that differs, or lines that were added or removed, by its kind; `doc` has what they say.
+    "change",
 ]
 
 

@@ -58,6 +58,10 @@ class RefSource(Protocol):
     def problem(self) -> str:
         """What is wrong with the branches that are kept, as a sentence; empty if all is well."""
 
+    @property
+    def page(self) -> str:
+        """The address of the repository's page at its host; empty where that is not known."""
+
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
         """Find what a name means; None where the repository has nothing of that name and kind."""
 
@@ -69,6 +73,9 @@ class RefSource(Protocol):
 
         `UnknownRevision` where the ref is gone meanwhile.
         """
+
+    async def read_file(self, commit: str, path: str) -> Sequence[str] | None:
+        """Read the lines of a file at a commit; None where the commit is not here, or has no such file."""
 
     async def list_kept(self) -> Sequence[NamedRef]:
         """List the branches beside the followed one whose newest commits are always indexed."""

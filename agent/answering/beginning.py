@@ -7,7 +7,7 @@ import secrets
 from agent.evidence.refs import make_lines_ref
 from agent.guard.reading_tools import harden, note_flags
 from agent.ports import Deps
-from agent.prompts.commit_evidence import load_commit_evidence
+from agent.prompts.commit_evidence import load_change_evidence, load_commit_evidence
 from agent.prompts.loop_prompts import START, format_start, make_first_messages
 from agent.prompts.numbered_evidence import EvidenceNumbers, list_cited
 from agent.prompts.prompt_evidence import collect_flags, load_prompt_evidence
@@ -22,7 +22,7 @@ async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
     numbers = EvidenceNumbers(state.get("shown", []))
     refs = _rank_evidence(state, deps)
     lines = await load_prompt_evidence(deps, refs, question=state.get("cleaned_query", ""))
-    exhibits = numbers.number_evidence([*lines, *load_commit_evidence(deps, refs)])
+    exhibits = numbers.number_evidence([*lines, *load_change_evidence(deps, refs), *load_commit_evidence(deps, refs)])
     flagged = note_flags(state.get("flagged", []), collect_flags(exhibits), deps, source="repository")
     deps = harden(deps) if flagged else deps
     nonce = state.get("nonce") or deps.nonce or secrets.token_hex(6)
@@ -53,10 +53,14 @@ def _rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
 def list_noted_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
     """Return the lines and the commits whose evidence ids the notes of the research cite."""
     noted = list_cited(format_findings(state.get("findings", {}), deps), state.get("shown", []))
-    commits = {ref.get("commit", "") for ref in noted if not ref["path"]}
+    elsewhere = {(ref["path"], ref["start_line"], ref["commit"]) for ref in noted if ref.get("commit")}
     return [
-        *(make_lines_ref(to_location(ref), "lines") for ref in noted if ref["path"]),
-        *(ref for ref in state.get("retrieved", []) if not ref["path"] and ref.get("commit") in commits),
+        *(make_lines_ref(to_location(ref), "lines") for ref in noted if not ref.get("commit")),
+        *(
+            ref
+            for ref in state.get("retrieved", [])
+            if (ref["path"], ref["start_line"], ref.get("commit", "")) in elsewhere
+        ),
     ]
 
 

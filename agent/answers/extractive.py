@@ -10,9 +10,8 @@ from agent.answers.answer_parts import (
     quote_definition,
     quote_first_sentence,
 )
-from agent.answers.command_answers import write_commands
+from agent.answers.comparison_answers import write_comparison
 from agent.answers.error_answers import write_error
-from agent.answers.example_answers import write_example
 from agent.answers.excerpts import QuestionWeights
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.answers.history_answers import (
@@ -26,6 +25,7 @@ from agent.answers.listings import list_calls, list_files, list_folder, list_tes
 from agent.answers.overview import write_overview
 from agent.answers.passages import describe_missing_files, list_further, write_passages, write_related
 from agent.answers.registered_lists import list_entry_points, list_group, list_options
+from agent.answers.usage_answers import write_commands, write_example
 from agent.evidence.refs import is_import_line, is_test_or_docs, read_quote, sort_code_first
 from agent.evidence.request_builders import IN_SUBMODULE
 from agent.repositories.joined_code import JoinedCode
@@ -99,6 +99,12 @@ def _choose_one_for_each(asked: Sequence[str], definitions: Sequence[EvidenceRef
         next((ref for ref in definitions if ref["symbol"].rpartition(".")[2].lower() == name), None) for name in last
     ]
     return list({(ref["path"], ref["symbol"]): ref for ref in first if ref is not None}.values())
+
+
+async def _write_changes(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Write what was compared, or else what happened."""
+    is_comparison = bool(material.metadata.get("facts", {}).get("compared"))
+    return await (write_comparison if is_comparison else write_changes)(draft, material)
 
 
 def _format_definition(draft: AnswerBuilder, ref: EvidenceRef) -> str:
@@ -195,7 +201,7 @@ _FORMS: Mapping[Lookup, _Form] = {
     "outline": list_folder,
     "overview": write_overview,
     "commands": write_commands,
-    "changes": write_changes,
+    "changes": _write_changes,
     "people": write_people,
     "reasons": write_reasons,
     "options": list_options,

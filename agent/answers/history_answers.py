@@ -32,7 +32,7 @@ async def write_changes(draft: AnswerBuilder, material: AnswerContext) -> Answer
     if not material.skip:
         draft.say(_describe_changes(material, all_commits))
         for section in material.of("lines"):
-            await _quote_section(draft, material, section)
+            await quote_section(draft, material, section)
     most = MAX_BESIDE_SECTION if material.of("lines") else MAX_COMMITS
     shown = commits[material.skip : material.skip + most]
     more = write_entries(
@@ -108,7 +108,7 @@ def _describe_gaps(facts: Mapping[str, str]) -> str:
     return "Older commits were not fetched: the history here is shallow." if facts.get("shallow") else ""
 
 
-async def _quote_section(draft: AnswerBuilder, material: AnswerContext, section: EvidenceRef) -> None:
+async def quote_section(draft: AnswerBuilder, material: AnswerContext, section: EvidenceRef) -> None:
     """Quote the first lines of a changelog's section."""
     source = await read_quote(material.deps, to_location(section))
     lines = [to_one_line(line, longest=_LONGEST_LINE) for line in source.lines if line.strip()]

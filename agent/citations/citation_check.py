@@ -145,7 +145,9 @@ class _Examiner:
 
     async def _judge(self, cited: Location | None, claim: Claim, least: float) -> Location | None:
         if cited is not None and cited.commit:
-            return cited if cited in self.read else None  # of another commit than the files that can be read here
+            # Of another commit than the files that can be read here: what was shown of it was read there.
+            is_part = bool(cited.path) and _is_sound(cited) and any(is_within(cited, seen) for seen in self.read)
+            return cited if cited in self.read or is_part else None
         place = await self._locate_citation(cited) if cited is not None else None
         if self.fit is None or cited is None:
             return place

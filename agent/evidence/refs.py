@@ -63,12 +63,20 @@ def make_lines_ref(location: Location, role: Role, *, language: str = "", score:
     }
 
 
+def make_cited_ref(location: Location) -> EvidenceRef:
+    """Refer again to a place that was cited; what stands at another commit cannot be read here, and only be cited."""
+    if not location.commit:
+        return make_lines_ref(location, "lines")
+    return {**make_lines_ref(location, "change" if location.path else "commit"), "commit": location.commit}
+
+
 def format_place(ref: EvidenceRef) -> str:
     """Name the lines, or the commit, that a reference points at; the name is the same in every result of a commit."""
     if not ref["path"]:
         return f"commit {ref.get('commit', '')[:12]}"
-    start, end = ref["start_line"], ref["end_line"]
-    return f"{ref['path']}:L{start}" if start == end else f"{ref['path']}:L{start}-L{end}"
+    start, end, commit = ref["start_line"], ref["end_line"], ref.get("commit", "")
+    where = f" at {commit[:12]}" if commit else ""
+    return f"{ref['path']}:L{start}{where}" if start == end else f"{ref['path']}:L{start}-L{end}{where}"
 
 
 def make_definition_ref(definition: Definition, role: Role = "definition", *, score: float = 1.0) -> EvidenceRef:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.retrieved import Retrieved
 from agent.history.changelogs import find_section
 from agent.history.commit_refs import count_touched, format_day, make_commit_ref
+from agent.history.compared_part import compare_part
+from agent.history.comparison_refs import count_comparison, describe_comparison, make_comparison_refs, make_end_refs
 from agent.history.history_target import HistoryTarget, find_target
 from agent.history.periods import parse_period
 from agent.ports import CodeSearch
+from agent.questions.question_kinds import parse_kind
 from agent.state import EvidenceRef, RetrievalRequest
 from indexer.errors import UnknownRevision
 from indexer.types import CommitLog, LogQuery
@@ -31,6 +34,7 @@ _VERSION = re.compile(
     r"(?P<name>[\w.@/-]{0,60}?\d{1,6}(?:[._-]\d{1,6}){1,4}[\w.+-]{0,30}|v\d{1,6}|[0-9a-f]{7,40})"
     r"(?: (?:release|version|tag))?"
 )
+_BRANCHES = frozenset("main master develop development trunk head".split())
 _NAMED_RELEASE = re.compile(r"(?i)(?:the )?(?:release|version|tag)\s+(?P<name>\S{1,80})")
 
 
@@ -45,8 +49,14 @@ class _Scope:
 
 
 async def fetch_changes(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Fetch the commits that a question is about, and the changelog's section where it is about a release."""
-    scope = await _read_scope(code, request.get("parts", {}))
+    """Fetch the commits that a question is about, and the changelog's section where it is about a release.
+
+    Between two versions, branches or commits, also what differs.
+    """
+    parts = request.get("parts", {})
+    if (ends := _read_ends(parts)) is not None:
+        return await _fetch_compared(code, ends, parts.get("target", ""))
+    scope = await _read_scope(code, parts)
     if scope is None:
         return Retrieved(refs=())
     try:
@@ -55,15 +65,58 @@ async def fetch_changes(code: CodeSearch, request: RetrievalRequest) -> Retrieve
         if scope.query.release and (written := await find_section(code, scope.query.release)) is not None:
             facts = {"section": written[1], "untagged": scope.query.release}
             return Retrieved(refs=[make_lines_ref(written[0], "lines")], facts=facts)
-        newest = await code.past.log(replace(scope.query, after="", until="", release="", limit=_FEWEST))
-        facts = {"problem": str(error)}
-        return Retrieved(refs=[make_commit_ref(one) for one in newest.revisions], facts=facts)
+        return await _fetch_newest(code, replace(scope.query, after="", until="", release=""), str(error))
     if not log.revisions and scope.query.since:
         newest = await code.past.log(replace(scope.query, since=0, limit=_FEWEST))
         facts = {**_describe(scope, newest), "problem": f"No commit of {scope.said} is known here."}
         return Retrieved(refs=[make_commit_ref(one) for one in newest.revisions], facts=facts)
-    section = await _find_changelog(code, scope, log)
+    section = None if scope.target.path else await _find_changelog(code, scope.query, log)
     return _collect(scope, log, section)
+
+
+async def _fetch_newest(code: CodeSearch, query: LogQuery, problem: str) -> Retrieved:
+    """Fetch the newest commits in the stead of those that a problem keeps from being found."""
+    newest = await code.past.log(replace(query, limit=_FEWEST))
+    return Retrieved(refs=[make_commit_ref(one) for one in newest.revisions], facts={"problem": problem})
+
+
+async def _fetch_compared(code: CodeSearch, ends: tuple[str, str], written: str) -> Retrieved:
+    """Fetch what differs between two commits, and the commits that made it so, in the part that is asked about."""
+    try:
+        part = await compare_part(code, *ends, written)
+    except UnknownRevision as error:
+        if not any(map(_names_version, ends)):  # these may be words like any others
+            return Retrieved(refs=())
+        return await _fetch_newest(code, LogQuery(), str(error))
+    older, newer = part.comparison.older, part.comparison.newer
+    one_path = part.paths[0] if len(part.paths) == 1 else ""
+    lines = part.target.lines if newer.sha == code.commit.sha else None
+    query = LogQuery(after=older.sha, until=newer.sha, path=one_path, lines=lines, limit=MAX_COMMITS)
+    log = await code.past.log(query)
+    if len(part.paths) > 1:
+        log = _keep_below(log, part.paths)
+    section = None
+    if not written or not (part.paths or part.asked):
+        named = replace(log, after=older, until=newer if ends[1] else None)
+        section = await _find_changelog(code, query, named)
+    found = _collect(_Scope(query=query, target=HistoryTarget(path=one_path, is_folder=not lines)), log, section)
+    return Retrieved(
+        refs=[*make_end_refs(part, code.commit), *found.refs, *await make_comparison_refs(code, part)],
+        totals={**found.totals, **count_comparison(part.comparison)},
+        facts={**found.facts, **describe_comparison(part, code.commit)},
+    )
+
+
+def _keep_below(log: CommitLog, paths: Sequence[str]) -> CommitLog:
+    """Keep the commits that touched one of some paths."""
+    prefixes = tuple(f"{path}/" for path in paths)
+    kept = [one for one in log.revisions if any(f"{path}/".startswith(prefixes) for path in one.paths)]
+    return replace(log, revisions=tuple(kept), total=len(kept) if log.complete else None)
+
+
+def _names_version(written: str) -> bool:
+    """Whether a name can hardly be anything but that of a version, a branch or a commit."""
+    return bool(written) and (written.lower() in _BRANCHES or any(map(str.isdigit, written)))
 
 
 def _collect(scope: _Scope, log: CommitLog, section: tuple[EvidenceRef, str] | None) -> Retrieved:
@@ -103,6 +156,41 @@ def _describe(scope: _Scope, log: CommitLog) -> dict[str, str]:
     return facts
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskedComparison:
+    """The two commits that a question compares, as it names them, and where; without `until`, with the one read."""
+
+    after: str
+    until: str
+    target: str
+
+
+def parse_comparison(question: str) -> AskedComparison | None:
+    """Return what a question compares; None where it is no such question."""
+    asked = parse_kind(question)
+    ends = _read_ends(asked.parts) if asked is not None and asked.lookup == "changes" else None
+    if asked is None or ends is None:
+        return None
+    return AskedComparison(after=ends[0], until=ends[1], target=asked.parts.get("target", ""))
+
+
+def _read_ends(parts: Mapping[str, str]) -> tuple[str, str] | None:
+    """Read which two commits are compared, the second empty for the one that is read; None where it is about one."""
+    if parts.get("pending") or parts.get("release"):
+        return None
+    if parts.get("from") and parts.get("until"):
+        after, until = (_read_release(parts[name]) or _strip_quotes(parts[name]) for name in ("from", "until"))
+        return after, until
+    words = parts.get("since", "")
+    if not words or parse_period(words, int(time.time())) is not None:
+        return None
+    return _read_release(words) or _strip_quotes(words), ""
+
+
+def _strip_quotes(written: str) -> str:
+    return " ".join(written.split()).strip("`'\" ,.")
+
+
 async def _read_scope(code: CodeSearch, parts: Mapping[str, str]) -> _Scope | None:
     """Read what the parts of the question mean; None where its target is nothing that is here."""
     query, said = LogQuery(limit=MAX_COMMITS), ""
@@ -112,10 +200,7 @@ async def _read_scope(code: CodeSearch, parts: Mapping[str, str]) -> _Scope | No
         return _Scope(query=replace(query, release=release), target=HistoryTarget())
     if parts.get("pending"):
         return _Scope(query=replace(query, after="newest"), target=HistoryTarget())
-    if parts.get("from") and parts.get("until"):
-        after, until = (_read_release(parts[name]) or parts[name] for name in ("from", "until"))
-        query = replace(query, after=after, until=until)
-    elif start or parts.get("period"):
+    if start or parts.get("period"):
         words = start or parts["period"]
         since = parse_period(words, int(time.time()))
         said = f"since {words}" if start else words
@@ -139,10 +224,9 @@ def _read_release(written: str) -> str:
     return found["name"] if found else ""
 
 
-async def _find_changelog(code: CodeSearch, scope: _Scope, log: CommitLog) -> tuple[EvidenceRef, str] | None:
+async def _find_changelog(code: CodeSearch, query: LogQuery, log: CommitLog) -> tuple[EvidenceRef, str] | None:
     """Refer to the changelog's section of the release that is asked about, or its newest one after a release."""
-    query = scope.query
-    if query.path or not (query.release or query.after):
+    if not (query.release or query.after):
         return None
     version = log.until.name if log.until is not None else ""
     released = log.after.name if log.after is not None and not version else ""

@@ -64,7 +64,7 @@ class HistoryTarget:
 async def find_target(code: CodeSearch, written: str) -> HistoryTarget | None:
     """Find what is meant by what a person wrote; None where nothing in the repository fits."""
     bare = strip_nouns(written)
-    if bare.lower() in _EVERYTHING or bare.lower() == code.repository.lower():
+    if means_everything(bare, code.repository):
         return HistoryTarget()
     if (lines := await _find_lines(code, written)) is not None:
         return lines
@@ -81,6 +81,11 @@ async def find_target(code: CodeSearch, written: str) -> HistoryTarget | None:
         return HistoryTarget(path=folder, is_folder=True)
     text = _find_text(written, bare)
     return HistoryTarget(text=text) if text else await _search_target(code, bare)
+
+
+def means_everything(bare: str, repository: str) -> bool:
+    """Whether words mean the whole repository."""
+    return bare.lower() in _EVERYTHING or bare.lower() == repository.lower()
 
 
 async def _find_lines(code: CodeSearch, written: str) -> HistoryTarget | None:

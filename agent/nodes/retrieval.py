@@ -179,7 +179,8 @@ def _take_turns(results: Sequence[Retrieved]) -> list[EvidenceRef]:
 def _drop_repeats(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
     first: dict[tuple[Location, str, str], EvidenceRef] = {}
     for ref in refs:
-        name = ref["symbol"] if ref["role"] == "entry" else ""  # a line may hold several
+        # A line may hold several of a list, and a changed file begins with a changed line.
+        name = {"entry": ref["symbol"], "change": ref["kind"]}.get(ref["role"], "")
         first.setdefault((to_location(ref), ref["role"], name), ref)
     return list(first.values())
 

@@ -12,13 +12,13 @@ from agent.answering.model_answer import ModelAnswer, find_subject
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext
 from agent.answers.repository_parts import write_answer
 from agent.errors import AnswerTruncated, ModelError
-from agent.evidence.refs import make_lines_ref
+from agent.evidence.refs import make_cited_ref
 from agent.evidence.request_builders import decide_retrieval
 from agent.guard.reading_tools import harden, note_flags
 from agent.kinds.part_answers import answer_parts
 from agent.ports import ChatModel, Deps, Runtime
 from agent.prompts.answer_prompts import build_synthesis_prompt, format_question
-from agent.prompts.commit_evidence import load_commit_evidence
+from agent.prompts.commit_evidence import load_change_evidence, load_commit_evidence
 from agent.prompts.numbered_evidence import EvidenceNumbers, list_exhibits
 from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, format_tool_results, load_prompt_evidence
 from agent.prompts.repository_overview import load_overview
@@ -65,7 +65,7 @@ async def _write_answer(state: AgentState, material: AnswerContext, deps: Deps, 
     question = state.get("cleaned_query", "")
     refs = _rank_evidence(state, deps)
     lines = await load_prompt_evidence(deps, refs, question=question)
-    shown = numbers.number_evidence([*lines, *load_commit_evidence(deps, refs)])
+    shown = numbers.number_evidence([*lines, *load_change_evidence(deps, refs), *load_commit_evidence(deps, refs)])
     flagged = note_flags(state.get("flagged", []), collect_flags(shown), deps, source="repository")
     deps = harden(deps) if flagged else deps
     messages = await _build_messages(state, deps, shown)
@@ -133,7 +133,7 @@ def _list_previous_citations(state: AgentState, deps: Deps) -> list[EvidenceRef]
     """Return what the answer cited that is leaned on, where the code is still the same."""
     last = _find_last_turn(state)
     same_code = last["commit"] == deps.code.commit.sha
-    return [make_lines_ref(to_location(citation), "lines") for citation in last["citations"]] if same_code else []
+    return [make_cited_ref(to_location(citation)) for citation in last["citations"]] if same_code else []
 
 
 def _find_last_turn(state: AgentState) -> PastTurn:

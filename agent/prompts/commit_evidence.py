@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from agent.guard.evidence_check import find_orders, list_rules, mark_orders, mark_text
 from agent.ports import Deps
@@ -12,16 +13,49 @@ from agent.text.escaping import replace_control_characters, to_one_line
 
 MAX_COMMITS = 30
 MAX_FACTS = 30
+CHANGE_CHARS = 12_000  # of lines that differ
 _LONGEST_BODY = 600
+_SAID_OF_LINES = {"removed": "removed", "added": "added"}
 
 
 def load_commit_evidence(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidence]:
     """Write down the commits among the evidence, the first of each; their numbers are given later."""
     found: dict[tuple[str, str], EvidenceRef] = {}
     for ref in refs:
-        if not ref["path"] and ref.get("commit"):
+        is_known = bool(ref["symbol"] or ref["signature"])  # and not only cited once
+        if not ref["path"] and ref.get("commit") and is_known:
             found.setdefault((ref["commit"], ref["symbol"]), ref)
     return [_describe_commit(deps, ref) for ref in list(found.values())[:MAX_COMMITS]]
+
+
+def load_change_evidence(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidence]:
+    """Write down the lines that were added and removed among the evidence, as far as there is room."""
+    found: list[PromptEvidence] = []
+    room = CHANGE_CHARS
+    for ref in refs:
+        if ref["role"] == "change" and ref["kind"] in _SAID_OF_LINES:
+            shown = _describe_change(deps, ref)
+            room -= len(shown.text)
+            if room < 0:
+                break
+            found.append(shown)
+    return found
+
+
+def _describe_change(deps: Deps, ref: EvidenceRef) -> PromptEvidence:
+    """Write lines with the numbers that they have at their own commit."""
+    lines = replace_control_characters(deps.redact(ref["doc"])).split("\n")
+    flags = find_orders(lines)
+    numbered = [f"{ref['start_line'] + at}: {line}" for at, line in enumerate(lines)]
+    last = ref["start_line"] + len(lines) - 1
+    within = f", in {to_one_line(ref['symbol'], longest=120)}" if ref["symbol"] else ""
+    return PromptEvidence(
+        number=0,
+        location=replace(to_location(ref), end_line=min(last, ref["end_line"])),
+        about=f"{_SAID_OF_LINES[ref['kind']]}{within}" + "; goes on" * (last < ref["end_line"]),
+        text="\n".join(mark_orders(numbered, flags)),
+        flags=tuple(list_rules(flags)),
+    )
 
 
 def format_history_facts(state: AgentState, deps: Deps) -> str:

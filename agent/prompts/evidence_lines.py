@@ -57,7 +57,8 @@ class EvidencePlan:
 
 def plan_evidence(refs: Iterable[EvidenceRef], terms: frozenset[str]) -> EvidencePlan:
     """Say which part of each piece is worth its room."""
-    kept = [ref for ref in refs if ref["path"]]  # a commit has no lines to show
+    # A commit has no lines to show, and what differs brings its own.
+    kept = [ref for ref in refs if ref["path"] and ref["role"] != "change"]
     outlined = {ref["path"] for ref in kept if ref["role"] == "file"}
     members = _find_relevant_members([ref for ref in kept if ref["path"] in outlined], terms)
     best = max((ref["score"] for ref in kept if ref["role"] == "hit"), default=0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from agent.citations.written_citations import WrittenCitation, parse_citations
 from agent.ports import Redactor
@@ -169,7 +170,7 @@ class CitationParser:
         shown = self._shown.get(written.number, Location(path=f"E{written.number}", start_line=0, end_line=0))
         if written.number not in self._shown or not written.start or not shown.path:
             return shown
-        return Location(path=shown.path, start_line=written.start, end_line=written.end)
+        return replace(shown, start_line=written.start, end_line=written.end)
 
     def _assign_number(self, place: Location) -> int:
         if place not in self._marks and len(self._marks) >= MAX_MARKS:

@@ -75,7 +75,8 @@ def _find_end(lines: Sequence[str], start: int, ref: EvidenceRef) -> int:
 
 def _shorten_mention(text: str, ref: EvidenceRef, told: Sequence[CitationRef]) -> str:
     """Leave a line out that mentions a word, and was told before."""
-    owner = _find_owner(ref["path"], ref["start_line"], told) if ref["role"] == "mention" else None
+    is_mention = ref["role"] == "mention"
+    owner = _find_owner(ref["path"], ref["start_line"], told, ref.get("commit", "")) if is_mention else None
     note = f" (in E{owner})"
     return text if owner is None or len(text) <= len(note) else note
 
@@ -83,7 +84,7 @@ def _shorten_mention(text: str, ref: EvidenceRef, told: Sequence[CitationRef]) -
 def _leave_out(lines: Sequence[str], ref: EvidenceRef, told: Sequence[CitationRef]) -> list[str]:
     """Replace runs of lines that were told before by the evidence id that they stand under."""
     first = ref["start_line"]
-    owners = [_find_owner(ref["path"], first + at, told) for at in range(len(lines))]
+    owners = [_find_owner(ref["path"], first + at, told, ref.get("commit", "")) for at in range(len(lines))]
     kept: list[str] = []
     for owner, run in groupby(range(len(lines)), key=owners.__getitem__):
         places = list(run)
@@ -94,9 +95,10 @@ def _leave_out(lines: Sequence[str], ref: EvidenceRef, told: Sequence[CitationRe
     return kept
 
 
-def _find_owner(path: str, line: int, told: Sequence[CitationRef]) -> int | None:
+def _find_owner(path: str, line: int, told: Sequence[CitationRef], commit: str = "") -> int | None:
     """Return the number of the place that a line was told in."""
-    within = (one["mark"] for one in told if one["path"] == path and one["start_line"] <= line <= one["end_line"])
+    told = [one for one in told if (one["path"], one.get("commit", "")) == (path, commit)]
+    within = (one["mark"] for one in told if one["start_line"] <= line <= one["end_line"])
     return next(within, None) if path else None
 
 
@@ -123,4 +125,5 @@ def format_cited(text: str, shown: Sequence[CitationRef], *, besides: Collection
 def _describe_place(ref: CitationRef) -> str:
     if not ref["path"]:
         return f"commit {ref.get('commit', '')[:12]}"
-    return f"{to_one_line(ref['path'], longest=200)} lines {ref['start_line']}-{ref['end_line']}"
+    where = f" at commit {ref['commit'][:12]}" if ref.get("commit") else ""
+    return f"{to_one_line(ref['path'], longest=200)} lines {ref['start_line']}-{ref['end_line']}{where}"

@@ -43,9 +43,9 @@ class PromptEvidence:
         at = self.location
         if not at.path:
             return f"[E{self.number}] commit {at.commit[:12]} ({self.about})"
-        return (
-            f"[E{self.number}] {to_one_line(at.path, longest=200)} lines {at.start_line}-{at.end_line} ({self.about})"
-        )
+        where = f" at commit {at.commit[:12]}" if at.commit else ""
+        lines = f"lines {at.start_line}-{at.end_line}"
+        return f"[E{self.number}] {to_one_line(at.path, longest=200)} {lines}{where} ({self.about})"
 
     @property
     def ref(self) -> CitationRef:

@@ -35,12 +35,20 @@ _FRAGMENTS = {
     "place": r"(?:(?:\s+(?:made|done))?\s+(?:in|to|within|inside|under|for|with|of)\s+(?:(?:the|this|our|your)\s+)?"
     r"(?P<target>[^?!]+?))??",
     "when": r"(?:<<time>>)?",
-    "time": r"\s+(?:lately|recently|of\s+late|these\s+days|so\s+far|since\s+then|(?:since|after|as\s+of)\s+"
-    r"(?P<since>[^?!]+?)|(?:between|from)\s+(?P<from>\S+)\s+(?:and|to|until|till)\s+(?P<until>\S+)"
+    "time": r"\s+(?:lately|recently|of\s+late|these\s+days|so\s+far|since\s+then|(?:since|after|as\s+of"
+    r"|compared\s+(?:to|with)|relative\s+to|against|versus|vs\.?)\s+(?P<since>[^?!]+?)"
+    r"|(?:between|from)\s+<<noun>>(?P<from>(?:last|latest|newest)\s+(?:release|version|tag)|\S+?)<<end>>\s+"
+    r"(?:and|to|until|till)\s+<<noun>>(?P<until>\S+?)<<end>>"
     r"|(?:(?:in|during|over|within|on)\s+)?(?P<period>today|yesterday|(?:last\s+)?(?:mon|tues|wednes|thurs|fri|satur|sun)day"
     r"|this\s+(?:week|month|year)|(?:january|february|march|april|may|june|july|august|september|october|november"
     r"|december)(?:\s+\d{4})?|(?:the\s+|these\s+)?(?:last|past|previous)\s+"
     r"(?:(?:\d{1,3}|few|couple\s+of|two|three|four|six)\s+)?(?:days?|weeks?|months?|quarters?|years?)))",
+    # One of two commits that are compared: what can hardly be called so but a version, a branch or a commit.
+    "noun": r"(?:(?:the|our)\s+)?(?:(?:tag|branch|commit|version|release|revision|pull\s+request|pr|mr)\s+)?",
+    "end": r"(?:\s+(?:tag|branch|release|version))?",
+    "ref": r"[`\"']?(?:main|master|develop|development|trunk|head|[#!]\d{1,7}|v?\d+(?:\.\d+)+[\w.+-]*|v\d+[\w.+-]*"
+    r"|[0-9a-f]{7,40}|[\w.+]+(?:[-/@_][\w.+]+)*[-/@_]v?\d[\w.+-]*|[\w.-]+/[\w./+-]+)[`\"']?",
+    "inside": r"(?:\s+(?:in|within|under|for|inside|--)\s+<<the>><<target>>)?",
     # How a question for a list begins and ends.
     "which": r"(?:what|which|list|show(?:\s+me)?|give\s+me|how\s+many|name|enumerate)(?:\s+(?:are|is))?"
     r"(?:\s+(?:all|the|of|different|available|existing|built-?in|predefined|supported|various|kinds?|types?|our"

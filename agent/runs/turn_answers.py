@@ -56,6 +56,7 @@ def _make_citation(ref: CitationRef, code: CodeSearch, commit: str, state: Agent
         end_line=ref["end_line"],
         commit=at,
         url=code.permalink(to_location(ref), at),
+        is_elsewhere=bool(path and ref.get("commit")),
     )
 
 

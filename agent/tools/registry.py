@@ -19,6 +19,7 @@ from agent.ports import CodeSearch, Deps, ToolOutcome
 from agent.repositories.joined_code import JoinedCode
 from agent.tools.call_lookups import GetCallees, GetCallers
 from agent.tools.code_search import Grep, SearchCodebase
+from agent.tools.comparing import CompareRefs
 from agent.tools.files import ListDirectory, ReadFile, ReadFileHistory
 from agent.tools.repository_log import ReadRepositoryLog
 from agent.tools.symbols import FindSymbol
@@ -126,7 +127,8 @@ class ToolRegistry:
         if (cached := self._results.get(key)) is not None:
             return cached
         outcome = await self._run(tool, checked, deps)
-        if outcome.ok and not tool.needs_approval:  # what depends on the person is not for the next one
+        # What depends on the person is not for the next one, and branches move.
+        if outcome.ok and tool.is_repeatable and not tool.needs_approval:
             self._results[key] = outcome
         return outcome
 
@@ -199,6 +201,7 @@ def make_tool_registry(more: Iterable[Tool[Any]] = ()) -> ToolRegistry:
             Grep(),
             ReadFileHistory(),
             ReadRepositoryLog(),
+            CompareRefs(),
             WebSearchTool(),
             *more,
         ]

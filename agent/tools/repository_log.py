@@ -20,20 +20,20 @@ _MOST_WORDS = 8
 _EARLIEST, _LATEST = date(1970, 1, 2), date(9999, 1, 1)
 
 
-def _check_plain(text: str) -> str:
+def check_plain(text: str) -> str:
     """Refuse what no name, path or word holds, and what git would take for several patterns."""
     if any(ord(character) < 32 for character in text):
         raise ValueError("control characters and line breaks are not allowed here")
     return text.strip()
 
 
-Plain = Annotated[str, Field(max_length=200), AfterValidator(_check_plain)]
+Plain = Annotated[str, Field(max_length=200), AfterValidator(check_plain)]
 
 
 class LogArguments(BaseModel):
     """Which commits."""
 
-    path: Annotated[str, Field(max_length=1000), AfterValidator(_check_plain)] = Field(
+    path: Annotated[str, Field(max_length=1000), AfterValidator(check_plain)] = Field(
         default="", description="A file or folder that they touched; it may be gone by now. Empty for all."
     )
     author: Plain = Field(default="", description="A part of the author's name, in any case.")

@@ -109,6 +109,7 @@ class Tool(ABC, Generic[Arguments]):
     seconds: ClassVar[float] = 0.0  # how long a call may take; 0: as long as that of any tool
     needs_approval: ClassVar[bool] = False  # a person is shown what `describe_call` says of it, and agrees or not
     source: ClassVar[str] = "tools"  # where what it brings comes from, when that gives orders
+    is_repeatable: ClassVar[bool] = True  # the same call at the same commit brings the same, and is made once
     only_reads: ClassVar[bool] = False  # a tool that does nothing but read the repository stays in a watched turn
 
     @abstractmethod

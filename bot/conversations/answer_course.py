@@ -278,7 +278,7 @@ class AnswerCourse:
             return  # who may reply to the turn before must not be forgotten
         record = replace(
             self._stats.record(answer), why=why, person=self._entry.message.author, goal=goal,
-            at=write_ref(self._code.ref),
+            at=write_ref(self._code.next_ref),
         )  # fmt: skip
         await self._deps.records.keep(self._entry.run_id, self._entry.conversation, record)
 

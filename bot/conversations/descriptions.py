@@ -58,7 +58,8 @@ async def find_freshness(answer: Answer, repositories: Repositories, now: float,
 async def _find_freshness_of(
     name: str, commit: str, answer: Answer, repositories: Repositories, now: float, *, is_short: bool
 ) -> str:
-    own = [one for one in answer.citations if one.path and one.repository in {"", name}]
+    here = [one for one in answer.citations if one.path and not one.is_elsewhere]
+    own = [one for one in here if one.repository in {"", name}]
     try:
         status = await repositories.status(name)
         drift = await repositories.drift(name, commit, sorted({citation.path for citation in own}))

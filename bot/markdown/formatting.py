@@ -37,14 +37,16 @@ def format_cited_place(citation: Citation) -> str:
     label = f"{citation.repository}/" if citation.repository else ""
     if not citation.path:
         return f"{label.replace('/', ' ')}commit {citation.commit[:12]}"
-    return format_location(f"{label}{citation.path}", citation.start_line, citation.end_line)
+    where = f" at {citation.commit[:8]}" if citation.is_elsewhere else ""
+    return format_location(f"{label}{citation.path}", citation.start_line, citation.end_line) + where
 
 
 def find_link_target(citation: Citation, root: Path | None) -> str | None:
     """Where a click on the citation leads: the permalink, else the file of a working tree at `root`."""
     if citation.url and _LINKABLE.match(citation.url):
         return quote(citation.url, safe=":/?#[]@!$&'()*+,;=%~")
-    file = root / citation.path if root and citation.path and is_safe_path(citation.path) else None
+    is_there = bool(citation.path) and not citation.is_elsewhere
+    file = root / citation.path if root and is_there and is_safe_path(citation.path) else None
     return file.as_uri() if file and file.is_absolute() else None
 
 

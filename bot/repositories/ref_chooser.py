@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
 
-from agent import CodeSearch
+from agent import AskedComparison, CodeSearch, parse_comparison
 from bot.ports import RefSource, RepositoryIndex
 from bot.repositories.names import RepositoryProfile
-from bot.repositories.ref_mentions import RefMention, find_ref_mentions, remove_mention
+from bot.repositories.ref_mentions import RefMention, find_ref_mentions, remove_mention, spell_out_comparison
 from bot.repositories.refresh import PATIENCE_SECONDS, ProgressDisplay
 from indexer import IndexerError, NamedRef, Progress, RefKind, UnknownRevision, describe_unknown
 
@@ -28,12 +28,14 @@ log = logging.getLogger(__name__)
 class RefChoice:
     """What a question is answered at; None is the newest commit of the followed branch.
 
-    `question` lacks the words that only say so. `remark` is a line that the answer has to begin with, or empty.
+    `question` lacks the words that only say so. `remark` is a line that the answer has to begin with, or empty. Where
+    it is not `is_lasting`, the questions that follow stay where those before it were.
     """
 
     question: str
     ref: NamedRef | None = None
     remark: str = ""
+    is_lasting: bool = True
 
 
 class RefChooser:
@@ -50,6 +52,9 @@ class RefChooser:
 
         Raises `UnknownRevision`, with the nearest names, where a ref is clearly meant that there is not.
         """
+        question, compared = self._read_comparison(question, self._get_page(repositories))
+        if compared is not None:
+            return await self._choose_newer(repositories, question, compared, before)
         mentions = find_ref_mentions(question, self._get_page(repositories))
         if len(repositories) != 1 or repositories[0] not in self._refs:
             return RefChoice(question=question, remark=self._explain_limit(repositories, mentions))
@@ -72,10 +77,9 @@ class RefChooser:
         source = self._refs.get(repository)
         if source is None:
             raise UnknownRevision(_describe_limit(repository, written))
-        is_pull = written.strip().startswith(("#", "!"))
-        ref = await source.find(written, "pull request" if is_pull else None)
+        kind = _read_kind(written)
+        ref = await source.find(written, kind)
         if ref is None:
-            kind: RefKind | None = "pull request" if is_pull else None
             raise UnknownRevision(describe_unknown(repository, written, kind, await source.suggest(written)))
         return None if ref.is_followed else ref
 
@@ -91,9 +95,36 @@ class RefChooser:
 
         return await self._refs[repository].pin(ref, tell)
 
+    def _read_comparison(self, question: str, page: str) -> tuple[str, AskedComparison | None]:
+        """Read which commits a question compares; a link to a comparison is written out in it."""
+        spelt = spell_out_comparison(question, page)
+        for written in spelt:
+            if (compared := parse_comparison(written)) is not None:
+                return written, compared
+        return question, parse_comparison(question)
+
+    async def _choose_newer(
+        self, repositories: Sequence[str], question: str, compared: AskedComparison, before: NamedRef | None
+    ) -> RefChoice:
+        """Choose the newer of two commits where something in it is asked about: its index knows what that is."""
+        source = self._refs.get(repositories[0]) if len(repositories) == 1 else None
+        if source is None:
+            return RefChoice(question=question)
+        if not compared.until:
+            return RefChoice(question=question, ref=await self._find_again(repositories[0], before))
+        newer: NamedRef | None = None
+        if compared.target:
+            try:
+                newer = await source.find(compared.until, _read_kind(compared.until))
+            except IndexerError as error:  # which the comparison will meet, and explain
+                log.warning("%s: %s", repositories[0], error)
+        return RefChoice(question=question, ref=newer if newer and not newer.is_followed else None, is_lasting=False)
+
     def _get_page(self, repositories: Sequence[str]) -> str:
-        sign = self._signs.get(repositories[0]) if len(repositories) == 1 else None
-        return sign.page if sign is not None else ""
+        if len(repositories) != 1:
+            return ""
+        sign, source = self._signs.get(repositories[0]), self._refs.get(repositories[0])
+        return (sign.page if sign is not None else "") or (source.page if source is not None else "")
 
     async def _find(self, repository: str, mention: RefMention) -> NamedRef | None:
         source = self._refs[repository]
@@ -153,6 +184,11 @@ async def hold_ref(
         return None
     with display.indexing(patience=PATIENCE_SECONDS) as show:
         return await chooser.pin((await index.status()).repository, choice.ref, show)
+
+
+def _read_kind(written: str) -> RefKind | None:
+    """Return what can only be meant by a name; None for all that may be called so."""
+    return "pull request" if written.strip().startswith(("#", "!")) else None
 
 
 def write_ref(ref: NamedRef | None) -> Mapping[str, str]:

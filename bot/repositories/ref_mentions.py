@@ -48,6 +48,11 @@ _PAGE = re.compile(
     r"/(?:-/)?(?P<page>tree|blob|src/branch|src/tag|src|commits?|releases/tag|tags|pulls?|pull-requests|merge_requests)/"
     r"(?P<rest>[^\s<>()\[\]|\"'`?#]{1,300})(?:[?#][\w=&;.:%+-]{1,300})?"
 )
+_COMPARISON = re.compile(
+    r"/(?:-/)?compare/(?P<older>[^\s<>()\[\]|\"'`?#]{1,120}?)\.{2,3}(?P<newer>[^\s<>()\[\]|\"'`?#.][^\s<>()\[\]|\"'`?#]{0,120})"
+    r"(?:[?#][\w=&;.:%+-]{1,300})?"
+)
+_BEFORE_LINK = re.compile(r"(?:\b(?:in|at|on|from|of|for|see|between|with|here|this)|[:(,])$", re.IGNORECASE)
 _PULL_PAGES = frozenset({"pull", "pulls", "pull-requests", "merge_requests"})
 
 
@@ -81,6 +86,20 @@ def find_ref_mentions(text: str, page: str = "") -> Sequence[RefMention]:
         if not any(mention.start < other.end and other.start < mention.end for other in kept):
             kept.append(mention)
     return kept
+
+
+def spell_out_comparison(text: str, page: str) -> Sequence[str]:
+    """Say in words what a link to a comparison of the repository's page shows; the likeliest wording first."""
+    base, low = page.casefold().rstrip("/"), text[:_LONGEST_TEXT].casefold()
+    start = low.find(base) if base and len(low) == len(text[:_LONGEST_TEXT]) else -1
+    found = _COMPARISON.match(text, start + len(base)) if start >= 0 else None
+    if found is None:
+        return ()
+    older, newer = unquote(found["older"]), unquote(found["newer"]).rstrip("/,:;!.")
+    span = f"between {older} and {newer}"
+    start, end = _widen_link(text, start, found.end())
+    rest = f"{_BEFORE_LINK.sub('', text[:start].rstrip()).rstrip()} {text[end:].strip()}".strip(" ?!.,:")
+    return f"{rest} {span}?", f"what changed {span}?"
 
 
 def remove_mention(text: str, mention: RefMention) -> str:

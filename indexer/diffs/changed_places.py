@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from indexer.diffs.changed_files import FileDifference
-from indexer.git.file_selection import judge_content
+from indexer.diffs.masked_file import read_masked_lines
 from indexer.git.objects import GitRunner, TreeEntry
 from indexer.git.repository import Repository
-from indexer.secrets import redact_secrets
-from indexer.text.decoding import decode_file
 from indexer.types import ChangedPlace
 
 MOST_PLACES = 12  # of one file
@@ -60,14 +58,7 @@ def read_places(
 
 def _read_side(repository: Repository, entry: TreeEntry | None) -> list[str] | str:
     """Return the masked lines of a side, none where there is no file; or why it is not indexed."""
-    if entry is None:
-        return []
-    data = next(data for _, data in repository.blobs([entry.blob]))
-    reason = judge_content(entry.path, data, entry.marks)
-    if reason is not None:
-        return reason
-    text = decode_file(data)
-    return "binary" if text is None else redact_secrets(text).removesuffix("\n").split("\n") if text else []
+    return [] if entry is None else read_masked_lines(repository, entry)
 
 
 def _list_hunks(git: GitRunner, one: FileDifference, old: Sequence[str], new: Sequence[str]) -> list[_Hunk]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 
 from indexer.diffs.changed_files import FileDifference, FileDifferences, list_differences
@@ -47,7 +48,9 @@ def _fill(bare: Comparison, repository: Repository, found: FileDifferences, quer
             if query.lines is not None and not places:
                 continue
             read.append(places)
-        files.append(one.change)
+            files.append(one.change if query.lines is None else _count_places(one.change, places))
+        else:
+            files.append(one.change)
     return Comparison(
         older=bare.older,
         newer=bare.newer,
@@ -60,6 +63,15 @@ def _fill(bare: Comparison, repository: Repository, found: FileDifferences, quer
         folded=tuple(folded.most_common()),
         is_complete=found.is_complete,
         is_shallow=bare.is_shallow,
+    )
+
+
+def _count_places(change: ChangedFile, places: Sequence[ChangedPlace]) -> ChangedFile:
+    """Count the lines of some places of a file alone."""
+    return replace(
+        change,
+        added=sum(place.added_count for place in places),
+        removed=sum(place.removed_count for place in places),
     )
 
 

@@ -348,7 +348,7 @@ class IndexReader:
 
     def permalink(self, location: Location, commit: str = "") -> str | None:
         """A web address of the lines at the commit, or another one; None where the repository has no web host."""
-        return make_permalink(self._web_url, commit or self.commit.sha, location)
+        return make_permalink(self._web_url, commit or location.commit or self.commit.sha, location)
 
 
 def _make_prefixes(folders: Sequence[str]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from indexer.diffs.masked_file import read_file_at
 from indexer.errors import IndexerError, StorageError, UnknownRevision
 from indexer.generations.reader import IndexReader
 from indexer.index import CodeIndex
@@ -46,6 +47,11 @@ class RepositoryRefs:
         self._kept: tuple[NamedRef, ...] = ()
         self.problem = ""  # with the branches that are always indexed
         index.find_refs_by(self.bring)
+
+    @property
+    def page(self) -> str:
+        """The address of the repository's page at its host; empty where that is not known."""
+        return self._index.web_url or ""
 
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
         """Find what a name means; None where the repository has nothing of that name and kind.
@@ -99,6 +105,12 @@ class RepositoryRefs:
         except StorageError as error:  # an answer is not lost because something else cannot be deleted
             log.warning("%s: %s", self._index.name, error)
         return reader
+
+    async def read_file(self, commit: str, path: str) -> Sequence[str] | None:
+        """Read the lines of a file at a commit, masked; None where the commit is not here, or has no such file."""
+        if not await asyncio.to_thread(self._refs.has_commit, commit):
+            return None
+        return await asyncio.to_thread(read_file_at, self._index.repository, commit, path)
 
     async def refresh_kept(self) -> Sequence[NamedRef]:
         """Bring the branches that are always indexed to their newest commits; return them.

@@ -388,5 +388,5 @@ async def test_a_gemini_is_offered_tools_that_take_a_repository(shelf: Shelf, sa
             answer = await ask(Agent(shelf, saver, redact, models=models), "where is submit_basket defined?")
         offered = json.dumps(gemini.received[0].body["tools"])
 
-    assert offered.count('"enum": ["shop", "website"]') == 9
+    assert offered.count('"enum": ["shop", "website"]') == 10
     assert [(one.repository, one.path) for one in answer.citations] == [("website", "app/page.py")]

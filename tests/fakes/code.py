@@ -280,7 +280,9 @@ class FakeCode:
     def permalink(self, location: Location, commit: str = "") -> str | None:
         """Return an address on a made-up host."""
         lines = f"#L{location.start_line}-L{location.end_line}"
-        return f"https://git.example.com/shop/blob/{commit or self.commit.sha}/{location.path}{lines}"
+        return (
+            f"https://git.example.com/shop/blob/{commit or location.commit or self.commit.sha}/{location.path}{lines}"
+        )
 
 
 class FakePast:

@@ -14,6 +14,7 @@ class FakeRefs:
     """Refs by their full names; `main` is followed. `commits` are known by the beginning of their ids."""
 
     problem = ""
+    page = ""
 
     def __init__(self, refs: Mapping[str, str], *, commits: Sequence[str] = ()) -> None:
         self.table = RefTable(refs)
@@ -37,6 +38,9 @@ class FakeRefs:
         code = FakeCode({})
         code.commit = replace(code.commit, sha=ref.commit)
         return code
+
+    async def read_file(self, commit: str, path: str) -> Sequence[str] | None:
+        return [f"{path} at {commit}"] if commit in self.table.commits.values() else None
 
     async def list_kept(self) -> Sequence[NamedRef]:
         return ()

@@ -167,7 +167,8 @@ class ConsoleChat:
         await refresh_if_stale(self._index, self._terminal)
         choice = await choose_ref(self._index, self._chooser, question, before=self._ref)
         held = await hold_ref(self._index, self._chooser, choice, self._terminal)
-        self._ref = choice.ref
+        if choice.is_lasting:
+            self._ref = choice.ref
         names = () if held is None else (pin_name(held.repository, held.commit.sha),)
         stats = RunStats()
         events = record_run(self._assistant.ask(choice.question, thread=self._thread, repositories=names), stats)

@@ -53,7 +53,7 @@ def copy_answer(last: LastAnswer, terminal: Terminal) -> None:
 async def open_citation(last: LastAnswer, number: str, root: Path, terminal: Terminal) -> None:
     """Open a citation in the person's editor; where that cannot be, say where it is."""
     cited = _find_citation(last.answer.citations, number)
-    file = await asyncio.to_thread(_find_file, root, cited.path)
+    file = None if cited.is_elsewhere else await asyncio.to_thread(_find_file, root, cited.path)
     editor = find_editor()
     if file is None or not editor:
         terminal.write(_describe_place(cited, file))

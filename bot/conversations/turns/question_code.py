@@ -48,6 +48,7 @@ class QuestionCode:
     def __init__(self, entry: InboxEntry, platform: ChatPlatform, deps: CodeDeps, show: ShowProgress) -> None:
         self.repositories: tuple[str, ...] = ()
         self.ref: NamedRef | None = None
+        self.next_ref: NamedRef | None = None  # where the conversation goes on
         self.attached = ReadAttachments()
         self.quotes: Sequence[str] = ()
         self._entry = entry
@@ -77,7 +78,7 @@ class QuestionCode:
             last = await self._deps.records.last(self._entry.conversation)
             before = read_ref(last.at) if last is not None and last.names == self.repositories else None
         at = await self._deps.refs.choose(choice.repositories, choice.question, before=before)
-        self.ref = at.ref
+        self.ref, self.next_ref = at.ref, at.ref if at.is_lasting else before
         return at
 
     async def ensure_indexed(self) -> None:

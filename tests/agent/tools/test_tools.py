@@ -28,7 +28,7 @@ from tests.fakes.shop import SHOP
 
 ALL = {
     "search_codebase", "read_file", "list_directory", "find_symbol", "get_callers", "get_callees", "grep",
-    "file_history", "repository_log", "web_search",
+    "file_history", "repository_log", "compare_refs", "web_search",
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -17,8 +18,11 @@ from bot.settings import RepositoryTable, Settings
 from bot.storage.database import open_database
 from indexer import UnknownRevision
 from tests.bot.chat import message
+from tests.bot.slack_worlds import SlackWorld
+from tests.fakes.gemini import running_gemini, says
 from tests.fakes.platform import ABLE, FakePlatform
 from tests.fakes.repositories import GitRepo
+from tests.fakes.slack import FakeSlack
 from tests.fakes.watched import Unseen
 
 LIMIT = 60  # seconds that nothing here comes near
@@ -104,3 +108,66 @@ def test_the_command_line_reads_any_ref(
     assert run(["ask", "where is charge_card defined?", "--at", "relaese-2.1"]) == 1
     assert "has no branch, tag or commit 'relaese-2.1'. The nearest names are release-2.1" in capsys.readouterr().err
     assert run(["ask", "where is it?", "--at", "x", "--repo", "a", "--repo", "b"]) == 2
+
+
+async def test_in_slack_what_changed_is_linked_at_both_commits_and_the_thread_stays_where_it_was(
+    shop: GitRepo, tmp_path: Path
+) -> None:
+    shop.write("src/pay.py", "def charge_card():\n    return 3\n")
+    shop.commit("Charge three")
+    tables = (RepositoryTable(path=shop.root, web_url="https://git.example.com/team/shop"),)
+    settings = Settings(home=tmp_path / "home", repositories=tables, model="none")
+    async with TeamApp.open(settings, tmp_path, Unseen()) as team, FakeSlack() as fake:
+        world = SlackWorld(fake, tmp_path / "inbox.sqlite", policy=make_chat_policy(settings, team))
+        world.agent, world.repositories = cast("Any", team.agent), cast("Any", team.stock.library)
+        await world.begin()
+        asked = await world.mention("what changed between main and release-2.1 in src?")
+        said = await _wait_in_slack(world, "release-2.1, commit")
+        await world.follow_up("where is charge_card defined?", thread=asked)
+        after = await _wait_in_slack(world, "is defined in")
+        await world.end()
+
+    base, release = shop.sha("release-2.1~1"), shop.sha("release-2.1")
+    page = "https://git.example.com/team/shop/blob"
+    assert f"{page}/{release}/src/cards.py#L1-L8" in said
+    assert f"{page}/{base}/src/pay.py#L1-L2" in said
+    assert "Both have gone on since" in said
+    assert "src/pay.py" in after
+    assert shop.sha("main") in after
+
+
+async def _wait_in_slack(world: SlackWorld, words: str) -> str:
+    async with asyncio.timeout(LIMIT):
+        while not (found := [said for said in world.said() if words in said]):  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.05)
+    return found[0]
+
+
+def test_a_gemini_is_shown_the_difference_and_cites_both_commits(
+    shop: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.git("tag", "v1.0")
+    shop.write("src/pay.py", "def charge_card():\n    return 3\n")
+    shop.commit("Charge three")
+    monkeypatch.setenv("CITEBOT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("GOOGLE_API_KEY", "AIza-a-key")
+    monkeypatch.chdir(shop.root)
+    with running_gemini() as gemini:
+        monkeypatch.setenv("GOOGLE_API_BASE_URL", gemini.url)
+        gemini.script = lambda received: says(_compare(received.prompt))
+        assert run(["ask", "what changed since v1.0 in charge_card?", "--json"]) == 0
+
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["answer"] == "It was one [1] and is three now [2]."
+    assert [(one["path"], one["start_line"], one["commit"]) for one in answer["citations"]] == [
+        ("src/pay.py", 2, shop.sha("v1.0")),
+        ("src/pay.py", 2, shop.sha("main")),
+    ]
+
+
+def _compare(prompt: str) -> str:
+    """Answer by the evidence ids of the lines that the prompt has of both sides."""
+    shown = [line.partition(" ")[0] for line in prompt.split("\n") if "src/pay.py lines 2-2" in line]
+    assert "2:     return 1" in prompt
+    assert "2:     return 3" in prompt
+    return f"It was one {shown[0]} and is three now {shown[1]}."

@@ -75,7 +75,7 @@ async def test_a_ref_that_is_there_is_found_and_left_out(
         "does it run on v8?",
         "what happens at startup?",
         "is there a limit of 5 retries at 5?",
-        "what changed between v5.0.2 and v5.1.0 in the parser?",
+        "what changed between v5.0.2 and v5.1.0?",
         "what is new in v5.1.0?",
         "when was charge() added in v5.0.2?",
         "what changed since v5.0.2?",
@@ -84,7 +84,7 @@ async def test_a_ref_that_is_there_is_found_and_left_out(
         "is the branch coverage measured on branch coverage?",
         "what is the error-handling branch in the if statement of charge()?",
         "where is it handled in the error-handling branch?",
-        "compare charge on release-2.1 and on develop",
+        "compare release-2.1 and develop",
         "where is it at 10.30?",
         "who listens on 127.0.0.1?",
         "what is in src/main/v2/api.py?",
@@ -117,6 +117,41 @@ async def test_a_ref_that_is_clearly_meant_and_not_there_is_said(
 ) -> None:
     with pytest.raises(UnknownRevision, match=nearest):
         await chooser.choose(["shop"], question)
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "asked"),
+    [
+        ("what changed between v5.0.2 and v5.1.0 in the parser?", "v5.1.0", None),
+        ("compare charge on main and on develop", "develop", None),
+        (f"what changed in {PAGE}/compare/v5.0.2...v5.1.0?", None, "what changed between v5.0.2 and v5.1.0?"),
+        (
+            f"what changed in the parser: [diff]({PAGE}/-/compare/main..feature/pay)",
+            "feature/pay",
+            "what changed in the parser between main and feature/pay?",
+        ),
+        (f"<{PAGE}/compare/v5.0.2...main>", None, "what changed between v5.0.2 and main?"),
+        (f"explain {PAGE}/compare/v5.0.2...-x", None, "what changed between v5.0.2 and -x?"),
+        ("what changed between v5.0.2 and v9.9.9 in the parser?", None, None),
+    ],
+)
+async def test_a_comparison_of_a_part_is_read_at_its_newer_side_and_nothing_stays_there(
+    chooser: RefChooser, question: str, name: str | None, asked: str | None
+) -> None:
+    choice = await chooser.choose(["shop"], question)
+
+    assert (choice.ref.name if choice.ref is not None else None) == name
+    assert choice.question == (asked or question)
+    assert not choice.is_lasting
+
+
+async def test_a_comparison_with_one_commit_is_of_what_the_thread_is_about(chooser: RefChooser) -> None:
+    before = (await chooser.choose(["shop"], "on release-2.1, where is the parser?")).ref
+
+    choice = await chooser.choose(["shop"], "what changed since v5.0.2?", before=before)
+
+    assert (choice.ref, choice.is_lasting) == (before, True)
+    assert (await RefChooser().choose(["shop"], "what changed between v1 and v2?")).ref is None
 
 
 async def test_a_number_that_is_no_pull_request_is_remarked_upon(chooser: RefChooser) -> None:

@@ -25,7 +25,9 @@ def repository(tmp_path: Path) -> GitRepo:
     repository.write("README.md", "# Shop\n")
     repository.commit("first")
     repository.git("tag", "v1.0")
-    repository.write("src/parser.py", PARSER.replace("text.split()", 'text.split(",")').replace("text\n", "text or 0\n"))
+    repository.write(
+        "src/parser.py", PARSER.replace("text.split()", 'text.split(",")').replace("text\n", "text or 0\n")
+    )
     repository.remove("src/gone.py")
     repository.rename("src/old_name.py", "src/new_name.py")
     repository.write("tests/test_parser.py", "def test_parse():\n    pass\n")
@@ -125,9 +127,7 @@ async def test_branches_that_parted_are_compared_from_where_they_did(repository:
     assert found.places[0].added == ("", "", "def fix():", "    pass")
 
 
-async def test_histories_without_a_common_commit_are_compared_as_they_are(
-    repository: GitRepo, tmp_path: Path
-) -> None:
+async def test_histories_without_a_common_commit_are_compared_as_they_are(repository: GitRepo, tmp_path: Path) -> None:
     repository.git("checkout", "--quiet", "--orphan", "other")
     repository.write("src/parser.py", PARSER)
     repository.commit("begin again")
@@ -144,7 +144,7 @@ async def test_of_a_shallow_clone_that_is_said(repository: GitRepo, tmp_path: Pa
     repository.commit("third")
     run_git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{repository.root}", "shallow")
     async with pinned(repository_of(tmp_path / "shallow"), tmp_path / "home") as code:
-        with pytest.raises(UnknownRevision, match="no tag, branch or commit 'v1.0'"):
+        with pytest.raises(UnknownRevision, match=r"no tag, branch or commit 'v1\.0'"):
             await code.past.compare(DiffQuery(after="v1.0"))
         assert (await code.past.compare(DiffQuery(after="main"))).is_shallow
 
@@ -153,7 +153,9 @@ def repository_of(root: Path) -> GitRepo:
     return GitRepo(root)
 
 
-@pytest.mark.parametrize("name", ["-x", "--output=/tmp/x", "a..b", "v1.0..v2.0", "\x00", "\n", "../..", "@{1}", "^v1.0"])
+@pytest.mark.parametrize(
+    "name", ["-x", "--output=/tmp/x", "a..b", "v1.0..v2.0", "\x00", "\n", "../..", "@{1}", "^v1.0"]
+)
 async def test_what_is_no_name_is_never_handed_to_git(repository: GitRepo, tmp_path: Path, name: str) -> None:
     async with pinned(repository, tmp_path / "home") as code:
         for query in (DiffQuery(after=name), DiffQuery(after="v1.0", until=name)):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from indexer.errors import RemoteError
+from indexer.errors import RemoteError, UnknownRevision
 from indexer.index import CodeIndex
 from indexer.refs.repository_refs import RepositoryRefs
 from indexer.remotes.addresses import Address
@@ -18,6 +18,7 @@ from indexer.remotes.clone import RemoteClone, list_commits_by_ref
 from indexer.remotes.pull_requests import list_pull_refs
 from indexer.remotes.ref_list import RefTable, is_ref_name
 from indexer.remotes.remote_repository import RemoteRepository
+from indexer.types import DiffQuery, LogQuery
 from tests.fakes.repositories import GitRepo, run_git
 
 HOSTILE = (
@@ -152,3 +153,29 @@ def test_a_listing_of_a_hostile_host_has_only_names_of_refs(listed: dict[str, st
 )
 def test_each_host_has_its_own_ref_for_a_pull_request(url: str, refs: list[str]) -> None:
     assert list_pull_refs(Address.parse(url), 7) == refs
+
+
+async def test_names_in_a_comparison_are_fetched_where_they_were_not(work: GitRepo, tmp_path: Path) -> None:
+    async with followed(work, tmp_path / "home") as (_, refs):
+        index = refs._index
+        await index.refresh()
+        past = (await index.pin()).past
+        for name in ("topic/new", "origin/topic/new", "#7"):
+            found = await past.compare(DiffQuery(after="main", until=name))
+            assert [one.path for one in found.files] == ["pay.py"], name
+            assert found.newer.sha == work.sha("topic/new")
+        log = await past.log(LogQuery(after="main", until="topic/new"))
+        assert [one.subject for one in log.revisions] == ["topic"]
+        for name in ("topic/old", "#8", *HOSTILE):
+            if name != "HEAD":  # what is read
+                with pytest.raises(UnknownRevision):
+                    await past.compare(DiffQuery(after="main", until=name))
+        with pytest.raises(UnknownRevision, match="nearest names are topic/new"):
+            await past.compare(DiffQuery(after="topic/mew"))
+
+        commit = work.sha("topic/new")
+        assert await refs.read_file(commit, "pay.py") == ["def charge_topic():", "    return 2"]
+        assert await refs.read_file(commit, "../pay.py") is None
+        assert await refs.read_file(commit, "gone.py") is None
+        assert await refs.read_file("0" * 40, "pay.py") is None
+        assert await refs.read_file("--output=x", "pay.py") is None

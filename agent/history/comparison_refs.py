@@ -1,0 +1,139 @@
+"""Makes evidence of a comparison: the files that differ, and their lines on both sides, each at its own commit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent.evidence.refs import LONGEST_RANGE, make_lines_ref
+from agent.history.commit_refs import format_day
+from agent.history.compared_part import ComparedPart
+from agent.ports import CodeSearch
+from agent.state import EvidenceRef
+from indexer.errors import IndexerError
+from indexer.types import ChangedFile, ChangedPlace, Commit, Comparison, Location, Tag
+
+MOST_FILES = 60
+_NAMED_FILES = 12  # for a model, beside the places themselves
+END = "end"  # the kind of evidence that is one of the two commits
+FILE, ADDED, REMOVED = "file", "added", "removed"  # kinds of evidence in the role `change`
+
+
+async def make_comparison_refs(code: CodeSearch, part: ComparedPart) -> list[EvidenceRef]:
+    """Refer to the files that differ and then to their places: what was removed before what came in its stead.
+
+    References to both sides of one place have the same number as their signature.
+    """
+    comparison = part.comparison
+    files = [_make_file_ref(one, comparison, code.commit.sha) for one in comparison.files[:MOST_FILES]]
+    places: list[EvidenceRef] = []
+    for number, place in enumerate(comparison.places, 1):
+        name = await _find_name(code, place, comparison)
+        places += _make_place_refs(place, comparison, code.commit.sha, name=name, number=number)
+    return [*files, *places]
+
+
+def make_end_refs(part: ComparedPart, held: Commit) -> list[EvidenceRef]:
+    """Refer to the two commits themselves, the older one first."""
+    found: list[EvidenceRef] = []
+    for tag in (part.comparison.older, part.comparison.newer):
+        at = Location(path="", start_line=0, end_line=0, commit=tag.sha)
+        ref = make_lines_ref(at, "entry")
+        ref["symbol"], ref["kind"] = _name_end(tag, held), END
+        ref["signature"] = format_day(tag.created_at) if tag.created_at else ""
+        found.append({**ref, "commit": tag.sha})
+    return found
+
+
+def _make_file_ref(one: ChangedFile, comparison: Comparison, held: str) -> EvidenceRef:
+    """Refer to a file by the first of its lines that differs, on the older side where it is gone."""
+    is_gone = one.fate == "removed"
+    first = next((place for place in comparison.places if place.path == one.path), None)
+    line = (first.old_line if is_gone else first.new_line) if first is not None else 1
+    commit = comparison.start if is_gone else comparison.newer.sha
+    ref = _make_ref(one.path, max(line, 1), 1, "" if commit == held else commit)
+    ref["kind"], ref["symbol"], ref["source_type"] = FILE, one.path, one.source_type
+    ref["signature"] = f"renamed from {one.former}" if one.former else "" if one.fate == "changed" else one.fate
+    ref["doc"] = "" if one.added is None or one.removed is None else f"+{one.added:,} −{one.removed:,}"
+    return ref
+
+
+def _make_place_refs(
+    place: ChangedPlace, comparison: Comparison, held: str, *, name: str, number: int
+) -> list[EvidenceRef]:
+    sides = (
+        (REMOVED, place.former, place.old_line, place.removed_count, comparison.start, place.removed),
+        (ADDED, place.path, place.new_line, place.added_count, comparison.newer.sha, place.added),
+    )
+    found: list[EvidenceRef] = []
+    for kind, path, first, count, commit, lines in sides:
+        if count:
+            ref = _make_ref(path, first, count, "" if commit == held else commit)
+            ref["kind"], ref["symbol"], ref["signature"], ref["doc"] = kind, name, str(number), "\n".join(lines)
+            found.append(ref)
+    return found
+
+
+def _make_ref(path: str, first: int, count: int, commit: str) -> EvidenceRef:
+    last = first + min(count, LONGEST_RANGE) - 1
+    ref = make_lines_ref(Location(path=path, start_line=first, end_line=last, commit=commit), "change")
+    return {**ref, "commit": commit} if commit else ref
+
+
+async def _find_name(code: CodeSearch, place: ChangedPlace, comparison: Comparison) -> str:
+    """Name the innermost definition around the first line of a place, where the newer side is what is read."""
+    if comparison.newer.sha != code.commit.sha or not place.new_line:
+        return ""
+    line = place.new_line
+    try:
+        around = await code.enclosing(Location(path=place.path, start_line=line, end_line=line))
+    except IndexerError:  # it was parsed by nobody
+        return ""
+    return around[-1].symbol.qualified_name if around else ""
+
+
+def describe_comparison(part: ComparedPart, held: Commit) -> dict[str, str]:
+    """Say in words what was compared, and what there is to know of it."""
+    comparison = part.comparison
+    facts = {"compared": "yes", "target": part.target.symbol or "\n".join(part.paths)}
+    for name, tag in (("after", comparison.older), ("until", comparison.newer)):
+        facts[name] = _name_end(tag, held)
+    if part.asked:
+        facts["nothing is called"] = part.asked
+    if part.target.is_guess:
+        facts["guess"] = "yes"
+    if comparison.older.sha == comparison.newer.sha:
+        facts["same"] = comparison.newer.sha
+    elif not comparison.base:
+        facts["common commit"] = "none is known"
+    elif comparison.has_diverged:
+        facts["parted at"] = comparison.base
+    if comparison.folded:
+        facts["not shown"] = ", ".join(f"{count:,} {reason}" for reason, count in comparison.folded)
+    if comparison.is_shallow:
+        facts["shallow"] = "yes"
+    if not comparison.is_complete:
+        facts["incomplete"] = "yes"
+    return facts | _name_files(comparison.files)
+
+
+def _name_end(tag: Tag, held: Commit) -> str:
+    """Write one end of a comparison as people know it; the commit that is read has no name in the question."""
+    return (held.branch or held.sha[:12]) if tag.name == "HEAD" and tag.sha == held.sha else tag.name
+
+
+def _name_files(files: Sequence[ChangedFile]) -> dict[str, str]:
+    return {
+        f"changed {one.path}": f"{one.fate}, +{one.added} -{one.removed}" if one.added is not None else one.fate
+        for one in files[:_NAMED_FILES]
+    }
+
+
+def count_comparison(comparison: Comparison) -> dict[str, int]:
+    """Count what differs."""
+    return {
+        "files changed": comparison.total,
+        "lines added": sum(one.added or 0 for one in comparison.files),
+        "lines removed": sum(one.removed or 0 for one in comparison.files),
+        "only in the newer": comparison.ahead or 0,
+        "only in the older": comparison.behind or 0,
+    }

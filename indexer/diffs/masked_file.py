@@ -1,0 +1,34 @@
+"""Reads a file of any commit as it would be indexed: chosen by the same rules, decoded, secrets masked."""
+
+from __future__ import annotations
+
+import os
+
+from indexer.git.file_selection import judge_content
+from indexer.git.objects import TreeEntry
+from indexer.git.repository import Repository
+from indexer.git.safe_paths import is_safe_path
+from indexer.secrets import redact_secrets
+from indexer.text.decoding import decode_file
+
+
+def read_masked_lines(repository: Repository, entry: TreeEntry) -> list[str] | str:
+    """Return the lines of a file; or the reason why it is not indexed."""
+    data = next(data for _, data in repository.blobs([entry.blob]))
+    reason = judge_content(entry.path, data, entry.marks)
+    if reason is not None:
+        return reason
+    text = decode_file(data)
+    if text is None:
+        return "binary"
+    return redact_secrets(text).removesuffix("\n").split("\n") if text else []
+
+
+def read_file_at(repository: Repository, sha: str, path: str) -> list[str] | None:
+    """Return the lines of a file at a commit that is here; None where it has none of that name that may be shown."""
+    if not is_safe_path(path):
+        return None
+    listing = repository.list_paths(sha, [os.fsencode(path)])
+    entry = next((one for one in listing.entries if one.path == path), None)
+    lines = read_masked_lines(repository, entry) if entry is not None else ""
+    return lines if isinstance(lines, list) else None
