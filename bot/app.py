@@ -289,20 +289,24 @@ class SingleRepositoryLibrary:
 class NamedLibrary:
     """A library of several repositories by their names."""
 
-    def __init__(self, indexes: Mapping[str, RepositoryIndex]) -> None:
+    def __init__(self, indexes: Mapping[str, RepositoryIndex], refs: Mapping[str, RefSource] | None = None) -> None:
         self._indexes = indexes
+        self._refs = refs or {}
 
     async def pin(self, repository: str | None = None) -> CodeSearch:
-        """Hold a repository; None: the first."""
-        return await self._indexes[repository or next(iter(self._indexes))].pin()
+        """Hold a repository, at the commit that its name says, if any; None: the first."""
+        name, commit = split_pinned_name(repository or next(iter(self._indexes)))
+        if commit and name in self._refs:
+            return await self._refs[name].pin(NamedRef(kind="commit", name=commit[:12], commit=commit))
+        return await self._indexes[name].pin()
 
 
 def open_joint_assistant(
-    settings: Settings, indexes: Mapping[str, RepositoryIndex]
+    settings: Settings, indexes: Mapping[str, RepositoryIndex], refs: Mapping[str, RefSource] | None = None
 ) -> AbstractAsyncContextManager[Answerer]:
-    """Open what answers single questions about several repositories together."""
+    """Open what answers single questions about several repositories together, and about one of them at any commit."""
     opening = partial(_open_agent, can_ask=False) if settings.has_model else _open_single_agent
-    return opening(settings, NamedLibrary(indexes))
+    return opening(settings, NamedLibrary(indexes, refs))
 
 
 def make_path_table(settings: Settings, path: Path) -> RepositoryTable:

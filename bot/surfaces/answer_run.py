@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from agent import STOPPED, AgentError, AgentEvent, Answer, is_bare_question, read_quotes, with_background
+from agent import STOPPED, AgentError, AgentEvent, Answer, CodeSearch, is_bare_question, read_quotes, with_background
 from bot.access import AccessPolicy
 from bot.clock import Clock, SystemClock
 from bot.conversations.answer_queue import AnswerQueue
@@ -22,6 +22,8 @@ from bot.replies.answer_content import StreamingAnswer
 from bot.replies.waiting import describe_stage
 from bot.repositories.choice import AmbiguousRepository, RepositoryChoice
 from bot.repositories.chooser import RoutedQuestion
+from bot.repositories.names import pin_name
+from bot.repositories.ref_chooser import RefChoice, RefChooser, read_ref, write_ref
 from bot.storage.turn_records import RunStats
 from bot.surfaces.answer_cost import CostMeter, TokenPrice
 from bot.surfaces.ask_events import (
@@ -34,7 +36,7 @@ from bot.surfaces.ask_events import (
     StageBegun,
     TextPart,
 )
-from indexer import IndexerError, NotIndexed, Progress
+from indexer import IndexerError, NamedRef, NotIndexed, Progress, UnknownRevision
 
 log = logging.getLogger(__name__)
 
@@ -76,13 +78,14 @@ class QuestionDeps:
     mask: Callable[[str], str] = str
     prices: Mapping[str, TokenPrice] = field(default_factory=dict)
     observer: ConversationObserver = field(default_factory=NullObserver)
+    refs: RefChooser = field(default_factory=RefChooser)
     remembers: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedQuestion:
     """A question that may be asked; `conversation` is what the agent remembers it under, `label` how its asker names
-    that.
+    that. `at` is what the code is to be read at, whatever the question says.
     """
 
     message: IncomingMessage
@@ -91,6 +94,7 @@ class AskedQuestion:
     surface: str
     label: str = ""
     background: tuple[str, ...] = ()
+    at: str = ""
 
 
 class AnswerRun:
@@ -104,6 +108,8 @@ class AnswerRun:
         self._draft = StreamingAnswer(asked.run_id, deps.hosts)
         self._cost = CostMeter(deps.prices)
         self._stats = RunStats()
+        self._ref: NamedRef | None = None
+        self._next_ref: NamedRef | None = None  # where the conversation goes on
         self._agent: Answerer | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_stopped = False
@@ -143,6 +149,8 @@ class AnswerRun:
             last, outcome = NotAnswered(reason="late", text=TOO_LATE), "late"
         except NotAllowed as error:
             last, outcome = NotAnswered(reason="not_allowed", text=str(error)), "refused"
+        except UnknownRevision as error:
+            last, outcome = NotAnswered(reason="unknown_ref", text=self._deps.mask(str(error))), "failed"
         except (BotError, AgentError, IndexerError) as error:
             last, outcome = self._fail(str(error)), "failed"
         except Exception as error:
@@ -163,12 +171,15 @@ class AnswerRun:
             choice = await deps.router.choose(asked, context)
             if isinstance(choice, AmbiguousRepository):
                 return NotAnswered(reason="unclear_repository", text=_ask_which(choice)), "paused"
-            self._draft.begin_with(choice.remark)
+            at = await self._choose_ref(choice)
+            self._draft.begin_with("\n\n".join(filter(None, (choice.remark, at.remark))))
             for name in choice.repositories:
                 await self._ensure_indexed(name, is_needed=len(choice.repositories) == 1)
+            held = await self._hold_ref(choice.repositories[0], at.ref)
+            names = choice.repositories if held is None else (pin_name(choice.repositories[0], held.commit.sha),)
             async with deps.queue.hold_place(self._tell_place):
                 async with asyncio.timeout(deps.deadline):
-                    answer = await self._follow(choice)
+                    answer = await self._follow(at.question, names)
             return await self._conclude(answer, choice)
 
     async def _ensure_indexed(self, name: str, *, is_needed: bool) -> None:
@@ -187,14 +198,38 @@ class AnswerRun:
                     raise
                 log.warning("%s could not be indexed for an answer: %s", name, error)
 
-    async def _follow(self, choice: RepositoryChoice) -> Answer:
+    async def _choose_ref(self, choice: RepositoryChoice) -> RefChoice:
+        """Choose what a repository is read at: what the asker says, else what the question does, or the one before."""
+        deps, before = self._deps, None
+        if deps.records is not None:
+            last = await deps.records.last(self.asked.conversation)
+            before = read_ref(last.at) if last is not None and last.names == tuple(choice.repositories) else None
+        if self.asked.at:
+            if len(choice.repositories) != 1:
+                raise UnknownRevision("Several repositories are read at their newest commits. Ask about one of them.")
+            ref = await deps.refs.find(choice.repositories[0], self.asked.at)
+            chosen = RefChoice(question=choice.question, ref=ref)
+        else:
+            chosen = await deps.refs.choose(choice.repositories, choice.question, before=before)
+        self._ref, self._next_ref = chosen.ref, chosen.ref if chosen.is_lasting else before
+        return chosen
+
+    async def _hold_ref(self, name: str, ref: NamedRef | None) -> CodeSearch | None:
+        """Hold the code at a ref, which is indexed where nobody has asked about it lately."""
+        if ref is None:
+            return None
+
+        def show(progress: Progress) -> None:
+            self._tell(describe_progress(f"{name} at {ref.name}", progress))
+
+        return await self._deps.refs.pin(name, ref, show)
+
+    async def _follow(self, text: str, names: Sequence[str]) -> Answer:
         asked = self.asked
         async with self._deps.open_agent() as agent:
             self._agent = agent
-            question = with_background(choice.question, asked.background)
-            events = agent.ask(
-                question, thread=asked.conversation, repositories=choice.repositories, run_id=asked.run_id
-            )
+            question = with_background(text, asked.background)
+            events = agent.ask(question, thread=asked.conversation, repositories=names, run_id=asked.run_id)
             try:
                 async with aclosing(events) as following:  # type: ignore[type-var]
                     async for event in following:
@@ -259,11 +294,12 @@ class AnswerRun:
         if answer.route == "failed":
             return self._fail(answer.text), "failed"
         if deps.records is not None:
-            record = replace(self._stats.record(answer), why=choice.why, person=asked.message.author)
+            person, at = asked.message.author, write_ref(self._next_ref)
+            record = replace(self._stats.record(answer), why=choice.why, person=person, at=at)
             await deps.records.keep(asked.run_id, asked.conversation, record)
         text = self._draft.marked_text
         self._show(text)
-        freshness = await find_freshness(answer, deps.repositories, deps.clock.now())
+        freshness = await find_freshness(answer, deps.repositories, deps.clock.now(), at=self._ref)
         content = self._draft.final_content(freshness)
         answered = Answered(
             run_id=asked.run_id,

@@ -11,8 +11,9 @@ from bot.surfaces.lookup_results import Line, SurfaceValue
 # Why there is no answer: the person has asked too much, or may not; the repository is not there, or not for them; it
 # is unclear which one is meant; the question is empty or too long; it was stopped; it took too long; something failed.
 Reason = Literal[
-    "limit", "not_allowed", "unknown_repository", "unclear_repository", "bad_question", "stopped", "late", "failed"
-]
+    "limit", "not_allowed", "unknown_repository", "unclear_repository", "unknown_ref", "bad_question", "stopped",
+    "late", "failed",
+]  # fmt: skip
 
 
 class RunBegun(SurfaceValue):

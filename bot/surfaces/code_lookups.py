@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from agent import CodeSearch, find_indexed_file, normalize_name
@@ -50,6 +52,7 @@ MOST_RESOURCE_LINES = 2_000  # of a file that is read as a whole
 MOST_COMMITS = 200  # of a file
 MOST_SIMILAR = 5  # names
 SHORTEST_COMMIT = 7  # characters by which a commit is named
+_COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 T = TypeVar("T")
 
@@ -66,6 +69,7 @@ class CodeLookups(VisibleCode):
         query: str,
         *,
         repository: str | None = None,
+        at: str | None = None,
         filters: Filters | None = None,
         mode: SearchMode = "hybrid",
         limit: int = 8,
@@ -73,7 +77,7 @@ class CodeLookups(VisibleCode):
     ) -> CodeResult:
         """Rank the places that a query is about; of those that a search finds, the first fifty can be seen."""
         wanted = min(offset + limit + 1, MOST_HITS)
-        async with self.open_code(principal, repository) as code:
+        async with self.open_code(principal, repository, at) as code:
             hits = await code.search(query, limit=wanted, filters=filters, mode=mode)
             page, following = take_page(hits, limit, offset)
             found = [describe_hit(hit, query, code.permalink(hit.location), self.mask) for hit in page]
@@ -94,11 +98,12 @@ class CodeLookups(VisibleCode):
         path: str = "",
         ignore_case: bool = False,
         repository: str | None = None,
+        at: str | None = None,
         limit: int = 20,
         offset: int = 0,
     ) -> GrepResult:
         """Find the lines that a pattern in RE2's syntax matches, everywhere, below a folder or in one file."""
-        async with self.open_code(principal, repository) as code:
+        async with self.open_code(principal, repository, at) as code:
             expression = f"(?i:{pattern})" if ignore_case else pattern
             matches = await code.grep(expression, path=clean_path(path), limit=MOST_MATCHES)
             page, following = take_page(matches.lines, limit, offset)
@@ -123,26 +128,40 @@ class CodeLookups(VisibleCode):
         path: str,
         *,
         repository: str | None = None,
+        at: str | None = None,
         first_line: int = 1,
         limit: int = 200,
     ) -> FileText:
         """Read lines of a file, from one on; the end of a path will do where only one file has it."""
-        async with self.open_code(principal, repository) as code:
+        async with self.open_code(principal, repository, at) as code:
             entry = await find_indexed_file(code, path)
             return await self._read(code, entry, first_line, min(limit, MOST_LINES))
 
     async def read_at(self, principal: Principal, repository: str, commit: str, path: str) -> FileText:
         """Read a whole file, as far as one may be read at once, at a commit; `UnknownRevision` if that is gone."""
-        async with self.open_code(principal, repository) as code:
+        async with self._open_commit(principal, repository, commit) as code:
             held = code.commit.sha
-            if len(commit) < SHORTEST_COMMIT or not held.startswith(commit):
-                raise UnknownRevision(
-                    f"{repository} is not indexed at {commit[:40]!r} any more, but at {held}. Read that instead."
-                )
             entry = next((one for one in await code.files() if one.path == path), None)
             if entry is None:
                 raise UnknownPath(f"There is no indexed file {path[:200]!r} in {repository} at {held}.")
             return await self._read(code, entry, 1, MOST_RESOURCE_LINES)
+
+    @asynccontextmanager
+    async def _open_commit(self, principal: Principal, repository: str, commit: str) -> AsyncIterator[CodeSearch]:
+        """Hold a repository at a commit that a result has named."""
+        async with self.open_code(principal, repository) as newest:
+            held = newest.commit.sha
+        gone = f"{repository} is not indexed at {commit[:40]!r} any more, but at {held}. Read that instead."
+        if len(commit) >= SHORTEST_COMMIT and held.startswith(commit):
+            yield newest
+            return
+        if not _COMMIT.fullmatch(commit):
+            raise UnknownRevision(gone)
+        try:
+            code = await self.library.pin(repository, at=commit)
+        except UnknownRevision as error:
+            raise UnknownRevision(gone) from error
+        yield code
 
     async def _read(self, code: CodeSearch, entry: FileEntry, first: int, limit: int) -> FileText:
         last = min(entry.lines, first + limit - 1)
@@ -169,11 +188,12 @@ class CodeLookups(VisibleCode):
         *,
         pattern: str = "",
         repository: str | None = None,
+        at: str | None = None,
         limit: int = 100,
         offset: int = 0,
     ) -> FolderListing:
         """List what lies in a folder; with a pattern, as in .gitignore, the files below it whose paths match."""
-        async with self.open_code(principal, repository) as code:
+        async with self.open_code(principal, repository, at) as code:
             files, within = await code.files(), clean_path(folder)
             if pattern:
                 from indexer import compile_globs  # pathspec takes its time to import
@@ -190,10 +210,17 @@ class CodeLookups(VisibleCode):
             return FolderListing(**_name(code), total=len(entries), next=following, entries=tuple(page))
 
     async def find_symbol(
-        self, principal: Principal, name: str, *, repository: str | None = None, limit: int = 10, offset: int = 0
+        self,
+        principal: Principal,
+        name: str,
+        *,
+        repository: str | None = None,
+        at: str | None = None,
+        limit: int = 10,
+        offset: int = 0,
     ) -> SymbolResult:
         """Find the definitions of a plain or qualified name; where there are none, names that begin so."""
-        async with self.open_code(principal, repository) as code:
+        async with self.open_code(principal, repository, at) as code:
             wanted = normalize_name(name)
             found = await code.definitions(wanted)
             similar = () if found else await code.complete_name(wanted, limit=MOST_SIMILAR)
@@ -214,11 +241,12 @@ class CodeLookups(VisibleCode):
         *,
         path: str = "",
         repository: str | None = None,
+        at: str | None = None,
         limit: int = 20,
         offset: int = 0,
     ) -> CallResult:
         """Find where a function or class is called, in all files or below a path."""
-        async with self.open_code(principal, repository) as code:
+        async with self.open_code(principal, repository, at) as code:
             wanted = normalize_name(name)
             sites = keep_below(await code.callers(wanted, unresolved=True), path)
             return await self._list_calls(code, wanted, sites, limit, offset)
@@ -230,11 +258,12 @@ class CodeLookups(VisibleCode):
         *,
         path: str = "",
         repository: str | None = None,
+        at: str | None = None,
         limit: int = 20,
         offset: int = 0,
     ) -> CallResult:
         """Find what a function calls, in all its definitions or those below a path."""
-        async with self.open_code(principal, repository) as code:
+        async with self.open_code(principal, repository, at) as code:
             wanted = normalize_name(name)
             sites = keep_below(await code.callees(wanted), path)
             return await self._list_calls(code, wanted, sites, limit, offset)
@@ -264,11 +293,12 @@ class CodeLookups(VisibleCode):
         *,
         line: int = 0,
         repository: str | None = None,
+        at: str | None = None,
         limit: int = 10,
         offset: int = 0,
     ) -> HistoryResult:
         """Read which commits changed a file, and which one last wrote a line of it; line 0 asks for none."""
-        async with self.open_code(principal, repository) as code:
+        async with self.open_code(principal, repository, at) as code:
             entry = await find_indexed_file(code, path)
             history = await code.history(entry.path, line=line, limit=min(offset + limit + 1, MOST_COMMITS))
             page, following = take_page(history.revisions, limit, offset)

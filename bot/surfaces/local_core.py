@@ -14,10 +14,11 @@ from bot.app import App, make_redactor, open_joint_assistant
 from bot.conversations.answer_queue import AnswerQueue
 from bot.errors import NotAllowed, SettingsError
 from bot.messages import IncomingMessage
-from bot.ports import RepositoryIndex
+from bot.ports import RefSource, RepositoryIndex
 from bot.repositories.choice import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice
 from bot.repositories.chooser import RoutedQuestion
 from bot.repositories.names import RepositoryProfile, find_named
+from bot.repositories.ref_chooser import RefChooser
 from bot.repositories.refresh import ProgressDisplay, refresh_if_stale, refresh_index
 from bot.settings import RepositoryTable, Settings
 from bot.surfaces.answer_run import QuestionDeps
@@ -35,9 +36,15 @@ log = logging.getLogger(__name__)
 class LocalRepositories:
     """Repositories that are brought to HEAD before they are read; who stops waiting for that does not stop it."""
 
-    def __init__(self, indexes: Mapping[str, RepositoryIndex], display: ProgressDisplay) -> None:
+    def __init__(
+        self,
+        indexes: Mapping[str, RepositoryIndex],
+        display: ProgressDisplay,
+        refs: Mapping[str, RefSource] | None = None,
+    ) -> None:
         self._indexes = indexes
         self._display = display
+        self._refs = RefChooser(refs)
         self._refreshing: dict[str, asyncio.Task[None]] = {}
 
     def list_names(self) -> Sequence[str]:
@@ -52,15 +59,19 @@ class LocalRepositories:
         """What happened in a repository since a commit, and to which of the paths."""
         return await self._indexes[name].drift(commit, paths)
 
-    async def pin(self, repository: str | None = None) -> CodeSearch:
-        """Bring a repository to HEAD, and hold it there; what is indexed has to do where that fails."""
+    async def pin(self, repository: str | None = None, *, at: str = "") -> CodeSearch:
+        """Bring a repository to HEAD, and hold it there; what is indexed has to do where that fails.
+
+        `at` names a branch, a tag, a commit or a pull request to hold it at instead.
+        """
         name = repository or self.list_names()[0]
         if name not in self._refreshing:
             task = asyncio.create_task(refresh_if_stale(self._indexes[name], self._display))
             self._refreshing[name] = task
             task.add_done_callback(lambda _: self._refreshing.pop(name))
         await asyncio.shield(self._refreshing[name])
-        return await self._indexes[name].pin()
+        ref = await self._refs.find(name, at) if at else None
+        return await (self._indexes[name].pin() if ref is None else self._refs.pin(name, ref))
 
     async def pin_existing(self, name: str) -> CodeSearch:
         """Hold a repository, as `pin` does: here, questions are answered at HEAD."""
@@ -119,13 +130,13 @@ async def open_local_core(
 ) -> AsyncGenerator[SurfaceCore]:
     """Open the core over some repositories; nothing is indexed before something is asked."""
     async with AsyncExitStack() as stack:
-        indexes = await _open_indexes(settings, tables, stack, say)
-        repositories = LocalRepositories(indexes, display)
+        indexes, refs = await _open_indexes(settings, tables, stack, say)
+        repositories = LocalRepositories(indexes, display, refs)
         stack.push_async_callback(repositories.close)
         access, mask = AccessPolicy(), make_redactor(settings)
         questions = Questions(
             QuestionDeps(
-                open_agent=partial(open_joint_assistant, settings, indexes),
+                open_agent=partial(open_joint_assistant, settings, indexes, refs),
                 repositories=repositories,
                 router=NamedRepositoryRouter(tuple(indexes)),
                 queue=AnswerQueue(MOST_AT_ONCE),
@@ -133,6 +144,7 @@ async def open_local_core(
                 deadline=settings.max_seconds + 30.0,
                 mask=mask,
                 prices=settings.prices,
+                refs=RefChooser(refs),
                 remembers=False,
             )
         )
@@ -142,9 +154,10 @@ async def open_local_core(
 
 async def _open_indexes(
     settings: Settings, tables: Sequence[RepositoryTable], stack: AsyncExitStack, say: Callable[[str], None]
-) -> Mapping[str, RepositoryIndex]:
-    """Open the indexes by name; where there are several, one that cannot be opened does not keep the others."""
+) -> tuple[Mapping[str, RepositoryIndex], Mapping[str, RefSource]]:
+    """Open the indexes by name, and what else each can be read at; one of several that cannot be keeps no other."""
     indexes: dict[str, RepositoryIndex] = {}
+    refs: dict[str, RefSource] = {}
     for table in tables:
         try:
             app = await stack.enter_async_context(App.open(settings, table, say=say))
@@ -157,6 +170,7 @@ async def _open_indexes(
         if name in indexes:
             raise SettingsError(f"Two repositories are called {name}. Give one of them another `name`.")
         indexes[name] = app.index
+        refs |= app.refs
     if not indexes:
         raise SettingsError("None of the repositories can be opened.")
-    return indexes
+    return indexes, refs

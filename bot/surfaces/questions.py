@@ -42,20 +42,22 @@ class Questions:
         *,
         surface: Surface,
         repository: str | None = None,
+        at: str | None = None,
         conversation: str | None = None,
         background: Sequence[str] = (),
         watch: Watch = _watch_nothing,
     ) -> AsyncGenerator[AskEvent, None]:
         """Yield what happens up to the answer. Where the first event is `NotAnswered`, nothing was begun.
 
-        `repository` is the one that is meant, else the question or its conversation tells. `conversation` is a name
+        `repository` is the one that is meant, and `at` the branch, tag, commit or pull request that it is read at, else
+        the question or its conversation tells. `conversation` is a name
         that the asker gives it; without one the question begins a new one. `background` are lines of `quote_line`:
         what was said before, where no conversation remembers it. `watch` is called with all that the agent does.
         Closing the iterator stops the run.
         """
         try:
             admitted = await self._admit(principal, question, surface, repository, conversation)
-            asked = replace(admitted, background=tuple(background))
+            asked = replace(admitted, background=tuple(background), at=(at or "").strip())
         except NotAllowed as error:
             yield refuse(error)
             return

@@ -48,6 +48,7 @@ def make_team_core(settings: Settings, team: TeamApp, conversations: Conversatio
             mask=deps.mask,
             prices=settings.prices,
             observer=deps.observer,
+            refs=deps.refs,
         )
     )
     return SurfaceCore(

@@ -13,8 +13,9 @@ from bot.access import AccessPolicy
 from bot.errors import UnknownRepository
 from bot.ports import QuestionLimiter
 from bot.surfaces.principals import Principal
-from indexer import IndexStatus, NotIndexed
+from indexer import IndexStatus, NotIndexed, UnknownRevision
 
+LONGEST_SHOWN = 80  # characters of what somebody has written
 FIRST_INDEX_SECONDS = 45.0  # that a lookup waits for the first index of a repository; a client gives up after 60
 
 
@@ -24,8 +25,8 @@ class LookupLibrary(Protocol):
     def list_names(self) -> Sequence[str]:
         """Name them all; the first is the default."""
 
-    async def pin(self, repository: str | None = None) -> CodeSearch:
-        """Hold a repository at its newest indexed commit."""
+    async def pin(self, repository: str | None = None, *, at: str = "") -> CodeSearch:
+        """Hold a repository at its newest indexed commit, or `at` a branch, a tag, a commit or a pull request."""
 
     async def status(self, name: str) -> IndexStatus:
         """Describe what is indexed of a repository."""
@@ -59,15 +60,24 @@ class VisibleCode:
             await self.counter.count_lookup(principal.write())
 
     @asynccontextmanager
-    async def open_code(self, principal: Principal, repository: str | None) -> AsyncIterator[CodeSearch]:
-        """Count a lookup, and hold the repository that it reads; `NotIndexed` where that takes too long at first."""
+    async def open_code(
+        self, principal: Principal, repository: str | None, at: str | None = None
+    ) -> AsyncIterator[CodeSearch]:
+        """Count a lookup, and hold the repository that it reads; `NotIndexed` where that takes too long at first.
+
+        `at` names what it is read at, its newest commit where it is empty; `UnknownRevision` where there is no such
+        thing. Whether the repository may be seen at all is decided before that.
+        """
         await self.count(principal)
         name = self.choose_repository(principal, repository)
         try:
             async with asyncio.timeout(FIRST_INDEX_SECONDS):
-                code = await self.library.pin(name)
+                code = await (self.library.pin(name, at=at) if at else self.library.pin(name))
+        except UnknownRevision as error:  # which names what there is, as somebody called it
+            raise UnknownRevision(self.mask(str(error))) from error
         except TimeoutError:
-            sentence = f"{name} is being indexed for the first time. Try again in a minute."
+            what = f"{name} at {self.mask(at[:LONGEST_SHOWN])}" if at else name
+            sentence = f"{what} is being indexed for the first time. Try again in a minute."
             raise NotIndexed(sentence) from None
         yield code
 

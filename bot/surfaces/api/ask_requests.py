@@ -35,6 +35,7 @@ _STATUSES: dict[Reason, int] = {
     "not_allowed": 403,
     "unknown_repository": 404,
     "unclear_repository": 422,
+    "unknown_ref": 404,
     "bad_question": 422,
     "stopped": 409,
     "late": 504,
@@ -51,6 +52,14 @@ class AskRequest(BaseModel):
     question: Annotated[str, Field(min_length=1, max_length=100_000, description="At most 4,000 characters count.")]
     repository: Annotated[
         str | None, Field(max_length=100, description="Which repository is meant; else the question tells.")
+    ] = None
+    at: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            max_length=200,
+            description="A branch, a tag, a commit or a pull request (`#12`) to answer at; else the question tells.",
+        ),
     ] = None
     conversation: Annotated[
         str | None,
@@ -73,6 +82,7 @@ class Asking:
         key: RequestKey | None,
         *,
         repository: str | None = None,
+        at: str | None = None,
         conversation: str | None = None,
         background: tuple[str, ...] = (),
     ) -> AsyncGenerator[AskEvent, None]:
@@ -81,7 +91,7 @@ class Asking:
 
         def ask() -> AsyncGenerator[AskEvent, None]:
             return questions.ask(
-                principal, question, surface="api", repository=repository, conversation=conversation,
+                principal, question, surface="api", repository=repository, at=at, conversation=conversation,
                 background=background,
             )  # fmt: skip
 
@@ -93,7 +103,9 @@ async def answer_ask(
 ) -> web.StreamResponse:
     """Answer `POST /api/ask`."""
     key = read_key(request, principal, asked)
-    events = asking.open(principal, asked.question, key, repository=asked.repository, conversation=asked.conversation)
+    events = asking.open(
+        principal, asked.question, key, repository=asked.repository, at=asked.at, conversation=asked.conversation
+    )
     with asking.requests.hold(request, principal.key):
         if wants_events(request):
             return await answer_with_events(request, events, write_events)

@@ -27,6 +27,15 @@ Repository = Annotated[
     Field(min_length=1, max_length=100, description="Which one; may be left out where you may ask about one alone."),
 ]
 
+At = Annotated[
+    str | None,
+    Field(
+        min_length=1,
+        max_length=LONGEST,
+        description="A branch, a tag, a commit or a pull request (`#12`) to read the code at; else its newest commit.",
+    ),
+]
+
 
 class _Query(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -37,6 +46,7 @@ class AskedSearch(_Query):
 
     q: Annotated[Text, Field(description="Words, names, or a question.")]
     repository: Repository = None
+    at: At = None
     limit: Limit = 10
     offset: Offset = 0
 
@@ -46,6 +56,7 @@ class AskedName(_Query):
 
     name: Annotated[Text, Field(description="A plain name such as `send`, or a qualified one: `Session.send`.")]
     repository: Repository = None
+    at: At = None
     limit: Limit = 20
     offset: Offset = 0
 
@@ -83,19 +94,19 @@ def list_operations(core: LateCore, asking: Asking) -> Sequence[Operation[Any]]:
 
     async def search(_: web.Request, principal: Principal, query: AskedSearch) -> web.StreamResponse:
         found = await core.get().lookups.search_code(
-            principal, query.q, repository=query.repository, limit=query.limit, offset=query.offset
+            principal, query.q, repository=query.repository, at=query.at, limit=query.limit, offset=query.offset
         )
         return answer_with(found)
 
     async def find_symbols(_: web.Request, principal: Principal, query: AskedName) -> web.StreamResponse:
         found = await core.get().lookups.find_symbol(
-            principal, query.name, repository=query.repository, limit=query.limit, offset=query.offset
+            principal, query.name, repository=query.repository, at=query.at, limit=query.limit, offset=query.offset
         )
         return answer_with(found)
 
     async def find_callers(_: web.Request, principal: Principal, query: AskedName) -> web.StreamResponse:
         found = await core.get().lookups.find_callers(
-            principal, query.name, repository=query.repository, limit=query.limit, offset=query.offset
+            principal, query.name, repository=query.repository, at=query.at, limit=query.limit, offset=query.offset
         )
         return answer_with(found)
 

@@ -13,7 +13,7 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.errors import BotError, LimitReached, NotAllowed, UnknownRepository
-from indexer import IndexerError
+from indexer import IndexerError, UnknownRevision
 
 PROBLEM_TYPE = "application/problem+json"
 GONE = 499
@@ -124,6 +124,7 @@ _KINDS: tuple[tuple[type[Exception], int, str], ...] = (
     (LimitReached, 429, "limit"),
     (UnknownRepository, 404, "unknown_repository"),
     (NotAllowed, 403, "not_allowed"),
+    (UnknownRevision, 404, "unknown_ref"),
     (IndexerError, 503, "unavailable"),
     (BotError, 503, "unavailable"),
 )

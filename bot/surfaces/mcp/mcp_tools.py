@@ -75,7 +75,13 @@ async def search_code(call: ToolCall) -> CodeResult:
         patterns=tuple(args.globs),
     )
     return await call.core.lookups.search_code(
-        call.principal, args.query, repository=args.repository, filters=filters, limit=args.limit, offset=args.offset
+        call.principal,
+        args.query,
+        repository=args.repository,
+        at=args.at,
+        filters=filters,
+        limit=args.limit,
+        offset=args.offset,
     )
 
 
@@ -99,6 +105,7 @@ async def list_files(call: ToolCall) -> FolderListing:
         args.folder,
         pattern=args.glob,
         repository=args.repository,
+        at=args.at,
         limit=args.limit,
         offset=args.offset,
     )
@@ -142,6 +149,7 @@ async def ask(call: ToolCall) -> Answered:
         args.question,
         surface="mcp",
         repository=args.repository,
+        at=args.at,
         conversation=args.conversation,
     )
     async with aclosing(events) as following:

@@ -8,8 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 LONGEST_QUESTION = 40_000
 _REPOSITORY = "The repository, as list_repositories names it; it may be left out where there is only one."
+_AT = (
+    "A branch, a tag, a commit, or a pull request as #12, to read the code at; its newest commit without. "
+    "The first time for each takes longer."
+)
 
 Repository = Annotated[str | None, Field(max_length=100, description=_REPOSITORY)]
+At = Annotated[str | None, Field(min_length=1, max_length=200, description=_AT)]
 Offset = Annotated[int, Field(ge=0, le=1_000_000, description="`next` of an earlier result, to see what follows it.")]
 Path = Annotated[str, Field(max_length=1_000)]
 Name = Annotated[str, Field(min_length=1, max_length=300, description="A plain or qualified name: send, Session.send.")]
@@ -28,6 +33,7 @@ class SearchArgs(Arguments):
 
     query: Annotated[str, Field(min_length=1, max_length=1_000, description="What the code is about: words or names.")]
     repository: Repository = None
+    at: At = None
     languages: Annotated[Words, Field(description="Only these languages, such as python.")] = []
     kinds: Annotated[list[Literal["code", "test", "doc", "config"]], Field(max_length=4)] = []
     folders: Annotated[Words, Field(description="Only below these folders.")] = []
@@ -46,6 +52,7 @@ class GrepArgs(Arguments):
     path: Annotated[Path, Field(description="A file or folder; empty for everywhere.")] = ""
     ignore_case: bool = False
     repository: Repository = None
+    at: At = None
     limit: Annotated[int, Field(ge=1, le=100)] = 20
     offset: Offset = 0
 
@@ -57,6 +64,7 @@ class ReadArgs(Arguments):
     first_line: Annotated[int, Field(ge=1, le=10_000_000)] = 1
     limit: Annotated[int, Field(ge=1, le=400, description="How many lines.")] = 200
     repository: Repository = None
+    at: At = None
 
 
 class ListArgs(Arguments):
@@ -65,6 +73,7 @@ class ListArgs(Arguments):
     folder: Annotated[Path, Field(description="The folder; empty for the root.")] = ""
     glob: Annotated[str, Field(max_length=200, description="All files below it that match, such as **/*.py.")] = ""
     repository: Repository = None
+    at: At = None
     limit: Annotated[int, Field(ge=1, le=500)] = 100
     offset: Offset = 0
 
@@ -74,6 +83,7 @@ class SymbolArgs(Arguments):
 
     name: Name
     repository: Repository = None
+    at: At = None
     limit: Annotated[int, Field(ge=1, le=50)] = 10
     offset: Offset = 0
 
@@ -84,6 +94,7 @@ class CallArgs(Arguments):
     name: Name
     path: Annotated[Path, Field(description="Only calls in this file or folder; empty for all.")] = ""
     repository: Repository = None
+    at: At = None
     limit: Annotated[int, Field(ge=1, le=100)] = 20
     offset: Offset = 0
 
@@ -94,6 +105,7 @@ class HistoryArgs(Arguments):
     path: Annotated[Path, Field(min_length=1, description="The path from the root of the repository.")]
     line: Annotated[int, Field(ge=0, le=10_000_000, description="A line, to see which commit last wrote it.")] = 0
     repository: Repository = None
+    at: At = None
     limit: Annotated[int, Field(ge=1, le=100)] = 10
     offset: Offset = 0
 
@@ -112,6 +124,7 @@ class AskArgs(Arguments):
     repository: Annotated[
         str | None, Field(max_length=100, description="The repository, where the question does not tell.")
     ] = None
+    at: At = None
     conversation: Annotated[
         str | None,
         Field(max_length=64, description="To go on with an earlier answer: the `conversation` that came with it."),

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from agent import CodeSearch
 from bot.markdown import replace_control_characters
+from bot.ports import RefSource
 from indexer import IndexerError
 
 AROUND = 8  # lines before and after those that are cited
@@ -91,9 +92,12 @@ class CitedExcerpt:
 class CitedCode:
     """Reads what answers cite, with secrets masked."""
 
-    def __init__(self, library: PinnedLibrary, mask: Callable[[str], str]) -> None:
+    def __init__(
+        self, library: PinnedLibrary, mask: Callable[[str], str], refs: Mapping[str, RefSource] | None = None
+    ) -> None:
         self._library = library
         self._mask = mask
+        self._refs = refs or {}
 
     async def read(self, place: CitedLines) -> CitedExcerpt:
         """Read a place; that it cannot be read is said in its stead."""
@@ -106,15 +110,27 @@ class CitedCode:
         try:
             code = await self._library.pin_existing(place.repository)
             if code.commit.sha != place.commit:
-                return replace(bare, problem=f"This was read at {place.commit[:12]}, and the index has moved on since.")
+                return await self._read_elsewhere(bare)
             last = min(place.last_line, place.first_line + MOST_CITED) + AROUND
             passage = await code.read(place.path, max(1, place.first_line - AROUND), last)
         except IndexerError as error:
             log.info("a cited place could not be read: %s", error)
             return replace(bare, problem=self._mask(str(error)))
-        # What hides, or turns the direction of, a part of a line would let code read as other code than it is.
-        text = replace_control_characters(self._mask(passage.text))
-        return replace(bare, begins=passage.location.start_line, text=text)
+        return replace(bare, begins=passage.location.start_line, text=self._clean(passage.text))
+
+    async def _read_elsewhere(self, bare: CitedExcerpt) -> CitedExcerpt:
+        """Read lines of another commit than the one that is indexed, as far as the repository has it here."""
+        source = self._refs.get(bare.repository)
+        lines = await source.read_file(bare.commit, bare.path) if source is not None else None
+        if lines is None:
+            return replace(bare, problem=f"This was read at {bare.commit[:12]}, and the index has moved on since.")
+        begins = max(1, bare.first_line - AROUND)
+        last = min(bare.last_line, bare.first_line + MOST_CITED) + AROUND
+        return replace(bare, begins=begins, text=self._clean("\n".join(lines[begins - 1 : last])))
+
+    def _clean(self, text: str) -> str:
+        """Mask secrets, and what hides a part of a line or turns its direction: code would read as other code."""
+        return replace_control_characters(self._mask(text))
 
 
 class HighlightWorker(Protocol):

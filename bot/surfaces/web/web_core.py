@@ -87,7 +87,7 @@ def make_web_core(
     deps = conversations.deps
     return WebCore(
         questions=core.questions,
-        turns=LiveTurns(CitedCode(deps.repositories, deps.mask), deps.mask, deps.clock),
+        turns=LiveTurns(CitedCode(deps.repositories, deps.mask, team.stock.library.refs), deps.mask, deps.clock),
         repositories=deps.repositories,
         indexing=IndexRequests(deps.repositories),
         records=deps.records,

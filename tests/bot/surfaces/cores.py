@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent import CodeSearch
 from bot.access import AccessPolicy, AccessRule
 from bot.conversations.assembly import ChatPolicy, open_conversations
+from bot.repositories.ref_chooser import RefChooser
 from bot.serving.connection_limits import Connections
 from bot.serving.http_server import join_surfaces, make_application, run_http_server
 from bot.serving.served_surfaces import TeamSurfaces
@@ -24,6 +25,7 @@ from bot.surfaces.team_surfaces import SurfaceCore
 from indexer import IndexStatus, redact_secrets
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.code import FakeCode
+from tests.fakes.refs import FakeRefs
 from tests.fakes.shop import SHOP
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -33,6 +35,7 @@ FILES = SHOP | {
     "shop/notes.md": f"# Notes\n\n{HOSTILE}\x1b[2J\n",
     "shop/wide.py": f"WIDE = {'x' * 2_000!r}\n",
 }
+REFS = {"refs/heads/main": FakeCode.commit.sha, "refs/heads/release-2.1": "a" * 40, "refs/tags/v1.0": "b" * 40}
 # Ann may ask about shop and private, Ben about shop alone, Eve about nothing; nobody here about the vault.
 NAMES = ("shop", "private", "vault")
 TOKENS = {name: f"citebot_of-{name}" for name in ("ann", "ben", "eve")}
@@ -48,11 +51,13 @@ POLICY = AccessPolicy(
 
 
 class NamedCode(FakeCode):
-    """The files of a repository of any name."""
+    """The files of a repository of any name, at any commit."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(FILES | {f"{name}_only.py": f"def only_in_{name}():\n    return 1\n"})
+    def __init__(self, name: str, commit: str = "") -> None:
+        own = f"at_{commit[:4]}" if commit else f"only_in_{name}"
+        super().__init__(FILES | {f"{name}_only.py": f"def {own}():\n    return 1\n"})
         self.repository = name
+        self.commit = replace(self.commit, sha=commit) if commit else self.commit
 
 
 class Library(FakeRepositories):
@@ -61,9 +66,12 @@ class Library(FakeRepositories):
     def __init__(self, *names: str) -> None:
         super().__init__(*names)
         self._code = {name: NamedCode(name) for name in names}
+        self.refs |= {name: FakeRefs(REFS | {f"refs/heads/{name}-next": "d" * 40}) for name in names}
 
-    async def pin(self, repository: str | None = None) -> CodeSearch:
-        return self._code[repository or self.list_names()[0]]
+    async def pin(self, repository: str | None = None, *, at: str = "") -> CodeSearch:
+        name = repository or self.list_names()[0]
+        ref = await RefChooser(self.refs).find(name, at) if at else None
+        return self._code[name] if ref is None else NamedCode(name, ref.commit)
 
     async def status(self, name: str) -> IndexStatus:
         return await super().status(name)
@@ -95,7 +103,7 @@ async def open_served(
         questions = QuestionDeps(
             open_agent=lambda: nullcontext(agent), repositories=library, router=deps.chooser,
             queue=conversations.turns.queue, access=POLICY, counter=deps.counter, records=deps.records,
-            mask=deps.mask,
+            mask=deps.mask, refs=RefChooser(library.refs),
         )  # fmt: skip
         core = SurfaceCore(
             lookups=CodeLookups(library=library, access=POLICY, mask=deps.mask, counter=deps.counter),

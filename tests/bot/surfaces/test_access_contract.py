@@ -26,15 +26,19 @@ class Driver(ABC):
         """List the repositories."""
 
     @abstractmethod
-    async def search(self, query: str, repository: str | None) -> str:
-        """Search in one."""
+    async def search(self, query: str, repository: str | None, at: str | None = None) -> str:
+        """Search in one, at a branch, a tag or a commit."""
 
     @abstractmethod
-    async def call(self, name: str, repository: str | None) -> str:
+    async def find(self, name: str, repository: str | None, at: str | None = None) -> str:
+        """Look up a definition."""
+
+    @abstractmethod
+    async def call(self, name: str, repository: str | None, at: str | None = None) -> str:
         """Look up who calls something."""
 
     @abstractmethod
-    async def ask(self, question: str, repository: str | None) -> str:
+    async def ask(self, question: str, repository: str | None, at: str | None = None) -> str:
         """Ask."""
 
 
@@ -47,14 +51,17 @@ class CoreDriver(Driver):
     async def list_all(self) -> str:
         return (await self._core.lookups.list_repositories(self._principal)).model_dump_json()
 
-    async def search(self, query: str, repository: str | None) -> str:
-        return await self._tell(self._core.lookups.search_code(self._principal, query, repository=repository))
+    async def search(self, query: str, repository: str | None, at: str | None = None) -> str:
+        return await self._tell(self._core.lookups.search_code(self._principal, query, repository=repository, at=at))
 
-    async def call(self, name: str, repository: str | None) -> str:
-        return await self._tell(self._core.lookups.find_callers(self._principal, name, repository=repository))
+    async def find(self, name: str, repository: str | None, at: str | None = None) -> str:
+        return await self._tell(self._core.lookups.find_symbol(self._principal, name, repository=repository, at=at))
 
-    async def ask(self, question: str, repository: str | None) -> str:
-        asking = self._core.questions.ask(self._principal, question, surface="web", repository=repository)
+    async def call(self, name: str, repository: str | None, at: str | None = None) -> str:
+        return await self._tell(self._core.lookups.find_callers(self._principal, name, repository=repository, at=at))
+
+    async def ask(self, question: str, repository: str | None, at: str | None = None) -> str:
+        asking = self._core.questions.ask(self._principal, question, surface="web", repository=repository, at=at)
         async with aclosing(asking) as events:
             return "\n".join([event.model_dump_json() async for event in events])
 
@@ -75,14 +82,17 @@ class McpDriver(Driver):
     async def list_all(self) -> str:
         return await self._call("list_repositories", {})
 
-    async def search(self, query: str, repository: str | None) -> str:
-        return await self._call("search_code", {"query": query, "repository": repository})
+    async def search(self, query: str, repository: str | None, at: str | None = None) -> str:
+        return await self._call("search_code", {"query": query, "repository": repository, "at": at})
 
-    async def call(self, name: str, repository: str | None) -> str:
-        return await self._call("find_callers", {"name": name, "repository": repository})
+    async def find(self, name: str, repository: str | None, at: str | None = None) -> str:
+        return await self._call("find_symbol", {"name": name, "repository": repository, "at": at})
 
-    async def ask(self, question: str, repository: str | None) -> str:
-        return await self._call("ask", {"question": question, "repository": repository})
+    async def call(self, name: str, repository: str | None, at: str | None = None) -> str:
+        return await self._call("find_callers", {"name": name, "repository": repository, "at": at})
+
+    async def ask(self, question: str, repository: str | None, at: str | None = None) -> str:
+        return await self._call("ask", {"question": question, "repository": repository, "at": at})
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> str:
         async with connected(self._address, self._token, era=self._era) as client:
@@ -99,14 +109,18 @@ class ApiDriver(Driver):
     async def list_all(self) -> str:
         return await self._get("/api/status", {})
 
-    async def search(self, query: str, repository: str | None) -> str:
-        return await self._get("/api/search", {"q": query, "repository": repository})
+    async def search(self, query: str, repository: str | None, at: str | None = None) -> str:
+        return await self._get("/api/search", {"q": query, "repository": repository, "at": at})
 
-    async def call(self, name: str, repository: str | None) -> str:
-        return await self._get("/api/callers", {"name": name, "repository": repository})
+    async def find(self, name: str, repository: str | None, at: str | None = None) -> str:
+        return await self._get("/api/symbols", {"name": name, "repository": repository, "at": at})
 
-    async def ask(self, question: str, repository: str | None) -> str:
-        body = {"question": question} | ({"repository": repository} if repository else {})
+    async def call(self, name: str, repository: str | None, at: str | None = None) -> str:
+        return await self._get("/api/callers", {"name": name, "repository": repository, "at": at})
+
+    async def ask(self, question: str, repository: str | None, at: str | None = None) -> str:
+        given = {"repository": repository, "at": at}
+        body = {"question": question} | {name: value for name, value in given.items() if value}
         async with (
             aiohttp.ClientSession(headers=self._headers) as session,
             session.post(f"{self._address}/api/ask", json=body) as answer,
@@ -204,3 +218,62 @@ async def test_who_may_ask_about_several_has_to_say_which(opening: Open) -> None
     assert "vault" not in listed
     assert "Name one: shop, private." in unclear
     assert "private_only.py" in private
+
+
+async def test_any_ref_of_an_own_repository_is_read_at_its_commit(opening: Open) -> None:
+    async with opening("ben") as ben:
+        released = [
+            await ben.search("at_aaaa", "shop", "release-2.1"),
+            await ben.find("at_aaaa", None, "release-2.1"),
+            await ben.ask("who sells?", "shop", "release-2.1"),
+        ]
+        tagged = await ben.find("at_bbbb", "shop", "1.0")
+        newest = await ben.find("only_in_shop", "shop", "main")
+
+    assert all("a" * 40 in each for each in released[:2])
+    assert "Read shop at release-2.1, commit" in released[2]
+    assert "shop_only.py" in tagged
+    assert "shop_only.py" in newest
+
+
+async def test_a_ref_that_is_not_there_is_refused_with_the_nearest_names(opening: Open) -> None:
+    async with opening("ben") as ben:
+        said = [
+            await ben.search("date", "shop", "release-2.2"),
+            await ben.call("parse_date", "shop", "release-2.2"),
+            await ben.ask("who sells?", "shop", "release-2.2"),
+            await ben.ask("on release-2.2, who sells?", "shop"),
+        ]
+
+    for each in said:
+        assert "shop has no branch, tag or commit 'release-2.2'. The nearest names are release-2.1" in each
+
+
+@pytest.mark.parametrize("at", ["vault-next", "release-2.1", "v1.0", "a" * 40, "nosuch", "#1", "-x", "../vault"])
+async def test_no_ref_of_a_repository_of_others_tells_that_it_is_there(opening: Open, at: str) -> None:
+    async with opening("ben") as ben:
+        uses: tuple[Callable[[str], Awaitable[str]], ...] = (
+            lambda name: ben.search("date", name, at),
+            lambda name: ben.find("date", name, at),
+            lambda name: ben.call("parse_date", name, at),
+            lambda name: ben.ask("who sells?", name, at),
+            lambda name: ben.ask(f"what changed between {at} and main?", name),
+        )
+        for use in uses:
+            said = {name: await use(name) for name in ("vault", "private", "nosuch")}
+
+            assert len({text.replace(name, "NAME") for name, text in said.items()}) == 1, said
+            assert "that you may ask about. There are: shop." in said["vault"]
+            assert "nearest names" not in said["vault"]
+        pinned = await ben.search("date", f"vault@{'a' * 40}")
+        unpinned = await ben.search("date", f"nosuch@{'a' * 40}")
+
+    assert pinned.replace("vault", "NAME") == unpinned.replace("nosuch", "NAME")
+
+
+async def test_who_may_ask_about_nothing_learns_of_no_ref(opening: Open) -> None:
+    async with opening("eve") as eve:
+        said = [await eve.search("date", name, "release-2.2") for name in (None, "shop", "vault")]
+        said.append(await eve.ask("on release-2.2, who sells?", None))
+
+    assert not any("release-2.1" in each or "nearest" in each for each in said)

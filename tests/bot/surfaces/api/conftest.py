@@ -12,12 +12,13 @@ from typing import Any
 import aiohttp
 import pytest
 
-from agent.ports import Answer
+from agent.ports import Answer, CodeSearch
 from bot.access import AccessPolicy, AccessRule
 from bot.conversations.answer_queue import AnswerQueue
 from bot.messages import IncomingMessage
 from bot.ports import QuestionLimiter
 from bot.repositories.choice import RepositoryChoice
+from bot.repositories.ref_chooser import RefChooser
 from bot.serving.connection_limits import Connections
 from bot.serving.http_server import join_surfaces, make_application, run_http_server
 from bot.serving.served_surfaces import TeamSurfaces
@@ -27,7 +28,8 @@ from bot.surfaces.principals import Tokens, hash_token
 from bot.surfaces.questions import Questions
 from bot.surfaces.team_surfaces import SurfaceCore
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
-from tests.fakes.parts import ANSWER, CITATION, FakeCode
+from tests.fakes.parts import ANSWER, CITATION
+from tests.fakes.refs import FakeRefs
 
 LIMIT = 30.0
 TOKEN, OTHER = "citebot_of-ann", "citebot_of-bob"
@@ -57,8 +59,17 @@ class StraightRouter:
 
 
 class PinningRepositories(FakeRepositories):
-    async def pin(self, repository: str | None = None) -> FakeCode:
-        return await self.pin_existing(repository or "demo")
+    """Repositories of which each has a tag."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(*names)
+        self.refs |= {name: FakeRefs({"refs/tags/v1.0": "b" * 40}) for name in names}
+
+    async def pin(self, repository: str | None = None, *, at: str = "") -> CodeSearch:
+        name = repository or "demo"
+        chooser = RefChooser(self.refs)
+        ref = await chooser.find(name, at) if at else None
+        return await (self.pin_existing(name) if ref is None else chooser.pin(name, ref))
 
 
 @dataclass(frozen=True)
@@ -134,7 +145,7 @@ async def open_world(
     questions = Questions(
         QuestionDeps(
             open_agent=lambda: nullcontext(answerer), repositories=library, router=router, queue=AnswerQueue(places),
-            access=access, counter=counter, hosts=("git.example",),
+            access=access, counter=counter, hosts=("git.example",), refs=RefChooser(library.refs),
         )
     )  # fmt: skip
     entries = [Entry("slack:ANN", hash_token(TOKEN)), Entry("slack:BOB", hash_token(OTHER))]
