@@ -15,9 +15,10 @@ _CHUNK = 65_536
 
 
 def get_origin(url: str) -> str:
-    """Return where an address leads, without path and port of the scheme; empty for none."""
+    """Return where an address leads, without path and port of the scheme; empty for none, and for one with a name."""
     try:
-        return str(URL(url).origin())
+        parts = URL(url)
+        return "" if parts.raw_user is not None else str(parts.origin())
     except ValueError:
         return ""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 
 from aiohttp import web
+from cachetools import LRUCache
 from markupsafe import Markup
 
 from bot.markdown import format_location
@@ -22,6 +24,7 @@ from bot.surfaces.web.web_sessions import WebSession
 
 STARTERS = ("What is this project about?", "How do I run the tests?", "What changed lately?")
 _MOST_EARLIER = 8
+_MOST_WRITTEN = 8_000_000  # characters of HTML that are kept
 _GONE = "This conversation is not kept any more. What was asked before citebot was started last is gone."
 
 
@@ -33,9 +36,9 @@ class AskPages:
         self._files = files
         self._guard = guard
         self._highlighter = highlighter
-        self._markup = AnswerMarkup()
+        self._written = WrittenAnswers(AnswerMarkup())
         self._drawing = AgentGraphDrawing(format_seconds)
-        files.define("write_answer", self._write_answer)
+        files.define("write_answer", self._written.get)
         files.define("name_place", name_place)
 
     def join(self, application: web.Application) -> None:
@@ -132,6 +135,8 @@ class AskPages:
         problem: str = "",
     ) -> web.Response:
         core = self._core.get()
+        for turn in conversation.turns if conversation is not None else ():
+            await self._written.prepare(turn, turn.text)
         page = self._files.render(
             "ask.html", title=conversation.label if conversation else "Ask", here="Ask", session=session,
             conversation=conversation, repositories=core.list_visible(session.principal), starters=STARTERS,
@@ -158,6 +163,7 @@ class AskPages:
     async def _write_events(self, turn: LiveTurn, session: WebSession) -> AsyncGenerator[ServerSentEvent, None]:
         shown = -1
         async for text in turn.follow():
+            await self._written.prepare(turn, text)
             yield ServerSentEvent(event="turn", data=self._files.call("turn.html", "show_body", turn, text, session))
             if turn.course_version != shown:
                 shown = turn.course_version
@@ -203,13 +209,37 @@ class AskPages:
             raise web.HTTPNotFound(text=_GONE)
         return turn
 
-    def _write_answer(self, turn: LiveTurn, text: str) -> Markup:
-        """Write the text of a turn as HTML; its marks lead to the code once the answer is there."""
-        answer = turn.answer
+
+class WrittenAnswers:
+    """The texts of turns as HTML, written beside the event loop: of hostile Markdown a page may take many seconds."""
+
+    def __init__(self, markup: AnswerMarkup) -> None:
+        self._markup = markup
+        self._is_free = asyncio.Semaphore(1)
+        # By the turn, the text, and whether its marks are links.
+        self._known: LRUCache[tuple[str, str, bool], Markup] = LRUCache(_MOST_WRITTEN, getsizeof=len)
+
+    async def prepare(self, turn: LiveTurn, text: str) -> None:
+        """Write a text of a turn, unless it is known."""
+        async with self._is_free:
+            answer = turn.answer
+            key = turn.id, text, answer is not None
+            if text and key not in self._known:
+                written = await asyncio.to_thread(self._write, turn.id, text, answer)
+                if len(written) <= _MOST_WRITTEN:
+                    self._known[key] = written
+
+    def get(self, turn: LiveTurn, text: str) -> Markup:
+        """Return a text that was prepared; of another one, which is about to be shown anew, its words alone."""
+        found = self._known.get((turn.id, text, True)) or self._known.get((turn.id, text, False))
+        return found if found is not None else Markup.escape(text)
+
+    def _write(self, turn: str, text: str, answer: Answered | None) -> Markup:
+        """Write a text as HTML; its marks lead to the code once the answer is there."""
         if answer is None:
             return self._markup.write(text)
         marks = {
-            cited.mark: MarkLink(href=f"/turns/{turn.id}/code/{cited.mark}", label=name_place(cited, answer))
+            cited.mark: MarkLink(href=f"/turns/{turn}/code/{cited.mark}", label=name_place(cited, answer))
             for cited in answer.citations
         }
         return self._markup.write(text, marks)

@@ -12,6 +12,7 @@ MOST_VISITS = 200
 MOST_CALLS = 200
 MOST_PLACES = 200
 _LONGEST = 300  # characters of a text that is shown
+_LONGEST_READ = 4_000
 
 Mask = Callable[[str], str]
 
@@ -198,4 +199,4 @@ class RunCourse:
         return max((each.ended for each in self.visits if each.ended is not None), default=at)
 
     def _clip(self, text: object) -> str:
-        return self._mask(str(text)[:_LONGEST])
+        return self._mask(str(text)[:_LONGEST_READ])[:_LONGEST]  # half a secret is none that could be found

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -14,14 +14,19 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from markupsafe import Markup
 
+from agent import AgentEvent
 from bot.surfaces.web import web_surface
 from bot.surfaces.web.answer_markup import AnswerMarkup, MarkLink
+from bot.surfaces.web.ask_pages import WrittenAnswers
 from bot.surfaces.web.cited_code import MEMORY, WORKER, CodeHighlighter
 from bot.surfaces.web.highlight_worker import split_tokens
-from bot.surfaces.web.live_turns import grow_text
+from bot.surfaces.web.live_turns import LiveTurn, grow_text
 from bot.surfaces.web.page_files import STATIC_FILES
-from indexer import ConfinedWorker
+from bot.surfaces.web.run_course import RunCourse
+from indexer import ConfinedWorker, redact_secrets
+from tests.bot.surfaces.cores import SECRET
 
 FOLDER = Path(web_surface.__file__).parent
 LIMIT = 60.0
@@ -63,6 +68,40 @@ def test_whatever_an_answer_says_only_harmless_tags_come_of_it(text: str) -> Non
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
         if tag == "a":
             assert re.match(r"https://x\.example|/turns/t/code/1$", attributes["href"] or "")
+
+
+async def test_a_text_is_written_once_beside_the_loop_however_often_it_is_shown() -> None:
+    threads: list[str] = []
+
+    class Noting(AnswerMarkup):
+        def write(self, text: str, marks: Mapping[int, MarkLink] | None = None) -> Markup:
+            threads.append(threading.current_thread().name)
+            return super().write(text, marks)
+
+    written = WrittenAnswers(Noting())
+    turns = [
+        LiveTurn(id=str(number), conversation="c", question="?", asked_at=0.0, course=RunCourse(str), text="**a**" * 9)
+        for number in range(3)
+    ]
+    for _ in range(5):
+        await asyncio.gather(*[written.prepare(turn, turn.text) for turn in turns * 5])
+
+    assert len(threads) == len(turns)
+    assert threading.main_thread().name not in threads
+    assert written.get(turns[0], turns[0].text).startswith("<p><strong>")
+    assert written.get(turns[0], "**<b>**") == "**&lt;b&gt;**"
+
+
+def test_what_is_cut_shows_no_part_of_a_secret() -> None:
+    course = RunCourse(redact_secrets)
+    shown = f"{'x' * 280} {SECRET}"
+
+    payload = {"tool": "grep", "shown": shown}
+    course.take(AgentEvent(kind="tool_start", run_id="1", iteration=0, ts=0.0, payload=payload))
+
+    (use,) = course.tools
+    assert use.shown.startswith("xxx")
+    assert SECRET[:8] not in use.shown
 
 
 def test_marks_are_links_but_in_code_and_in_links() -> None:
