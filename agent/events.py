@@ -44,9 +44,10 @@ class AgentEvent:
     `urls` (where each can be seen at the commit, None where it is nowhere); flagged `source`, `count`, `rules`
     (passages of the evidence that give orders to a model); token `text`; reset `text` (takes the place of all text so
     far); command `line` (what is about to run in the sandbox, as a person would type it); in a goal run goal_check
-    `achieved`, `reason`, iteration_complete `decision`, `reason` and goal_end `verdict` (a `GoalVerdict`); model_end
-    `model`, `task`, `input_tokens`, `output_tokens`, `seconds`, `error` (empty when it went well), one for every try;
-    error `message`, `error` (the class name); answer `answer` (an `Answer`); run_end `status`.
+    `achieved`, `label` (that in a word), `reason`, iteration_complete `decision`, `reason` and goal_end `verdict`
+    (a `GoalVerdict`); model_end `model`, `task`, `input_tokens`, `output_tokens`, `seconds`, `error` (empty when it
+    went well), one for every try; error `message`, `error` (the class name); answer `answer` (an `Answer`); run_end
+    `status`.
     """
 
     kind: EventKind

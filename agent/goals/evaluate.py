@@ -29,7 +29,8 @@ async def evaluate(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
     result = _read_last(state) if is_known else await deps.goal.check(state, deps.workspace)
     iteration = state.get("iteration", 0) + 1
     reason = deps.redact(result.reason)
-    deps.emit("goal_check", iteration=iteration, achieved=result.achieved, reason=reason)
+    label = deps.goal.reached if result.achieved else f"not {deps.goal.reached}"
+    deps.emit("goal_check", iteration=iteration, achieved=result.achieved, label=label.capitalize(), reason=reason)
     ended_by = "" if result.achieved else state.get("ended_by", "") or _find_limit(state, iteration, deps)
     deps.emit("iteration_complete", iteration=iteration, decision=_name_decision(result, ended_by), reason=reason)
     return {

@@ -30,10 +30,13 @@ class GoalResult:
 class Goal(ABC, Generic[Arguments]):
     """Something to be reached by changing the files of a working copy.
 
-    `name` is what people call the kind of goal by, and `arguments` the form that they fill in for it.
+    `name` is what people call the kind of goal by, and `arguments` the form that they fill in for it. `condition` says
+    when it is reached, before the command of the check, and `reached` names that it is.
     """
 
     name: ClassVar[str]
+    condition: ClassVar[str] = "It is reached when this succeeds"
+    reached: ClassVar[str] = "reached"
     arguments: type[Arguments]
 
     def __init__(self, args: Arguments) -> None:
@@ -58,6 +61,12 @@ class Goal(ABC, Generic[Arguments]):
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
         """Return the changes that count: the check is made with these alone, and people are handed no others."""
         return changes
+
+
+def describe_left_out(changes: Sequence[FileChange], counted: Sequence[FileChange]) -> str:
+    """Say which changes do not count, after a sentence on the check; empty where all do."""
+    paths = [one.path.decode(errors="replace") for one in changes if one not in counted]
+    return f" Left out of the check: your changes of {', '.join(paths)[:500]}." if paths else ""
 
 
 GoalMaker = Callable[[str, Mapping[str, Any]], Goal[Any]]

@@ -94,6 +94,7 @@ class GoalAgent:
             request=request,
             repository=code.repository,
             commit=code.commit.sha,
+            condition=goal.condition,
             command=self._redact(goal.describe_command()),
             model=main.name,
             mechanism=self._sandbox.mechanism,
@@ -160,7 +161,10 @@ class GoalAgent:
         except CheckpointOvertaken:  # what is there to give up is the run of another process
             raise
         except (AgentError, IndexerError) as error:
-            log.warning("a goal run failed: %s", error)
+            # That a request can come to nothing is told to whoever made it, and to nobody else.
+            log.log(
+                logging.INFO if isinstance(error, GoalUnreachable) else logging.WARNING, "a goal run failed: %s", error
+            )
             sentence = self._redact(str(error))
             self._tasks.publish(run_id, "error", message=sentence, error=type(error).__name__)
             await self._abandon(claim)

@@ -38,6 +38,7 @@ class GoalProposal:
     request: GoalRequest
     repository: str
     commit: str
+    condition: str
     command: str
     model: str
     mechanism: str
@@ -46,14 +47,15 @@ class GoalProposal:
 
     def to_text(self) -> str:
         """Write it in plain words, as Markdown; all of it, since who approves it has to know what they approve."""
-        limits, box = self.limits, self.sandbox_limits
+        limits, box, most = self.limits, self.sandbox_limits, self.request.max_iterations
+        rounds = f"{most} iteration{'s' * (most != 1)}"
         minutes, megabytes = f"{limits.seconds / 60:.0f} minutes", box.memory_bytes // _MEGABYTE
         return f"""\
 A goal run on {format_code_span(self.repository)} at `{self.commit[:7]}`: \
 {format_code_span(self.request.task, longest=LONGEST_TASK)}.
-- It is reached when this succeeds: {format_code_span(self.command, longest=_LONGEST_COMMAND)}
+- {self.condition}: {format_code_span(self.command, longest=_LONGEST_COMMAND)}
 - {format_code_span(self.model)} writes code and chooses further commands; each is shown as it runs.
 - All of it runs in a sandbox ({self.mechanism}), on a copy of the commit, without a network. Nothing of yours is \
 changed: the result is a patch that you may apply.
-- At most {self.request.max_iterations} iterations, {minutes}, {limits.calls} calls of the model and \
+- At most {rounds}, {minutes}, {limits.calls} calls of the model and \
 {limits.tokens:,} tokens; a command at most {box.seconds:.0f} seconds and {megabytes:,} MB of memory."""

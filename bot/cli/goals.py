@@ -36,7 +36,22 @@ class RunOptions(OutcomeOptions):
     approved: bool
 
 
-@click.group()
+class GoalGroup(click.Group):
+    """The kinds of goal; an unknown one is told which there are."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the first word names."""
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            kinds = ", ".join(name for name in self.commands if name != "resume")
+            raise click.UsageError(
+                f"There is no goal {args[0][:80]!r}. There are: {kinds}. `resume` goes on with a run.", ctx
+            )
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=GoalGroup)
 def goal() -> None:
     """Work on a copy of the code in a sandbox until a check is met, and print the patch.
 
@@ -66,11 +81,13 @@ def add_run_options(command: Command) -> Command:
 
 @goal.command("pytest")
 @click.argument("task")
-@click.option("--select", multiple=True, required=True, metavar="TEST", help="A file, folder or test; repeatable.")
+@click.option("--select", multiple=True, metavar="TEST", help="A file, folder or test; repeatable.")
 @add_run_options
 @click.pass_obj
 def reach_tests(invocation: CliContext, *, task: str, select: tuple[str, ...], **options: Unpack[RunOptions]) -> int:
     """Until the tests of --select pass."""
+    if not select:
+        raise click.UsageError("No tests are selected. Name a file, a folder or a test, as --select tests/test_a.py.")
     return _run(invocation, "pytest", task, {"select": [*select]}, options)
 
 

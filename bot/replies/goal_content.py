@@ -78,7 +78,7 @@ class GrowingGoal:
                 shown = format_code_span(str(payload["shown"]) or str(payload["tool"]), longest=LONGEST_STEP)
                 self._add_step(f"{payload['label']} {shown}")
             case "goal_check":
-                self._note_check(achieved=bool(payload["achieved"]), reason=str(payload["reason"]))
+                self._note_check(str(payload["label"]), str(payload["reason"]))
             case "goal_end":
                 self.verdict = payload["verdict"]
             case "answer":
@@ -119,11 +119,11 @@ class GrowingGoal:
             self._iterations.append(_Iteration(title="Before the first iteration"))
         self._iterations[-1].steps.append(step)
 
-    def _note_check(self, *, achieved: bool, reason: str) -> None:
+    def _note_check(self, label: str, reason: str) -> None:
         said = to_one_line(reason.partition("\n\n")[0])
         shown = said if len(said) <= LONGEST_REASON else f"{said[: LONGEST_REASON - 1]}…"
         if self._iterations:
-            self._iterations[-1].found = f"{'Reached' if achieved else 'Not reached'}: {shown}"
+            self._iterations[-1].found = f"{label}: {shown}"
 
     def _write_iterations(self) -> str:
         """Write the iteration under way in full, and the last ones before it in a line each."""

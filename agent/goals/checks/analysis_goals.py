@@ -58,6 +58,8 @@ class TypesArguments(PathArguments):
 class _FewerFindings(Goal[Arguments]):
     """A program finds less than at the commit, and nothing new."""
 
+    condition = "It is reached when this finds fewer problems than at the commit, and no new one"
+
     def __init__(self, args: Arguments) -> None:
         super().__init__(args)
         self._base: Counter[Finding] | None = None  # found once in each process

@@ -48,6 +48,8 @@ class ClaimGoal(Goal[ClaimArguments]):
     """Two tests, of a claim and of its opposite, tell which of them holds."""
 
     name = "claim"
+    condition = "Two tests, of the claim and of its opposite, are written and decide about it; they are run by this"
+    reached = "found out"
     arguments = ClaimArguments
 
     def describe_command(self) -> str:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from agent.errors import GoalUnreachable
 from agent.goals.checks.pinned_files import is_pytest_setting
-from agent.goals.goal import Goal, GoalResult
+from agent.goals.goal import Goal, GoalResult, describe_left_out
 from agent.goals.goal_state import GoalState, read_stored_changes
 from agent.goals.tools.sandbox_tool import explain_ending
 from agent.ports import Workspace
@@ -58,10 +58,12 @@ class CommandGoal(Goal[CommandArguments]):
 
     async def check(self, state: GoalState, workspace: Workspace) -> GoalResult:
         """Run the command in a fresh copy with the changes."""
-        changes = self.select_changes(read_stored_changes(state.get("changes", [])))
-        async with workspace.open_fresh(changes) as fresh:
+        changes = read_stored_changes(state.get("changes", []))
+        counted = self.select_changes(changes)
+        async with workspace.open_fresh(counted) as fresh:
             done = await self._run(fresh)
-        return GoalResult(achieved=done.exit_code == 0, reason=_explain(done), details={"exit_code": done.exit_code})
+        reason = _explain(done, describe_left_out(changes, counted))
+        return GoalResult(achieved=done.exit_code == 0, reason=reason, details={"exit_code": done.exit_code})
 
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
         """Leave out changes of files that the command names, and of what steers Python and its tests."""
@@ -74,7 +76,7 @@ class CommandGoal(Goal[CommandArguments]):
         return await workspace.run(SandboxCommand(argv=tuple(self.args.argv)), shown=self.describe_command())
 
 
-def _explain(done: Execution) -> str:
+def _explain(done: Execution, note: str = "") -> str:
     output = "\n".join(filter(None, (done.stdout.text.strip(), done.stderr.text.strip())))[-_LONGEST_OUTPUT:]
     ended = "The command ended with exit code 0." if done.exit_code == 0 else explain_ending(done)
-    return f"{ended}\n\n{output}".strip()
+    return f"{ended}{note}\n\n{output}".strip()

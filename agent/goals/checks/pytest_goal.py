@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from agent.errors import GoalUnreachable
 from agent.goals.checks.pinned_files import is_pytest_setting
-from agent.goals.goal import Goal, GoalResult
+from agent.goals.goal import Goal, GoalResult, describe_left_out
 from agent.goals.goal_state import GoalState, read_stored_changes
 from agent.goals.tools.pytest_run import NO_PYTHON, NO_TESTS, NOT_INSTALLED, USAGE, PytestRun, format_pytest_command
 from agent.goals.tools.pytest_run import run_pytest as run_selection
@@ -51,8 +51,11 @@ class PytestGoal(Goal[SelectionArguments]):
         if run.exit_code == NO_TESTS:
             raise GoalUnreachable(f"{selection} selects no tests at this commit. Name files or tests that are there.")
         if run.exit_code == USAGE:
-            said = " ".join(run.output.rpartition("ERROR:")[2].split())[:300]
-            raise GoalUnreachable(f"pytest does not take {selection} at this commit. It says: {said}")
+            said = " ".join(run.output.rpartition("ERROR:")[2].split())[:300].replace("/work/", "")
+            raise GoalUnreachable(
+                f"pytest does not take {selection} at this commit. Name files or tests that are committed. It says: "
+                f"{said}"
+            )
         for name, is_ours in run.missing.items():
             if not is_ours and not run.passed and name.partition(".")[0] not in state.get("task", ""):
                 raise GoalUnreachable(
@@ -67,15 +70,15 @@ class PytestGoal(Goal[SelectionArguments]):
         counted = self.select_changes(changes)
         async with workspace.open_fresh(counted) as fresh:
             run = await run_selection(fresh, self.args.select)
-        left_out = [one.path.decode(errors="replace") for one in changes if one not in counted]
-        note = f" Left out of the check: your changes of {', '.join(left_out)[:500]}." if left_out else ""
         return GoalResult(
             achieved=run.is_green,
-            reason=run.explain() + note + (f"\n\n{run.format_failures()}" if run.failures else ""),
+            reason=run.explain()
+            + describe_left_out(changes, counted)
+            + (f"\n\n{run.format_failures()}" if run.failures else ""),
             details={
                 "passed": list(run.passed),
                 "failures": [one.to_record() for one in run.failures],
-                "left_out": left_out,
+                "left_out": [one.path.decode(errors="replace") for one in changes if one not in counted],
             },
         )
 

@@ -36,10 +36,15 @@ class Reporter:
         while data:
             data = data[os.write(self._descriptor, data) :]
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
+        """Note what was raised in a test, before anybody reports it; the report is made by others."""
+        if call.excinfo is not None:
+            self._raised[item.nodeid] = type(call.excinfo.value).__name__
+
     def pytest_exception_interact(self, node: Any, call: Any) -> None:
-        """Note what was raised, and which import has failed."""
+        """Note which import has failed."""
         raised = call.excinfo.value
-        self._raised[node.nodeid] = type(raised).__name__
         cause = raised.__cause__ or raised
         if isinstance(cause, ImportError) and cause.name:
             self._write("import", id=node.nodeid, name=cause.name, is_ours=self._is_ours(cause.name))

@@ -34,6 +34,6 @@ def describe_goal_event(event: AgentEvent) -> str:
             return f"  {payload['label']} {to_one_line(str(payload['shown']) or str(payload['tool']))}"
         case "goal_check":
             reason = to_one_line(str(payload["reason"]).partition("\n\n")[0])[:_LONGEST_REASON]
-            return f"  {'Reached' if payload['achieved'] else 'Not reached'}: {reason}"
+            return f"  {payload['label']}: {reason}"
         case _:
             return ""

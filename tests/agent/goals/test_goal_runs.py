@@ -269,6 +269,8 @@ async def test_a_claim_is_shown_to_be_true_or_false_by_a_test(
     ran = await bench.run(GoalRequest(goal="claim", arguments={"claim": task}, task=task))
 
     assert ran.verdict.details["verdict"] == verdict
+    assert [one["raised"] for one in ran.verdict.details["failures"]] == ["AssertionError"]
+    assert ran.payloads("goal_check")[0]["label"] == "Found out"
     assert f"**{word}**" in ran.answer.text
     assert f"assert parse('7') == [{value}]" in ran.answer.text
     assert "What the run reported" in ran.answer.text
@@ -281,6 +283,11 @@ async def test_a_claim_is_shown_to_be_true_or_false_by_a_test(
         ("def test_claim_holds():\n    assert True\n", "There have to be the tests"),
         ("def test_claim_holds(): pass\ndef test_claim_does_not_hold(): pass\n", "Both tests pass"),
         ("def test_claim_holds(): 1 / 0\ndef test_claim_does_not_hold(): pass\n", "by its assertion"),
+        (
+            "class AssertionErrorAlike(Exception): pass\n\n\ndef test_claim_holds(): raise AssertionErrorAlike\n"
+            + "def test_claim_does_not_hold(): pass\n",
+            "by its assertion",
+        ),
         ("def test_claim_holds(): assert 0\ndef test_claim_does_not_hold(): pass\n", "load none of the repository"),
         ("import nothing_at_all\n", "did not run to their end"),
     ],
@@ -301,6 +308,26 @@ async def test_a_command_is_to_succeed(bench: GoalBench) -> None:
     ran = await bench.run(GoalRequest(goal="command", arguments={"argv": ["sh", "-c", "cat new.txt"]}, task="make it"))
 
     assert ran.verdict.achieved
+
+
+async def test_changes_of_what_a_command_names_are_told_to_be_left_out(bench: GoalBench) -> None:
+    bench.gemini.script = lambda _: calls(("file_write", {"path": "new.txt", "content": "x"}))
+    request = GoalRequest(
+        goal="command", arguments={"argv": ["test", "-e", "new.txt"]}, task="make it", max_iterations=1
+    )
+
+    ran = await bench.run(request)
+
+    assert not ran.verdict.achieved
+    assert ran.verdict.reason == "It ended with exit code 1. Left out of the check: your changes of new.txt."
+
+
+async def test_a_claim_is_proposed_as_what_it_is(bench: GoalBench) -> None:
+    text = (await bench.open_agent().propose(GoalRequest(goal="claim", arguments={"claim": "x"}, task="x"))).to_text()
+
+    assert (
+        "Two tests, of the claim and of its opposite, are written and decide about it; they are run by this: `" in text
+    )
 
 
 async def test_a_command_that_waits_for_input_gets_none(bench: GoalBench) -> None:

@@ -94,7 +94,7 @@ def test_nothing_runs_that_nobody_has_approved(citebot: Citebot, repo: GitRepo, 
     done = goal(citebot, repo, "pytest", "accept empty input", "--select", "test_parser.py")
 
     assert (done.code, done.out) == (1, "")
-    assert "`python -m pytest test_parser.py`" in done.err
+    assert "It is reached when this succeeds: `python -m pytest test_parser.py`" in done.err
     assert "Nothing was run: it was not approved. Add --yes to approve it." in done.err
     assert gemini.received == []
 
@@ -173,6 +173,14 @@ def test_without_a_model_it_says_that_it_needs_one(
 )
 def test_wrong_usage_exits_with_two(citebot: Citebot, repo: GitRepo, arguments: list[str]) -> None:
     assert goal(citebot, repo, *arguments).code == 2
+
+
+def test_an_unknown_goal_and_missing_tests_are_told_with_what_to_write(citebot: Citebot, repo: GitRepo) -> None:
+    unknown = goal(citebot, repo, "fame", "x").err
+    assert "There is no goal 'fame'. There are: pytest, command, claim, types, lint." in unknown
+    assert (
+        "No tests are selected. Name a file, a folder or a test, as --select" in goal(citebot, repo, "pytest", "x").err
+    )
 
 
 WRITE = ("file_write", {"path": "parser.py", "content": MENDED})

@@ -25,7 +25,9 @@ def grow(iterations: int, steps: int) -> GrowingGoal:
         goal.take(event("step_start", node="plan", stage=f"Iteration {number} of 90: choosing what to do"))
         for step in range(steps):
             goal.take(event("command", line=f"echo {step} " + "x" * 5_000))
-        goal.take(event("goal_check", achieved=False, reason="@everyone " + "no " * 500 + "\n\nmore"))
+        goal.take(
+            event("goal_check", achieved=False, label="Not reached", reason="@everyone " + "no " * 500 + "\n\nmore")
+        )
     return goal
 
 
