@@ -284,8 +284,12 @@ async def test_a_claim_is_shown_to_be_true_or_false_by_a_test(
         ("def test_claim_holds(): pass\ndef test_claim_does_not_hold(): pass\n", "Both tests pass"),
         ("def test_claim_holds(): 1 / 0\ndef test_claim_does_not_hold(): pass\n", "by its assertion"),
         (
-            "class AssertionErrorAlike(Exception): pass\n\n\ndef test_claim_holds(): raise AssertionErrorAlike\n"
-            "def test_claim_does_not_hold(): pass\n",
+            """class AssertionErrorAlike(Exception): pass
+
+
+def test_claim_holds(): raise AssertionErrorAlike
+def test_claim_does_not_hold(): pass
+""",
             "by its assertion",
         ),
         ("def test_claim_holds(): assert 0\ndef test_claim_does_not_hold(): pass\n", "load none of the repository"),
