@@ -172,7 +172,7 @@ async def open_team_repositories(
         stack.push_async_callback(asyncio.to_thread, pool.close)
         opened: list[CodeIndex] = []
         heads: list[LocalHead] = []
-        refs: dict[str, RefSource] = {}
+        refs: dict[str, RepositoryRefs] = {}
         for table in tables:
             clone = next(waiting) if table.url is not None else None
             index = await _open_index(settings, table, stack, clone, pool)
@@ -182,8 +182,9 @@ async def open_team_repositories(
                 heads.append(LocalHead(index.name, _get_path(table), branch=table.branch))
         jobs, built = refreshes or LocalRefreshJobs(), _name_indexes(opened, segments)
         library = RepositoryLibrary(
-            built, display, jobs, clones={clone.name: clone for clone in clones} if indexes else {}, refs=refs
-        )
+            built, display, jobs, clones={clone.name: clone for clone in clones} if indexes else {}, refs=refs,
+            sharing=segments.publish_refs(refs) if segments is not None else None,
+        )  # fmt: skip
         if indexes:
             # Who has asked for it on another machine has not fetched it here.
             work = library.index_now if refreshes is None else library.fetch_and_index
@@ -221,14 +222,16 @@ async def _serve_published(
         base_url=settings.google_api_base_url if google else None,
     )
     shared: dict[str, SharedIndex] = {}
+    refs: dict[str, RefSource] = {}
     for table in tables:
         remote = _make_remote(settings, table) if table.url is not None else None
         name = remote.name if remote is not None else table.name
         if name is None:
             raise SettingsError(f"{table.path} is served by its name alone: give it a `name` in citebot.toml.")
         page = remote.page if remote is not None else table.web_url
-        shared[name] = segments.open_index(replace(parts, name=name, web_url=page))
-    library = RepositoryLibrary(shared, display, jobs)
+        named = replace(parts, name=name, web_url=page)
+        shared[name], refs[name] = segments.open_index(named), segments.open_refs(named, jobs)
+    library = RepositoryLibrary(shared, display, jobs, refs=refs)
     pages = {name: index.web_url for name, index in shared.items()}
     async with segments.follow(shared):
         yield _make_stock(settings, tables, library, Watcher(library, SystemClock()), pages)

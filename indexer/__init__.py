@@ -33,14 +33,23 @@ if TYPE_CHECKING:
     from indexer.refs.repository_refs import RepositoryRefs, describe_unknown
     from indexer.remotes.addresses import Address
     from indexer.remotes.clone import RemoteClone, open_clones
-    from indexer.remotes.ref_list import fits_branch
+    from indexer.remotes.ref_list import RefTable, fits_branch
     from indexer.remotes.remote_repository import RemoteRepository
     from indexer.secrets import redact_secrets
     from indexer.secrets.cached_redactor import CachedRedactor
     from indexer.segments.bucket import Bucket, open_bucket
     from indexer.segments.local_generations import CacheCounts, LocalGenerations
     from indexer.segments.manifest_file import ManifestFile
-    from indexer.segments.manifest_store import Manifest, Manifests, Pin, decode_status, encode_status
+    from indexer.segments.manifest_store import (
+        Manifest,
+        Manifests,
+        Pin,
+        decode_refs,
+        decode_status,
+        encode_refs,
+        encode_status,
+        name_beside,
+    )
     from indexer.segments.opened_generation import ReadingParts
     from indexer.segments.published_index import BuiltIndex, PublishedIndex
     from indexer.segments.publisher import Publisher
@@ -75,6 +84,7 @@ if TYPE_CHECKING:
         Filters,
         Hit,
         IndexStatus,
+        ListedRefs,
         Location,
         NamedRef,
         Progress,
@@ -111,6 +121,7 @@ __all__ = [
     "IndexFolder",
     "IndexStatus",
     "IndexerError",
+    "ListedRefs",
     "LocalGenerations",
     "LocalHead",
     "Location",
@@ -126,6 +137,7 @@ __all__ = [
     "Publisher",
     "ReadingParts",
     "RefKind",
+    "RefTable",
     "RefreshReport",
     "RemoteClone",
     "RemoteRepository",
@@ -146,8 +158,10 @@ __all__ = [
     "copy_database",
     "copy_index",
     "create_catalog_tables",
+    "decode_refs",
     "decode_status",
     "describe_unknown",
+    "encode_refs",
     "encode_status",
     "find_editor",
     "find_index_folder",
@@ -155,6 +169,7 @@ __all__ = [
     "is_safe_path",
     "list_index_folders",
     "locate_repository",
+    "name_beside",
     "open_bucket",
     "open_clones",
     "open_objects",
@@ -184,7 +199,7 @@ _MODULES = {
     "indexer.subprocesses": "find_editor read_output start_confined_async start_editor start_git_async start_program",
     "indexer.refs.repository_refs": "RepositoryRefs describe_unknown",
     "indexer.remotes.addresses": "Address",
-    "indexer.remotes.ref_list": "fits_branch",
+    "indexer.remotes.ref_list": "RefTable fits_branch",
     "indexer.remotes.clone": "RemoteClone open_clones",
     "indexer.remotes.remote_repository": "RemoteRepository",
     "indexer.secrets": "redact_secrets",
@@ -192,7 +207,8 @@ _MODULES = {
     "indexer.segments.bucket": "Bucket open_bucket",
     "indexer.segments.local_generations": "CacheCounts LocalGenerations",
     "indexer.segments.manifest_file": "ManifestFile",
-    "indexer.segments.manifest_store": "Manifest Manifests Pin decode_status encode_status",
+    "indexer.segments.manifest_store": "Manifest Manifests Pin decode_refs decode_status encode_refs encode_status"
+    " name_beside",
     "indexer.segments.opened_generation": "ReadingParts",
     "indexer.segments.published_index": "BuiltIndex PublishedIndex",
     "indexer.segments.publisher": "Publisher",
@@ -204,8 +220,8 @@ _MODULES = {
     "indexer.store.chroma_server": "check_chroma_server",
     "indexer.store.vector_place": "remove_index",
     "indexer.text.globs": "compile_globs",
-    "indexer.types": "CallSite Definition Drift FileEntry FileImport Filters Hit IndexStatus Location NamedRef Progress"
-    " RefKind RefreshReport Revision SearchMode",
+    "indexer.types": "CallSite Definition Drift FileEntry FileImport Filters Hit IndexStatus ListedRefs Location NamedRef"
+    " Progress RefKind RefreshReport Revision SearchMode",
     "indexer.watcher": "WatchIntervals Watcher",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 SourceType = Literal["code", "test", "doc", "config"]
@@ -475,6 +476,14 @@ class NamedRef:
     commit: str
     full_name: str = ""
     is_followed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListedRefs:
+    """The commits of a repository's branches, tags and pull requests by their full names; `followed` is a branch."""
+
+    commits: Mapping[str, str] = field(default_factory=dict)
+    followed: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

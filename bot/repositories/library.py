@@ -42,6 +42,16 @@ class BranchClone(Protocol):
         """Fetch everything again."""
 
 
+class RefSharing(Protocol):
+    """Lets other machines read repositories at other commits than their newest."""
+
+    async def publish(self, name: str, written: str, progress: Listener) -> RefreshReport:
+        """Publish a repository at a ref; `UnknownRevision` where there is no such ref."""
+
+    async def note(self, name: str) -> None:
+        """Note which refs a repository has."""
+
+
 class RepositoryLibrary:
     """Indexes by the names of their repositories; the first is the default.
 
@@ -57,8 +67,10 @@ class RepositoryLibrary:
         *,
         clones: Mapping[str, BranchClone] | None = None,
         refs: Mapping[str, RefSource] | None = None,
+        sharing: RefSharing | None = None,
     ) -> None:
         self.refs = refs or {}
+        self._sharing = sharing
         self._ref_chooser = RefChooser(self.refs)
         self._indexes = indexes
         self._display = display
@@ -136,7 +148,13 @@ class RepositoryLibrary:
         return await self.index_now(name, full, show)
 
     async def index_now(self, name: str, full: bool, show: Listener) -> RefreshReport:
-        """Carry out what was asked for: index what is here. A damaged clone is fetched again first, but once."""
+        """Carry out what was asked for: index what is here. A damaged clone is fetched again first, but once.
+
+        A name with a ref behind it, as in `shop@#12`, asks for that to be indexed and published.
+        """
+        owner, sign, written = name.partition("@") if name not in self._indexes else (name, "", "")
+        if sign and owner in self.refs and self._sharing is not None:
+            return await self._sharing.publish(owner, written, show)
         index = self._index(name)
         try:
             report = await refresh_index(index, self._display, full=full, listener=show)
@@ -152,11 +170,16 @@ class RepositoryLibrary:
         return report
 
     async def keep_branches(self, sleep: Callable[[float], Awaitable[None]]) -> None:
-        """Keep the branches of the settings at their newest commits, until cancelled; what fails is tried again."""
+        """Keep the branches of the settings at their newest commits, until cancelled; what fails is tried again.
+
+        Other machines are told of all there are.
+        """
         problems: dict[str, str] = {}
         while True:
             for name, refs in self.refs.items():
                 try:
+                    if self._sharing is not None:
+                        await self._sharing.note(name)
                     await refs.refresh_kept()
                 except IndexerError as error:
                     if problems.get(name) != str(error):

@@ -1,32 +1,54 @@
-"""Indexes that machines share: published in an object store by those that index, and served by those that answer."""
+"""Indexes that machines share: published in an object store by those that index, and served by those that answer.
+
+The newest commit of a repository is published whenever it was indexed, any other one when somebody asks about it: who
+answers has an indexer do that, by a job that is called `shop@refs/heads/release-2`, `shop@#12` or `shop@` and an id.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent import CodeSearch
+from bot.ports import RefreshJobs
 from bot.storage.manifest_table import ManifestTable
 from bot.tasks import run_in_background
+from indexer import NamedRef, RefreshReport
 
 if TYPE_CHECKING:
     from bot.storage.database import SqlDatabase
     from indexer import (
         Bucket,
         BuiltIndex,
+        ListedRefs,
         LocalGenerations,
         Manifests,
+        Progress,
         PublishedIndex,
+        Publisher,
         ReadingParts,
+        RefKind,
+        RefTable,
+        RepositoryRefs,
         SharedIndex,
     )
 
 # Calls what it is given whenever something may have been published, as long as its context is open.
 Listen = Callable[[Callable[[], None]], AbstractAsyncContextManager[None]]
 
+log = logging.getLogger(__name__)
+
+_NOTE_SECONDS = 15.0  # from one look at the refs of a repository to the next
+_MOST_OPEN = 2  # commits beside the newest that nobody reads; each holds its arrays in memory
+_COMMIT = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 _CACHE_FOLDER = "generations"  # in the data folder
 _SCRATCH_FOLDER = "publishing"
 _MANIFEST_FILE = "manifests.sqlite"
@@ -58,11 +80,26 @@ class SharedSegments:
 
         return PublishedIndex(index, Publisher(self.store, self.manifests, self.scratch), self.manifests)
 
-    def open_index(self, parts: ReadingParts) -> SharedIndex:
-        """Return the index of a repository that another machine publishes; nothing is downloaded yet."""
+    def publish_refs(self, refs: Mapping[str, RepositoryRefs]) -> RefPublisher:
+        """Return what publishes other commits of repositories on this machine, and which of them have names."""
+        from indexer import Publisher
+
+        return RefPublisher(refs, Publisher(self.store, self.manifests, self.scratch), self.manifests)
+
+    def open_index(self, parts: ReadingParts, commit: str = "") -> SharedIndex:
+        """Return the index of a repository that another machine publishes, at its newest commit or another one.
+
+        Nothing is downloaded yet.
+        """
         from indexer import SharedIndex
 
-        return SharedIndex(parts, store=self.store, manifests=self.manifests, generations=self.generations)
+        return SharedIndex(
+            parts, store=self.store, manifests=self.manifests, generations=self.generations, commit=commit
+        )
+
+    def open_refs(self, parts: ReadingParts, jobs: RefreshJobs) -> SharedRefs:
+        """Return the branches, tags, commits and pull requests of a repository that another machine publishes."""
+        return SharedRefs(parts.name, partial(self.open_index, parts), self, jobs)
 
     @asynccontextmanager
     async def follow(self, indexes: Mapping[str, SharedIndex]) -> AsyncIterator[None]:
@@ -97,6 +134,141 @@ class SharedSegments:
         from indexer import sweep_segments
 
         return await sweep_segments(self.store, self.manifests)
+
+
+class RefPublisher:
+    """Publishes what somebody asks about beside the newest commits, and which refs there are."""
+
+    def __init__(self, refs: Mapping[str, RepositoryRefs], publisher: Publisher, manifests: Manifests) -> None:
+        self._refs = refs
+        self._publisher = publisher
+        self._manifests = manifests
+        self._noted: dict[str, tuple[float, ListedRefs]] = {}
+
+    async def publish(self, name: str, written: str, progress: Callable[[Progress], None]) -> RefreshReport:
+        """Index and publish a repository at a ref; what is published already is left as it is.
+
+        Raises `UnknownRevision` where there is no such ref.
+        """
+        began = time.monotonic()
+        reader = await self._refs[name].publish(written, self._publisher, progress)
+        commit = reader.commit.sha
+        log.info("%s is published at %s, which is %s", name, written, commit[:12])
+        return RefreshReport(
+            commit=commit, previous=None, changed=0, removed=0, files=0, chunks=0, seconds=time.monotonic() - began
+        )
+
+    async def note(self, name: str) -> None:
+        """Note the refs of a repository for other machines, now and then, and where they have changed."""
+        noted_at, before = self._noted.get(name, (-_NOTE_SECONDS, None))
+        if time.monotonic() - noted_at < _NOTE_SECONDS:
+            return
+        refs = await self._refs[name].list_all()
+        if refs != before:
+            await self._manifests.note_refs(name, refs)
+        self._noted[name] = (time.monotonic(), refs)
+
+
+class SharedRefs:
+    """The refs of a repository on another machine. Their names are those that it noted last.
+
+    A commit that is not published yet is so by an indexer, while somebody waits; what is on this disk is read at once.
+    """
+
+    problem = ""  # of branches that are kept, which is for indexers to say
+
+    def __init__(
+        self, name: str, open_index: Callable[[str], SharedIndex], segments: SharedSegments, jobs: RefreshJobs
+    ) -> None:
+        self._name = name
+        self._open_index = open_index
+        self._manifests = segments.manifests
+        self._generations = segments.generations
+        self._jobs = jobs
+        self._opened: dict[str, SharedIndex] = {}  # by commit, the one used last at the end
+
+    async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
+        """Find what a name means; an indexer is asked for pull requests, and for commits by a part of their ids.
+
+        None where the repository has nothing of that name and kind.
+        """
+        name = written.strip()
+        if kind == "pull request":
+            number = name.lstrip("#!")
+            if not (number.isascii() and number.isdecimal()):
+                return None
+            sign = "!" if name.startswith("!") else "#"
+            return await self._find_by_indexer(f"{sign}{number}", kind)
+        if kind != "commit":
+            refs = await self._manifests.read_refs(self._name)
+            found = self._make_table(refs).find(name, kind)
+            if found is not None:
+                return replace(found, is_followed=found.kind == "branch" and found.name == refs.followed)
+        if kind in {"branch", "tag"} or not _COMMIT.fullmatch(name):
+            return None
+        if await self._is_published(commit := name.lower()):
+            return NamedRef(kind="commit", name=commit[:12], commit=commit)
+        return await self._find_by_indexer(commit, "commit")
+
+    async def suggest(self, written: str) -> Sequence[str]:
+        """Name the branches and tags that are called most like something that there is not."""
+        return self._make_table(await self._manifests.read_refs(self._name)).suggest(written)
+
+    async def pin(self, ref: NamedRef, progress: Callable[[Progress], None] | None = None) -> CodeSearch:
+        """Hold the code at a ref, which an indexer publishes first where nobody has asked about it lately."""
+        commit = ref.commit
+        if not await self._is_published(commit):
+            commit = await self._publish(ref.full_name or ref.commit, progress)
+        index = self._opened.pop(commit, None) or self._open_index(commit)
+        self._opened[commit] = index
+        reader = await index.pin()
+        await self.sweep()
+        return reader
+
+    async def list_kept(self) -> Sequence[NamedRef]:
+        """List nothing: what is kept is for indexers to keep."""
+        return ()
+
+    async def refresh_kept(self) -> Sequence[NamedRef]:
+        """Do nothing: that is for indexers to do."""
+        return ()
+
+    async def sweep(self) -> None:
+        """Close what was used least; how much stays on this disk is bounded with everything that is published."""
+        from indexer import name_beside
+
+        for commit in [*self._opened][:-_MOST_OPEN]:
+            await asyncio.to_thread(self._generations.close_idle, name_beside(self._name, commit))
+            if not self._opened[commit].is_open:
+                del self._opened[commit]
+
+    def _make_table(self, refs: ListedRefs) -> RefTable:
+        from indexer import RefTable
+
+        return RefTable(refs.commits)
+
+    async def _is_published(self, commit: str) -> bool:
+        """Whether a commit can be downloaded, as it would be indexed now."""
+        from indexer import name_beside
+
+        beside = await self._manifests.read(name_beside(self._name, commit))
+        newest = await self._manifests.read(self._name)
+        return beside is not None and newest is not None and beside.provenance == newest.provenance
+
+    async def _find_by_indexer(self, written: str, kind: RefKind) -> NamedRef:
+        commit = await self._publish(written, None)
+        name, full_name = (written, written) if kind == "pull request" else (commit[:12], "")
+        return NamedRef(kind=kind, name=name, commit=commit, full_name=full_name)
+
+    async def _publish(self, written: str, progress: Callable[[Progress], None] | None) -> str:
+        """Have an indexer publish the code at a ref, and return the commit; raises the error that it has met."""
+        log.info("%s is to be published at %s", self._name, written)
+        async for step in await self._jobs.ask_for_refresh(f"{self._name}@{written}", join=True):
+            if isinstance(step, RefreshReport):
+                return step.commit
+            if progress is not None:
+                progress(step)
+        raise AssertionError("a refresh ends with a report or an error")
 
 
 def _hear_nothing(_: Callable[[], None]) -> AbstractAsyncContextManager[None]:

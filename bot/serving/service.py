@@ -195,7 +195,7 @@ class _Service:
             async with (
                 holding as lost,
                 run_in_background(stock.watcher.run()),
-                run_in_background(stock.library.keep_branches(self.clock.sleep)),
+                run_in_background((stock.built or stock.library).keep_branches(self.clock.sleep)),
             ):
                 await lost.wait()
 

@@ -8,7 +8,16 @@ from typing import Any
 
 from bot.errors import InboxError
 from bot.storage.database import SqlDatabase
-from indexer import Manifest, Pin, SegmentsUnavailable, decode_status, encode_status
+from indexer import (
+    ListedRefs,
+    Manifest,
+    Pin,
+    SegmentsUnavailable,
+    decode_refs,
+    decode_status,
+    encode_refs,
+    encode_status,
+)
 
 CHANNEL = "citebot_manifests"  # which every switch notifies
 
@@ -101,6 +110,17 @@ class ManifestTable:
         """Drop the versions below one that nobody pins, and pins that have run out."""
         await self._rows("DELETE FROM manifest_pins WHERE until <= lease_clock() RETURNING version")
         await self._rows(f"{_FORGET} RETURNING version", repository=repository, before=before)
+
+    async def note_refs(self, repository: str, refs: ListedRefs) -> None:
+        """Note which refs a repository has by now."""
+        sql = """INSERT INTO listed_refs (repository, refs) VALUES (:repository, :refs)
+            ON CONFLICT (repository) DO UPDATE SET refs = excluded.refs RETURNING repository"""
+        await self._rows(sql, repository=repository, refs=encode_refs(refs))
+
+    async def read_refs(self, repository: str) -> ListedRefs:
+        """Return what was noted last; nothing where nothing was."""
+        rows = await self._rows("SELECT refs FROM listed_refs WHERE repository = :repository", repository=repository)
+        return decode_refs(rows[0][0]) if rows else ListedRefs()
 
     async def _rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
         try:

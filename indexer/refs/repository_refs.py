@@ -13,11 +13,12 @@ from indexer.generations.reader import IndexReader
 from indexer.index import CodeIndex
 from indexer.refs.side_generations import MOST_KEPT, SideGenerations
 from indexer.remotes.pull_requests import list_pull_refs
-from indexer.remotes.ref_list import RefList, RefTable, fits_branch, make_pull_ref
-from indexer.types import NamedRef, Progress, RefKind
+from indexer.remotes.ref_list import RefList, RefTable, fits_branch, make_pull_ref, parse_full_name
+from indexer.types import ListedRefs, NamedRef, Progress, RefKind
 
 if TYPE_CHECKING:
     from indexer.remotes.clone import RemoteClone
+    from indexer.segments.publisher import Publisher
 
 MOST_BRANCHES = 20  # that are kept beside the followed one
 
@@ -88,6 +89,30 @@ class RepositoryRefs:
         """Name the branches and tags that are called most like something that there is not."""
         table = await asyncio.to_thread(self._read_table)
         return await asyncio.to_thread(table.suggest, written)
+
+    async def list_all(self) -> ListedRefs:
+        """List what can be named without asking the host."""
+        table = await asyncio.to_thread(self._read_table)
+        head = await asyncio.to_thread(self._refs.find_head, self._index.ref)
+        return ListedRefs(commits=table.commits, followed=head.rpartition("refs/heads/")[2])
+
+    async def publish(
+        self, written: str, publisher: Publisher, progress: Callable[[Progress], None] | None = None
+    ) -> IndexReader:
+        """Publish the code at a ref, named in full or by what is a commit or a pull request; return it.
+
+        Raises `UnknownRevision` where there is no such thing.
+        """
+        name, kind = parse_full_name(written)
+        ref = await self.find(name, kind)
+        if ref is None:
+            raise UnknownRevision(describe_unknown(self._index.name, name, kind, await self.suggest(name)))
+        reader = await self.pin(ref, progress)
+        index = self._generations.get_opened(reader.commit.sha)
+        if index is None:
+            raise AssertionError("what is read is open")
+        await publisher.publish(index, beside=True)
+        return reader
 
     async def has(self, ref: NamedRef) -> bool:
         """Whether the code at a ref can be read at once."""

@@ -86,6 +86,11 @@ class SideGenerations:
         folder = SideFolder.of(self._index.folder, commit, self._index.provenance)
         return folder.name in self._opened or await asyncio.to_thread(lambda: folder.is_complete)
 
+    def get_opened(self, commit: str) -> CodeIndex | None:
+        """Return the index of a commit that is held; None where it is not open here."""
+        opened = self._opened.get(SideFolder.of(self._index.folder, commit, self._index.provenance).name)
+        return opened.index if opened is not None else None
+
     async def keep(self, refs: Sequence[NamedRef]) -> None:
         """Build what is missing of these, and keep them whatever else is asked for; what is no more among them may go.
 

@@ -25,6 +25,8 @@ _NUMBER = re.compile(r"[#!]?(\d{1,9})")
 _NO_NAME = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[/.]$|^@$")
 _PULLS = ("refs/pull/{}/head", "refs/merge-requests/{}/head", "refs/pull-requests/{}/from", "refs/pull/{}/merge")
 
+_KINDS: Mapping[str, RefKind] = {"refs/heads/": "branch", "refs/remotes/origin/": "branch", "refs/tags/": "tag"}
+
 
 def is_ref_name(name: str) -> bool:
     """Whether git would take this for the name of a branch or a tag, and for nothing else."""
@@ -142,6 +144,14 @@ class RefList:
     def _resolve(self, name: str) -> str:
         output = self._git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         return (output or b"").strip().decode("ascii", "replace")
+
+
+def parse_full_name(name: str) -> tuple[str, RefKind]:
+    """Return what people call a ref that has a full name, and its kind; else a pull request has a sign before it."""
+    for prefix, kind in _KINDS.items():
+        if name.startswith(prefix):
+            return name.removeprefix(prefix), kind
+    return name, "pull request" if name.startswith(("#", "!")) else "commit"
 
 
 def make_pull_ref(number: int, full_name: str, commit: str) -> NamedRef:

@@ -98,6 +98,12 @@ class LocalGenerations:
                 opened.close()
                 _delete_unused(opened.folder)
 
+    def close_idle(self, repository: str) -> None:
+        """Close what is open of a repository, unless somebody reads it; the files stay."""
+        opened = self.get(repository)
+        if opened is not None:
+            self._close_folder(opened.folder)
+
     def close(self) -> None:
         """Close everything; the files stay."""
         with self._lock:

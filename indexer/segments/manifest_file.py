@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from indexer.errors import SegmentsUnavailable
-from indexer.segments.manifest_store import Manifest, Pin, decode_status, encode_status
+from indexer.segments.manifest_store import (
+    Manifest,
+    Pin,
+    decode_refs,
+    decode_status,
+    encode_refs,
+    encode_status,
+)
+from indexer.types import ListedRefs
 
 _BUSY_SECONDS = 10.0
 _NOW = "((julianday('now') - 2440587.5) * 86400.0)"
@@ -22,6 +30,7 @@ CREATE TABLE IF NOT EXISTS manifests (
     provenance TEXT NOT NULL, status TEXT NOT NULL, PRIMARY KEY (repository, version)) STRICT;
 CREATE TABLE IF NOT EXISTS pins (
     holder TEXT PRIMARY KEY, repository TEXT NOT NULL, version INTEGER NOT NULL, until REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS listed_refs (repository TEXT PRIMARY KEY, refs TEXT NOT NULL) STRICT;
 """
 _COLUMNS = "repository, version, publication, listing, provenance, status"
 _NEWEST = "coalesce((SELECT max(version) FROM manifests WHERE repository = :repository), 0)"
@@ -100,6 +109,16 @@ class ManifestFile:
         sql = """DELETE FROM manifests WHERE repository = :repository AND version < :before
             AND version NOT IN (SELECT version FROM pins WHERE repository = :repository)"""
         await self._run(sql, repository=repository, before=before)
+
+    async def note_refs(self, repository: str, refs: ListedRefs) -> None:
+        """Note which refs a repository has by now."""
+        sql = "INSERT OR REPLACE INTO listed_refs VALUES (:repository, :refs)"
+        await self._run(sql, repository=repository, refs=encode_refs(refs))
+
+    async def read_refs(self, repository: str) -> ListedRefs:
+        """Return what was noted last; nothing where nothing was."""
+        rows = await self._run("SELECT refs FROM listed_refs WHERE repository = :repository", repository=repository)
+        return decode_refs(rows[0][0]) if rows else ListedRefs()
 
     async def _run(self, sql: str, **values: Any) -> list[Any]:
         return await asyncio.to_thread(self._run_now, sql, values)

@@ -7,11 +7,25 @@ sweep finds in the object store therefore belongs to a version that it sees, to 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from indexer.types import IndexStatus, PlainFile
+from indexer.types import IndexStatus, ListedRefs, PlainFile
+
+_BESIDE = re.compile(r"(?P<repository>.+)@(?P<commit>[0-9a-f]{40}(?:[0-9a-f]{24})?)", re.DOTALL)
+
+
+def name_beside(repository: str, commit: str) -> str:
+    """Name what is published of a repository at another commit than its newest."""
+    return f"{repository}@{commit}"
+
+
+def find_owner(name: str) -> str:
+    """Return the repository of a name: that before the commit of what is published beside its newest one."""
+    found = _BESIDE.fullmatch(name)
+    return found["repository"] if found else name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +86,23 @@ class Manifests(Protocol):
 
     async def forget(self, repository: str, before: int) -> None:
         """Drop the versions below one that nobody pins, and pins that have run out."""
+
+    async def note_refs(self, repository: str, refs: ListedRefs) -> None:
+        """Note which refs a repository has by now, for those who do not have it."""
+
+    async def read_refs(self, repository: str) -> ListedRefs:
+        """Return what was noted last; nothing where nothing was."""
+
+
+def encode_refs(refs: ListedRefs) -> str:
+    """Write refs as text, for a store of manifests."""
+    return json.dumps(asdict(refs))
+
+
+def decode_refs(text: str) -> ListedRefs:
+    """Read refs back."""
+    fields = json.loads(text)
+    return ListedRefs(commits=fields["commits"], followed=fields["followed"])
 
 
 def encode_status(status: IndexStatus) -> str:

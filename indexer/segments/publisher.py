@@ -19,7 +19,7 @@ from indexer.git.repository import Repository
 from indexer.segments.bundle_packer import BundlePacker
 from indexer.segments.git_packs import PackWriter
 from indexer.segments.listing import GenerationListing, History, ListedFile, PackRange, decode_listing, encode_listing
-from indexer.segments.manifest_store import Manifest, Manifests
+from indexer.segments.manifest_store import Manifest, Manifests, find_owner, name_beside
 from indexer.segments.object_store import ObjectStore
 from indexer.store.catalog import Catalog, Generation
 from indexer.store.data_folder import DataFolder, copy_index, map_storage_errors
@@ -64,15 +64,16 @@ class Publication:
 
 
 def name_prefix(repository: str) -> str:
-    """Name the place of a repository in the object store: readable, and unique to its name."""
+    """Name the place of a repository in the object store, or of one of its commits on a disk: readable, and unique."""
     digest = hashlib.blake2b(repository.encode(), digest_size=6).hexdigest()
     return f"{re.sub(r'[^A-Za-z0-9_-]', '-', repository)[:60]}-{digest}"
 
 
 async def read_listing(store: ObjectStore, manifest: Manifest) -> bytes:
     """Read the listing of a manifest, as it is stored; `SegmentsDamaged` where it is gone."""
+    prefix = name_prefix(find_owner(manifest.repository))
     try:
-        return await store.read(f"{name_prefix(manifest.repository)}/{manifest.publication}/{manifest.listing}")
+        return await store.read(f"{prefix}/{manifest.publication}/{manifest.listing}")
     except KeyError as error:
         raise SegmentsDamaged(
             f"What was published of {manifest.repository} is not in the object store any more. What is here goes on "
@@ -91,10 +92,12 @@ class Publisher:
         self._manifests = manifests
         self._scratch = scratch
 
-    async def publish(self, index: LocalIndex, *, full: bool = False) -> Publication:
+    async def publish(self, index: LocalIndex, *, full: bool = False, beside: bool = False) -> Publication:
         """Publish the newest generation of an index; with `full` everything is sent again, whatever is there.
 
-        Raises `PublicationLost`, `SegmentsUnavailable`, `StorageError` or `RepositoryError`.
+        With `beside`, it is one at another commit than the repository's newest, and named with that. What it has in
+        common with the newest is not sent. Raises `PublicationLost`, `SegmentsUnavailable`, `StorageError` or
+        `RepositoryError`.
         """
         publication = uuid.uuid4().hex
         folder = self._scratch / publication
@@ -102,11 +105,13 @@ class Publisher:
             async with hold_pin(self._manifests, index.name, publication) as base:
                 listed = None if full or base is None else await self._read_base(base)
                 generation, counts = await asyncio.to_thread(_stage, index.folder, folder)
-                if base is not None and listed is not None and _is_same(base, generation):
-                    return Publication(manifest=base)
+                name = name_beside(index.name, generation.commit.sha) if beside else index.name
+                before = await self._manifests.read(name) if beside else base
+                if before is not None and listed is not None and _is_same(before, generation):
+                    return Publication(manifest=before)
                 manifest = Manifest(
-                    repository=index.name,
-                    version=(base.version if base else 0) + 1,
+                    repository=name,
+                    version=(before.version if before else 0) + 1,
                     publication=publication,
                     listing="",
                     provenance=generation.provenance,
@@ -142,7 +147,7 @@ class Publisher:
         data = await asyncio.to_thread(encode_listing, listing)
         manifest = replace(manifest, listing=hashlib.sha256(data).hexdigest())
         await self._store.put(f"{prefix}/{manifest.listing}", data)
-        if not await self._manifests.switch(index.name, manifest.version - 1, manifest):
+        if not await self._manifests.switch(manifest.repository, manifest.version - 1, manifest):
             raise PublicationLost(
                 f"Another process published {index.name} first, or this one took too long. It is tried again with the "
                 "next refresh; nothing was lost."

@@ -18,7 +18,7 @@ from indexer.segments.block_assembly import assemble, estimate_growth
 from indexer.segments.git_packs import write_git_folder
 from indexer.segments.listing import decode_listing
 from indexer.segments.local_generations import LocalGenerations, read_version
-from indexer.segments.manifest_store import Manifest, Manifests
+from indexer.segments.manifest_store import Manifest, Manifests, name_beside
 from indexer.segments.object_store import ObjectStore
 from indexer.segments.opened_generation import OpenedGeneration, ReadingParts, check_provenance
 from indexer.segments.publisher import GIT_FOLDER, hold_pin, read_listing
@@ -39,13 +39,21 @@ _NOTHING = IndexStatus(
 class SharedIndex:
     """One repository as it was published last. What is here goes on being served, whatever becomes of the store.
 
-    A refresh downloads; building is for whoever has the repository.
+    A refresh downloads; building is for whoever has the repository. With a `commit` it is the repository as it was
+    published beside its newest one.
     """
 
     def __init__(
-        self, parts: ReadingParts, *, store: ObjectStore, manifests: Manifests, generations: LocalGenerations
+        self,
+        parts: ReadingParts,
+        *,
+        store: ObjectStore,
+        manifests: Manifests,
+        generations: LocalGenerations,
+        commit: str = "",
     ) -> None:
         self._parts = parts
+        self._published_as = name_beside(parts.name, commit) if commit else parts.name
         self._store = store
         self._manifests = manifests
         self._generations = generations
@@ -65,29 +73,29 @@ class SharedIndex:
     @property
     def is_open(self) -> bool:
         """Whether anything of it is served here."""
-        return self._generations.get(self.name) is not None
+        return self._generations.get(self._published_as) is not None
 
     def get_served(self) -> tuple[int, float] | None:
         """Return the version of what is served here, and when that was indexed; None where nothing is."""
-        opened = self._generations.get(self.name)
+        opened = self._generations.get(self._published_as)
         return (read_version(opened.folder), opened.generation.indexed_at) if opened is not None else None
 
     async def pin(self) -> IndexReader:
         """Hold what is here; what was never asked about is downloaded first. `NotIndexed` before it is published."""
-        opened, counts = self._generations.get(self.name), self._generations.counts
+        opened, counts = self._generations.get(self._published_as), self._generations.counts
         if opened is None or opened.is_damaged:
             counts.misses += 1
             await self.refresh()
         else:
             counts.hits += 1
-        reader = await asyncio.to_thread(self._generations.hold, self.name, self._parts)
+        reader = await asyncio.to_thread(self._generations.hold, self._published_as, self._parts)
         if reader is None:
             raise NotIndexed(f"{self.name} has been deleted here just now, as others were used. Ask again.")
         return reader
 
     async def is_current(self) -> bool:
         """Whether what is here was published last."""
-        manifest, opened = await self._manifests.read(self.name), self._generations.get(self.name)
+        manifest, opened = await self._manifests.read(self._published_as), self._generations.get(self._published_as)
         if manifest is None or opened is None or opened.is_damaged:
             return False
         return opened.folder == self._generations.folder(manifest)
@@ -98,7 +106,7 @@ class SharedIndex:
         Raises `NotIndexed` where nothing was published, `SegmentsUnavailable`, or `StorageError`.
         """
         async with self._refreshing:
-            began, before = time.monotonic(), self._generations.get(self.name)
+            began, before = time.monotonic(), self._generations.get(self._published_as)
             try:
                 manifest, opened = await self._catch_up(progress or (lambda _: None), full=full)
             except IndexerError as error:
@@ -116,17 +124,17 @@ class SharedIndex:
         )
 
     async def _catch_up(self, progress: Callable[[Progress], None], *, full: bool) -> tuple[Manifest, OpenedGeneration]:
-        async with hold_pin(self._manifests, self.name, uuid.uuid4().hex) as manifest, self._lock():
+        async with hold_pin(self._manifests, self._published_as, uuid.uuid4().hex) as manifest, self._lock():
             if manifest is None:
                 raise NotIndexed(
                     f"{self.name} has not been published yet. A process that indexes has to do that: citebot index, or "
                     "citebot serve."
                 )
-            opened = self._generations.get(self.name)
+            opened = self._generations.get(self._published_as)
             is_sound = opened is not None and not opened.is_damaged and not full
             if opened is None or not is_sound or opened.folder != self._generations.folder(manifest):
                 opened = await self._bring(manifest, progress, is_sound=is_sound or opened is None)
-                await asyncio.to_thread(self._generations.put, self.name, opened)
+                await asyncio.to_thread(self._generations.put, self._published_as, opened)
             return manifest, opened
 
     async def _bring(
@@ -143,8 +151,9 @@ class SharedIndex:
         data = await read_listing(self._store, manifest)
         listing = await asyncio.to_thread(decode_listing, data, manifest.listing)
         await asyncio.to_thread(self._generations.doubt, manifest)
-        copies = await asyncio.to_thread(self._generations.find_copies, self.name)
-        await asyncio.to_thread(self._generations.make_room, self.name, estimate_growth(listing, copies))
+        names = dict.fromkeys([self._published_as, self.name])
+        copies = [each for name in names for each in await asyncio.to_thread(self._generations.find_copies, name)]
+        await asyncio.to_thread(self._generations.make_room, self._published_as, estimate_growth(listing, copies))
         draft = await asyncio.to_thread(self._generations.begin, manifest, data)
 
         def report(done: int, total: int) -> None:
@@ -163,7 +172,7 @@ class SharedIndex:
     @asynccontextmanager
     async def _lock(self) -> AsyncIterator[None]:
         """Wait until no other process of this machine downloads the repository, which it then need not."""
-        while (lock := await asyncio.to_thread(self._generations.lock, self.name)) is None:  # noqa: ASYNC110 - of another process
+        while (lock := await asyncio.to_thread(self._generations.lock, self._published_as)) is None:  # noqa: ASYNC110 - of another process
             await asyncio.sleep(_LOOK_SECONDS)
         try:
             yield
@@ -173,9 +182,9 @@ class SharedIndex:
     async def status(self) -> IndexStatus:
         """Describe what is here; what was published where nothing is, and what keeps that from being served."""
         warnings = (self._problem,) if self._problem else ()
-        manifest = await self._manifests.read(self.name)
+        manifest = await self._manifests.read(self._published_as)
         published = manifest.status if manifest is not None else _NOTHING
-        opened = self._generations.get(self.name)
+        opened = self._generations.get(self._published_as)
         if opened is None:
             return replace(published, repository=self.name, disk_bytes=0, warnings=warnings)
         commit = opened.generation.commit
@@ -198,7 +207,7 @@ class SharedIndex:
 
     async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
         """Find out what changed since a commit up to the one that is here, in general and of the paths."""
-        opened = self._generations.get(self.name)
+        opened = self._generations.get(self._published_as)
         if opened is None:
             return Drift(behind=None, changed=None)
         head = opened.generation.commit.sha

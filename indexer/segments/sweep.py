@@ -2,7 +2,8 @@
 
 What is in the store is listed first and who needs it is asked afterwards. A publication pins before it sends anything
 and holds its pin until it has switched, so whatever was listed belongs to a pin that is seen, to a version that is
-seen, or to nobody. No name is ever used again: what belongs to nobody once, belongs to nobody for ever, so a sweep that
+seen, or to nobody. A publication at another commit than the newest lies beside it in the store, shares objects with it,
+and pins it. No name is ever used again: what belongs to nobody once, belongs to nobody for ever, so a sweep that
 stood still for hours does no harm either. Only publishers name objects, each below an id of its own.
 """
 
@@ -11,17 +12,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from indexer.errors import ForeignBucket, SegmentsDamaged
 from indexer.segments.listing import decode_listing
-from indexer.segments.manifest_store import Manifest, Manifests
+from indexer.segments.manifest_store import Manifest, Manifests, find_owner
 from indexer.segments.object_store import ObjectStore
 from indexer.segments.publisher import name_prefix, read_listing
 
 log = logging.getLogger(__name__)
 
 GRACE = timedelta(hours=1)  # by the store's clock; a database that was restored may have lost a pin
+MOST_BESIDE = 20  # commits of a repository beside its newest, which are published anew when somebody asks
+BESIDE_DAYS = timedelta(days=14)
 _CLOCKS = "citebot-sweeps"
 MARKER = "citebot-cluster"
 
@@ -44,7 +48,7 @@ async def sweep_segments(store: ObjectStore, manifests: Manifests, *, grace: tim
     """Delete what nobody needs of all repositories; return how many objects that were. Raises `SegmentsUnavailable`."""
     now = await _read_store_time(store)
     swept = 0
-    for name in await manifests.list_versions():
+    for name in await _drop_old_beside(manifests, now):
         try:
             swept += await _sweep_repository(store, manifests, name, now - grace)
         except SegmentsDamaged as error:  # also of a later version: who cannot read what is needed deletes nothing
@@ -52,18 +56,35 @@ async def sweep_segments(store: ObjectStore, manifests: Manifests, *, grace: tim
     return swept
 
 
+async def _drop_old_beside(manifests: Manifests, now: datetime) -> Collection[str]:
+    """Drop what was published long ago at other commits than the newest, or is too much; return the repositories."""
+    beside: dict[str, list[Manifest]] = {}
+    for name in await manifests.list_versions():
+        manifest = await manifests.read(name) if find_owner(name) != name else None
+        beside.setdefault(find_owner(name), []).extend([manifest] if manifest is not None else [])
+    for published in beside.values():
+        published.sort(key=lambda each: each.status.indexed_at or 0.0, reverse=True)
+        for place, manifest in enumerate(published):
+            age = now.timestamp() - (manifest.status.indexed_at or 0.0)
+            is_old = place >= MOST_BESIDE or age > BESIDE_DAYS.total_seconds()
+            await manifests.forget(manifest.repository, manifest.version + int(is_old))
+    return beside.keys()
+
+
 async def _sweep_repository(store: ObjectStore, manifests: Manifests, repository: str, before: datetime) -> int:
     """Versions from the one that was newest at the beginning on are kept, as one of them may just be being pinned."""
     first = await manifests.read(repository)
     stored = [each async for each in store.list(name_prefix(repository))]
     pins = await manifests.list_pinned(repository)
-    kept = await manifests.list_manifests(repository)
+    names = [name for name in await manifests.list_versions() if find_owner(name) == repository]
+    kept = [manifest for name in names for manifest in await manifests.list_manifests(name)]
     if first is None:
         return 0
     pinned = {pin.version for pin in pins}
     needed: set[str] = set()
     for manifest in kept:
-        if manifest.version >= first.version or manifest.version in pinned:
+        is_beside = manifest.repository != repository
+        if is_beside or manifest.version >= first.version or manifest.version in pinned:
             needed |= await _list_keys(store, manifest)
     publishing = tuple(f"{name_prefix(repository)}/{pin.holder}/" for pin in pins)
     gone = [
@@ -82,7 +103,7 @@ async def _list_keys(store: ObjectStore, manifest: Manifest) -> set[str]:
     """List the objects of a version; `SegmentsDamaged` where its listing cannot be read."""
     data = await read_listing(store, manifest)
     listing = await asyncio.to_thread(decode_listing, data, manifest.listing)
-    prefix = f"{name_prefix(manifest.repository)}/{manifest.publication}"
+    prefix = f"{name_prefix(find_owner(manifest.repository))}/{manifest.publication}"
     return {f"{prefix}/{manifest.listing}", *(bundle.key for bundle in listing.bundles)}
 
 

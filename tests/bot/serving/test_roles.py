@@ -128,6 +128,30 @@ async def test_what_people_do_at_a_front_reaches_the_answerer(cluster: Cluster) 
     await fake.until(lambda: not cluster.read(question), within=LIMIT)
 
 
+async def test_a_question_about_a_branch_is_answered_where_only_its_indexer_has_the_repository(
+    cluster: Cluster, repository: GitRepo
+) -> None:
+    repository.branch("release-2")
+    repository.write("shop/money.py", "def round_price(cents):\n    return cents // 100\n")
+    repository.commit("Count money")
+    repository.checkout("main")
+    for role in ("index", "front", "answer"):
+        await cluster.start(role)
+    await cluster.wait_for_answer(await cluster.ask("where is parse_date defined?"), "shop/dates.py")
+
+    question = await cluster.ask("on branch release-2, where is round_price defined?")
+    answer = await cluster.wait_for_answer(question, "shop/money.py")
+    assert "release-2" in answer.text  # which the line about freshness names
+    await cluster.ask("show me its source", question)
+    await cluster.fake.until(lambda: len(cluster.read(question)) == 2, within=LIMIT)
+    await cluster.wait_for_answer(question, "cents // 100")
+
+    unknown = await cluster.ask("on branch release-3, where is round_price defined?")
+    await cluster.fake.until(
+        lambda: any("no branch 'release-3'" in seen.text for seen in cluster.read(unknown)), within=LIMIT
+    )
+
+
 async def test_the_probes_of_a_process_tell_its_role_the_line_and_the_leases(cluster: Cluster) -> None:
     front = await cluster.start("front")
     await cluster.fake.connected()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from indexer.segments.manifest_store import Manifest, Manifests
-from indexer.types import IndexStatus, PlainFile
+from indexer.segments.manifest_store import Manifest, Manifests, find_owner, name_beside
+from indexer.types import IndexStatus, ListedRefs, PlainFile
 from tests.indexer.segments.conftest import OpenManifests
 
 STATUS = IndexStatus(
@@ -133,3 +133,26 @@ async def test_all_who_ask_are_told_one_id_of_the_cluster(open_manifests: OpenMa
 
     assert len(set(ids)) == 1
     assert ids[0]
+
+
+async def test_the_refs_that_were_noted_last_are_read_back(any_manifests: Manifests) -> None:
+    assert await any_manifests.read_refs("shop") == ListedRefs()
+    refs = ListedRefs(commits={"refs/heads/main": "a" * 40, "refs/tags/v1": "b" * 40}, followed="main")
+    await any_manifests.note_refs("shop", ListedRefs(commits={"refs/heads/old": "c" * 40}, followed="old"))
+
+    await any_manifests.note_refs("shop", refs)
+
+    assert await any_manifests.read_refs("shop") == refs
+    assert await any_manifests.read_refs("other") == ListedRefs()
+
+
+async def test_what_lies_beside_a_repository_is_switched_under_its_pin(any_manifests: Manifests) -> None:
+    await publish(any_manifests, FIRST)
+    beside = replace(FIRST, repository=name_beside("shop", "b" * 40), publication="2" * 32)
+    await any_manifests.pin("shop", beside.publication, LONG)
+
+    assert await any_manifests.switch(beside.repository, 0, beside)
+
+    assert await any_manifests.read(beside.repository) == beside
+    assert await any_manifests.read("shop") == FIRST
+    assert find_owner(beside.repository) == "shop"
