@@ -303,8 +303,12 @@ class ThreadSettings(Protocol):
 class TurnRecords(Protocol):
     """How the answers of finished turns came about."""
 
-    async def keep(self, run_id: str, conversation: str, record: TurnRecord) -> None:
-        """Keep a turn; a run that was taken up again replaces what was kept of it."""
+    async def keep(self, run_id: str, conversation: str, record: TurnRecord, *, held: InboxEntry | None = None) -> bool:
+        """Keep a turn; a run that was taken up again replaces what was kept of it.
+
+        With the message that it answers, nothing is kept, and this is False, once another process has claimed that, or
+        it was edited or settled.
+        """
 
     async def last(self, conversation: str) -> TurnRecord | None:
         """Return the newest turn of a conversation."""

@@ -176,9 +176,7 @@ class AnswerCourse:
             return None
         if said.order is None:
             return Said(content=self._deps.make_sentence(said.text), outcome="refused")
-        await self._deps.records.keep(
-            self._entry.run_id, self._entry.conversation, said.to_record(said.order, message.author, choice.why)
-        )
+        await self._keep(said.to_record(said.order, message.author, choice.why))
         content = make_goal_proposal(self._deps.mask(said.text), self._entry.run_id, self._deps.hosts)
         return Said(content=content, outcome="paused")
 
@@ -280,7 +278,11 @@ class AnswerCourse:
             self._stats.record(answer), why=why, person=self._entry.message.author, goal=goal,
             at=write_ref(self._code.next_ref),
         )  # fmt: skip
-        await self._deps.records.keep(self._entry.run_id, self._entry.conversation, record)
+        await self._keep(record)
+
+    async def _keep(self, record: TurnRecord) -> None:
+        """Keep how the turn came about, unless its message is another process's by now; that is noticed later on."""
+        await self._deps.records.keep(self._entry.run_id, self._entry.conversation, record, held=self._entry)
 
     async def _find_freshness(self, answer: Answer) -> str:
         now = self._deps.clock.now()

@@ -12,6 +12,7 @@ from agent import AgentEvent, Answer
 from bot.clock import Clock
 from bot.messages import GoalOrder
 from bot.storage.database import SqlDatabase
+from bot.storage.inbox import InboxEntry
 
 Opinion = Literal["good", "bad"]
 _MOST_FILES = 50
@@ -131,14 +132,24 @@ class TurnRecordStore:
         self._database = database
         self._clock = clock
 
-    async def keep(self, run_id: str, conversation: str, record: TurnRecord) -> None:
-        """Keep a turn; a run that was taken up again replaces what was kept of it."""
-        await self._database.write(
-            "INSERT INTO turns (run_id, conversation, record, at) VALUES (?, ?, ?, ?) "
+    async def keep(self, run_id: str, conversation: str, record: TurnRecord, *, held: InboxEntry | None = None) -> bool:
+        """Keep a turn; a run that was taken up again replaces what was kept of it.
+
+        With the message that it answers, nothing is kept, and this is False, once another process has claimed that, or
+        it was edited or settled: its process stood still, and must not say how the newest turn came about.
+        """
+        kept = await self._database.write(
+            "INSERT INTO turns (run_id, conversation, record, at) "
+            "SELECT :run_id, :conversation, :record, CAST(:at AS DOUBLE PRECISION) WHERE :id = 0 OR EXISTS "
+            "(SELECT 1 FROM inbox WHERE id = :id AND claims = :token AND inbox.run_id = :run_id AND owner <> '') "
             "ON CONFLICT (run_id) DO UPDATE SET conversation = excluded.conversation, "
             "record = excluded.record, at = excluded.at",
-            (run_id, conversation, json.dumps(_list_fields(record)), self._clock.now()),
-        )
+            {
+                "run_id": run_id, "conversation": conversation, "record": json.dumps(_list_fields(record)),
+                "at": self._clock.now(), "id": held.id if held else 0, "token": held.token if held else 0,
+            },
+        )  # fmt: skip
+        return kept > 0
 
     async def last(self, conversation: str) -> TurnRecord | None:
         """Return the newest turn of a conversation."""

@@ -677,6 +677,34 @@ async def test_a_process_that_has_lost_a_message_says_nothing_more(tmp_path: Pat
     await world.end()
 
 
+async def test_a_stop_that_reaches_a_process_which_has_lost_the_message_settles_nothing(tmp_path: Path) -> None:
+    world = FakeWorld(tmp_path / "i.sqlite")
+    await world.begin()
+    world.agent.gate = asyncio.Event()
+    asked = await world.mention("where is send?")
+    await world.agent.begun.acquire()
+    async with open_database(tmp_path / "i.sqlite") as database:
+        other = Inbox(database, world.clock, "other")
+        await other.take_from("life 1")
+        entry = await other.find(world.written[asked].key)
+        assert entry is not None
+        claimed = await other.claim(entry.id)
+        assert claimed is not None
+
+        await world.conversations.stop(entry.conversation)  # before the next beat could tell it
+        async with asyncio.timeout(60):
+            while not world.observer.outcomes:
+                await asyncio.wait({world.task}, timeout=0.01)
+
+        assert world.observer.outcomes == ["superseded"]
+        assert not any("Stopped" in said for said in world.said())
+        found = await other.get(entry.id)
+        assert found is not None
+        assert (found.state, found.owner) == ("running", "other")
+        assert await other.settle(claimed, "settled")
+    await world.end()
+
+
 async def test_no_question_is_too_late_for_a_process_whose_clock_is_hours_ahead(tmp_path: Path) -> None:
     path = tmp_path / "i.sqlite"
     async with open_database(path) as database:

@@ -17,6 +17,7 @@ from bot.ports import (
     QuestionLimiter,
     Ratings,
     RepositoryChoices,
+    SharedAnswers,
     ThreadMembership,
     ThreadSettings,
     TurnRecords,
@@ -26,6 +27,7 @@ from bot.storage.database import SqlDatabase, open_database
 from bot.storage.inbox import Inbox
 from bot.storage.leases import LeaseStore
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
+from bot.storage.shareable_answers import ShareableAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 from tests.fakes.clock import FakeClock
@@ -45,6 +47,7 @@ class ChatStore:
     ratings: Ratings
     limiter: QuestionLimiter
     choices: RepositoryChoices
+    shareable: SharedAnswers
     open_inbox: Callable[[str], MessageInbox]
     open_leases: Callable[[str], Leases]
 
@@ -62,6 +65,7 @@ def make_store(database: SqlDatabase, clock: FakeClock) -> ChatStore:
         ratings=records,
         limiter=QuestionCounter(database, clock, LIMITS),
         choices=ChoiceStore(database, clock),
+        shareable=ShareableAnswerStore(database, clock),
         open_inbox=partial(Inbox, database, clock),
         open_leases=partial(LeaseStore, database),
     )

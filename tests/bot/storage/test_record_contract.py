@@ -43,6 +43,39 @@ async def test_a_record_is_read_as_it_was_kept(store: ChatStore) -> None:
     assert await store.records.last_run("c") == "run"
 
 
+async def test_who_has_lost_a_message_keeps_nothing_of_its_turn(store: ChatStore) -> None:
+    here, other = store.open_inbox("here"), store.open_inbox("other")
+    entry = await here.store(message(), "c")
+    assert entry is not None
+    late = await here.claim(entry.id)
+    assert late is not None
+    await other.take_from("here")
+    assert not await store.records.keep(late.run_id, "c", RECORD, held=late)
+    now = await other.claim(entry.id)
+    assert now is not None
+    assert await store.records.keep(now.run_id, "c", RECORD, held=now)
+
+    assert not await store.records.keep(late.run_id, "c", replace(RECORD, seconds=9.0), held=late)
+
+    assert await store.records.last("c") == RECORD
+
+
+async def test_an_answer_to_what_was_edited_meanwhile_is_not_the_newest_turn(store: ChatStore) -> None:
+    inbox = store.open_inbox("here")
+    entry = await inbox.store(message(), "c")
+    assert entry is not None
+    before = await inbox.claim(entry.id)
+    assert before is not None
+    await inbox.revise(message("in other words"))
+    after = await inbox.claim(entry.id)
+    assert after is not None
+    await store.records.keep(after.run_id, "c", RECORD, held=after)
+
+    assert not await store.records.keep(before.run_id, "c", RECORD, held=before)
+
+    assert await store.records.last_run("c") == after.run_id
+
+
 async def test_the_turns_since_a_time_come_newest_first_and_no_more_than_so_many(
     store: ChatStore, clock: FakeClock
 ) -> None:
