@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -26,6 +27,7 @@ from bot.surfaces.lookup_results import (
     FolderListing,
     GrepResult,
     HistoryResult,
+    ListedEntry,
     ListedRepository,
     MatchedLine,
     RepositoryListing,
@@ -195,15 +197,7 @@ class CodeLookups(VisibleCode):
         """List what lies in a folder; with a pattern, as in .gitignore, the files below it whose paths match."""
         async with self.open_code(principal, repository, at) as code:
             files, within = await code.files(), clean_path(folder)
-            if pattern:
-                from indexer import compile_globs  # pathspec takes its time to import
-
-                globs = compile_globs((pattern,))
-                prefix = f"{within}/" if within else ""
-                below = (one for one in files if one.path.startswith(prefix))
-                entries = [describe_file(one) for one in below if globs.match_file(one.path)]
-            else:
-                entries = list_folder(files, within)
+            entries = await asyncio.to_thread(_find_entries, files, within, pattern)  # there may be very many files
             if within and not entries and not pattern:
                 raise UnknownPath(f"There is no indexed folder {within[:200]!r}. List the one above it.")
             page, following = take_page(entries, limit, offset)
@@ -344,6 +338,17 @@ def clean_path(path: str) -> str:
     """Return a path as the index writes it; empty for the top."""
     written = path.strip().removeprefix("./").strip("/")
     return "" if written == "." else written
+
+
+def _find_entries(files: Sequence[FileEntry], folder: str, pattern: str) -> list[ListedEntry]:
+    """Return what lies in a folder, or with a pattern the files below it that match."""
+    if not pattern:
+        return list_folder(files, folder)
+    from indexer import compile_globs  # pathspec takes its time to import
+
+    globs = compile_globs((pattern,))
+    prefix = f"{folder}/" if folder else ""
+    return [describe_file(one) for one in files if one.path.startswith(prefix) and globs.match_file(one.path)]
 
 
 def _name(code: CodeSearch) -> dict[str, Any]:
