@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from agent.evidence.refs import make_lines_ref
 from agent.nodes.tool_executor import tool_executor
 from agent.ports import Deps, ToolOutcome, WebPage
 from agent.state import RouterDecision
+from agent.tools.files import find_similar_paths
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from agent.tools.tool import HISTORY, MAX_CHARACTERS, Tool, ToolEvidence
 from agent.tools.tool_calls import MAX_CALLS, MAX_COST, TOO_MANY, ToolCalls
@@ -447,3 +449,13 @@ async def test_others_go_on_while_similar_paths_are_sought(deps: Deps) -> None:
 
     assert "Similar: shop/part_77/orders_77.py" in (await reading).text
     assert turns > 50
+
+
+def test_similar_paths_of_a_large_repository_are_found_in_little_time() -> None:
+    paths = [f"src/package_{number % 300}/deep/er/file_number_{number}_of_many.py" for number in range(50_000)]
+    began = time.thread_time()
+
+    near = find_similar_paths("src/package_299/deep/er/file_number_49799_of_mani.py", paths)
+
+    assert near[0] == "src/package_299/deep/er/file_number_49799_of_many.py"
+    assert time.thread_time() - began < 2.0  # of the processor; several seconds each held up whoever else asked
