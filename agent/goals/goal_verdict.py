@@ -136,7 +136,7 @@ def _read_test(changes: Sequence[FileChange]) -> str:
 
 
 def _quote(text: str, language: str) -> str:
-    lines = text.strip("\n").split("\n")
+    lines = replace_control_characters(text).strip("\n").split("\n")  # a terminal would obey some of them
     cut = [*lines[:_MOST_LINES], "..."] if len(lines) > _MOST_LINES else lines
     return format_code_block(cut, language)
 

@@ -20,7 +20,7 @@ from typing import cast
 from agent.errors import SandboxUnavailable
 from agent.sandbox.bounded_buffer import BoundedBuffer
 from agent.sandbox.box_folders import BoxFolders
-from agent.sandbox.kernel.memory_use import measure_memory
+from agent.sandbox.kernel.process_use import measure_memory, measure_removed_files
 from agent.sandbox.sandbox import Channel, Ending, Execution, SandboxCommand, SandboxLimits, StartProgram
 from agent.sandbox.untrusted_folder import exceeds
 
@@ -238,12 +238,14 @@ class _Box:
             await asyncio.sleep(min(_LOOKING, remaining))
             if await asyncio.to_thread(measure_memory, self._first) > self._limits.memory_bytes:
                 return self._end("memory")
-            if await asyncio.to_thread(self._holds_too_much):
+            hidden = await asyncio.to_thread(measure_removed_files, self._first)
+            if await asyncio.to_thread(self._holds_too_much, hidden):
                 return self._end("files")
         return self._end("timeout")
 
-    def _holds_too_much(self) -> bool:
-        return exceeds(self._folders.writable, most_bytes=self._limits.disk_bytes, most_files=self._limits.files)
+    def _holds_too_much(self, hidden: int = 0) -> bool:
+        most = self._limits.disk_bytes - hidden
+        return most < 0 or exceeds(self._folders.writable, most_bytes=most, most_files=self._limits.files)
 
     async def _explain(self) -> str:
         """Return what was said of a box that could not be made."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
@@ -61,7 +62,9 @@ class CliContext:
         outcome = asyncio.run(run_until_signal(work))
         if outcome.note:
             print_error(outcome.note)
-        if outcome.output:
+        if outcome.data and not sys.stdout.isatty():
+            click.echo(outcome.data, nl=False)
+        elif outcome.output:
             click.echo(outcome.output)
         return 0 if outcome.ok else 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +18,13 @@ from bot.adapters.terminal.output import CommandOutcome, to_json
 from bot.app import App, make_redactor
 from bot.errors import AnswerFailed, GoalRunUnavailable
 from bot.maintenance.goal_run_files import GoalRunFiles
-from bot.markdown import to_one_line
+from bot.markdown import replace_control_characters, to_one_line
 from bot.ports import GoalRuns
 from bot.repositories.refresh import refresh_if_stale
 
 NOT_APPROVED = "Nothing was run: it was not approved. Add --yes to approve it."
 MASKED = "The patch held secrets, which are masked, so that it may not apply. --patch FILE writes it as it is."
+UNSHOWN = "The patch has characters that are not shown here. --patch FILE writes it as it is."
 QUESTION = "Start it? [y/N] "
 OTHER_RUN = (
     "The goal run {name} is working on this repository as well. Both may go on: each has a copy of its own, and their "
@@ -172,8 +174,14 @@ async def _hand_over(ended: Ended, options: GoalOptions, redact: Callable[[str],
         return CommandOutcome(output=to_json(_make_record(verdict, masked, redact)), ok=verdict.achieved)
     if options.patch is not None or not verdict.patch:
         return CommandOutcome(output=ended.answer.text, ok=verdict.achieved)
-    warning = f"\n\n{MASKED}" if masked != text else ""
-    return CommandOutcome(output=masked.removesuffix("\n"), note=ended.answer.text + warning, ok=verdict.achieved)
+    shown = replace_control_characters(masked)  # a terminal would obey some of them
+    warning = f"\n\n{MASKED}" if masked != text else f"\n\n{UNSHOWN}" if shown != masked and sys.stdout.isatty() else ""
+    return CommandOutcome(
+        output=shown.removesuffix("\n"),
+        data=verdict.patch if masked == text else b"",
+        note=ended.answer.text + warning,
+        ok=verdict.achieved,
+    )
 
 
 def _write_patch(path: Path, patch: bytes) -> None:

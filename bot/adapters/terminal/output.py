@@ -238,8 +238,12 @@ def _list_plain_files(status: IndexStatus) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class CommandOutcome:
-    """What a command has to say: `output` for standard output, `note` for standard error, and whether it succeeded."""
+    """What a command has to say: `output` for standard output, `note` for standard error, and whether it succeeded.
+
+    `data` takes the place of the output where no person reads it: programs get every byte of it.
+    """
 
     output: str = ""
+    data: bytes = b""
     note: str = ""
     ok: bool = True

@@ -250,6 +250,13 @@ async def test_a_goal_of_a_kind_of_its_own_needs_nothing_but_its_class(bench: Go
     assert ran.verdict.changed == ("new/notes.txt",)
 
 
+ALIKE = """
+class AssertionErrorAlike(Exception): pass
+def test_claim_holds(): raise AssertionErrorAlike
+def test_claim_does_not_hold(): pass
+"""
+
+
 def claim_test(value: int) -> str:
     return (
         "from parser import parse\n\n\n"
@@ -283,15 +290,7 @@ async def test_a_claim_is_shown_to_be_true_or_false_by_a_test(
         ("def test_claim_holds():\n    assert True\n", "There have to be the tests"),
         ("def test_claim_holds(): pass\ndef test_claim_does_not_hold(): pass\n", "Both tests pass"),
         ("def test_claim_holds(): 1 / 0\ndef test_claim_does_not_hold(): pass\n", "by its assertion"),
-        (
-            """class AssertionErrorAlike(Exception): pass
-
-
-def test_claim_holds(): raise AssertionErrorAlike
-def test_claim_does_not_hold(): pass
-""",
-            "by its assertion",
-        ),
+        (ALIKE, "by its assertion"),
         ("def test_claim_holds(): assert 0\ndef test_claim_does_not_hold(): pass\n", "load none of the repository"),
         ("import nothing_at_all\n", "did not run to their end"),
     ],

@@ -149,6 +149,13 @@ out(call('process_vm_readv', at['victim'], mine, 1, theirs, 1, 0) == 8)""",
     "trace a process": "out(libc.ptrace(0, 0, 0, 0) == 0)",
     "make shared memory": "made = check(libc.shmget(0, 4096, 0o600)); libc.shmctl(made, 0, None); out()",
     "make memory that no limit counts": "out(os.memfd_create('x') > 0)",
+    "reserve more of the disk than a file may have": """
+reserved = os.open('r', os.O_CREAT | os.O_WRONLY)
+libc.fallocate(reserved, 1, ctypes.c_long(0), ctypes.c_long(300 << 20))
+out(os.fstat(reserved).st_blocks * 512 > 200 << 20)""",
+    "open a perf event": "out(call('perf_event_open', struct.pack('=IIQ', 1, 112, 0) + bytes(96), 0, -1, -1, 0) >= 0)",
+    "load a program into the kernel": "out(call('bpf', 0, struct.pack('=IIII', 2, 4, 8, 1) + bytes(112), 128) >= 0)",
+    "join a session of the kernel's keys": "out(call('keyctl', 1, b'citebot') > 0)",
     # The kernel
     "nest name spaces by unshare": "check(libc.unshare(0x10000000)); out()",
     "nest name spaces by clone": """

@@ -42,6 +42,14 @@ for attempt in (
 print(os.getuid(), "tried")
 '''
 
+GREEDY = '''
+import os, time
+held = []
+for _ in range(10):
+    held.append(open("f", "wb", buffering=0)); os.unlink("f"); held[-1].write(bytes(10 << 20))
+time.sleep(10)
+'''
+
 async def main():
     folder = choose_folder(Path.cwd())
     mechanism = {"bubblewrap": Bubblewrap, "landlock": Landlock}[sys.argv[1]]
@@ -53,8 +61,11 @@ async def main():
     tree.mkdir(parents=True, mode=0o700)
     command = SandboxCommand(argv=["python3", "-c", HOSTILE, str(Path.cwd()), str(os.getpid())])
     runs = [await trial.sandbox.run(command, tree, SandboxLimits(seconds=20, processes=64)) for _ in range(2)]
+    greedy = SandboxCommand(argv=["python3", "-c", GREEDY])
+    ended = await trial.sandbox.run(greedy, tree, SandboxLimits(seconds=8, processes=64, disk_bytes=50 << 20))
     return {
-        "user": os.getuid(), "said": [run.stdout.text for run in runs], "codes": [run.exit_code for run in runs],
+        "greedy": ended.ending, "user": os.getuid(),
+        "said": [run.stdout.text for run in runs], "codes": [run.exit_code for run in runs],
         "left": sorted(str(path.relative_to(folder)) for path in folder.rglob("*")), "files": sorted(os.listdir()),
     }
 
@@ -93,6 +104,7 @@ def test_a_hostile_command_of_an_ordinary_user_gets_nowhere(surroundings: Surrou
 
     inside = 1000 if mechanism == "bubblewrap" else user
     assert told == {
+        "greedy": "files",
         "user": user,
         "said": [f"{inside} tried\n"] * 2,
         "codes": [0, 0],

@@ -30,6 +30,21 @@ LIMITS = SandboxLimits(
     seconds=20, cpu_seconds=20, address_bytes=1024 * MEGABYTE, memory_bytes=600 * MEGABYTE, file_bytes=20 * MEGABYTE,
     disk_bytes=60 * MEGABYTE, files=2_000, processes=40, output_bytes=MEGABYTE, kept_bytes=1000,
 )  # fmt: skip
+# Writes to files that no folder has any more.
+REMOVED_FILES = """
+import ctypes, os, time
+libc = ctypes.CDLL(None)
+def hold(file):
+    held.append(file)
+def map(file):
+    libc.mmap(None, ctypes.c_long(10 << 20), 1, 1, file.fileno(), ctypes.c_long(0)); file.close()
+held = []
+for _ in range(12):
+    file = open('f', 'wb+', buffering=0); os.unlink('f')
+    file.write(b'x' * (10 << 20))
+    hold(file)
+time.sleep(10)
+"""
 FORK_BOMB = """
 import os, signal
 def children():
@@ -164,6 +179,8 @@ async def test_a_signal_is_told_as_a_shell_tells_it(sandbox: Sandbox, surroundin
         ("import os, time\nfor _ in range(2): os.fork()\nx = b'x' * (60 << 20); time.sleep(60)",
          {"memory_bytes": 200 * MEGABYTE}, "memory"),
         ("for n in range(9999): open(str(n), 'wb').write(b'x' * (10 << 20))", {}, "files"),
+        (REMOVED_FILES, {}, "files"),
+        (REMOVED_FILES.replace("    hold(file)", "    map(file)"), {}, "files"),
         ("import os\nfor n in range(200): os.mkdir('d'); os.chdir('d')", {}, "files"),
         ("import os\nfor n in range(400): os.mkdir(os.environ['TMPDIR'] + '/' + str(n))", {"files": 300}, "files"),
     ],

@@ -90,6 +90,35 @@ def test_a_failing_test_is_mended_and_the_patch_on_standard_output_applies(
     assert "Reached" in done.err
 
 
+def test_a_patch_gets_to_programs_byte_by_byte(repo: GitRepo, gemini: FakeGemini) -> None:
+    before = b"# -*- coding: latin-1 -*-\r\n# caf\xe9\x0c\x1b[2J\r\n" + FAULTY.encode()
+    (repo.root / "parser.py").write_bytes(before)
+    repo.commit()
+    gemini.replies.append(calls(("bash_exec", {"command": "sed -i 's/)]/) if part]/; s/caf/Caf/' parser.py"})))
+
+    line = [sys.executable, "-m", "bot", "goal", *SELECTED, "--repo", str(repo.root)]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, check=True)
+
+    subprocess.run(["git", "apply"], cwd=repo.root, input=done.stdout, check=True)
+    assert (repo.root / "parser.py").read_bytes() == before.replace(b")]", b") if part]").replace(b"caf", b"Caf")
+
+
+def test_what_a_person_reads_gives_no_orders_to_their_terminal(
+    citebot: Citebot, repo: GitRepo, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    write = calls(("file_write", {"path": "parser.py", "content": f"{MENDED}# \x1b[2J\x1b]0;title\x07\n"}))
+    gemini.replies.extend([write, write])
+
+    verdict = goal(citebot, repo, *SELECTED, "--patch", str(tmp_path / "fix.patch"))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    patch = goal(citebot, repo, *SELECTED)
+
+    assert b"\x1b[2J" in (tmp_path / "fix.patch").read_bytes()
+    assert "\x1b[2J" not in verdict.out + verdict.err + patch.out
+    assert "+# \N{REPLACEMENT CHARACTER}[2J" in patch.out
+    assert "The patch has characters that are not shown here. --patch FILE" in patch.err
+
+
 def test_nothing_runs_that_nobody_has_approved(citebot: Citebot, repo: GitRepo, gemini: FakeGemini) -> None:
     done = goal(citebot, repo, "pytest", "accept empty input", "--select", "test_parser.py")
 
