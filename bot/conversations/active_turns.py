@@ -13,6 +13,7 @@ from itertools import count
 from bot.clock import Clock
 from bot.conversations.answer_queue import AnswerQueue
 from bot.conversations.crash_suspects import Suspects
+from bot.conversations.goal_turns import AT_ONCE
 from bot.conversations.turn import ActiveTurn
 from bot.conversations.turn_deps import Break, TurnDeps
 from bot.errors import BotError, InboxError
@@ -52,6 +53,7 @@ class ActiveTurns:
         self.queue = AnswerQueue(max_concurrent)
         self._turns: dict[int, ActiveTurn] = {}
         self._starting: dict[int, asyncio.Event] = {}  # set once the turn is known, or there is none
+        self._orders: set[int] = set()  # the messages whose goal runs are begun here
         self._suspects = Suspects()
         self._group: asyncio.TaskGroup | None = None
         self._broken_off: list[InboxEntry] = []  # their turns have lost the database
@@ -128,12 +130,20 @@ class ActiveTurns:
         """Answer a message to its end, as a job asks; not where it is over, or another process is at it."""
         for _ in range(CLAIM_TRIES):
             entry = await self._deps.inbox.get(entry_id)
-            if entry is None or entry.state not in OPEN:
+            if entry is None or entry.state not in OPEN or not self._has_place(entry):
                 return
             self._begin_turn(entry, self.queue)
             if await self.wait_for(entry_id):
                 return
             await self._deps.clock.sleep(CLAIM_PAUSE)
+
+    def _has_place(self, entry: InboxEntry) -> bool:
+        """Whether a message may be begun here; a goal run that would only wait leaves its slot to answers.
+
+        Once there is a place for it, the sweep of a process that has one finds it. A process alone has no slots.
+        """
+        is_waiting = entry.message.order is not None and entry.id not in self._orders
+        return self._jobs is None or not is_waiting or len(self._orders) < AT_ONCE
 
     async def wait_for(self, entry_id: int) -> bool:
         """Wait until the turn of a message has ended; False where there is none here."""
@@ -181,6 +191,7 @@ class ActiveTurns:
         if may_begin or (not entry.deaths and self._deps.commands.parse(entry.message) is not None):
             group = self._get_group()
             self._starting[entry.id] = asyncio.Event()
+            self._orders |= {entry.id} if queue is not None and entry.message.order is not None else set()
             group.create_task(self._claim_and_run(entry, queue, group, after=after, reason=reason))
 
     def _get_group(self) -> asyncio.TaskGroup:
@@ -218,6 +229,7 @@ class ActiveTurns:
             self._broken_off += [] if turn is None else [turn.entry]
         finally:
             self._mark_started(entry.id)
+            self._orders.discard(entry.id)
             self._turns.pop(entry.id, None)
             self._with_strays += [turn] if turn is not None and turn.has_strays else []
         if turn is not None and turn.is_handed_on:
@@ -298,7 +310,8 @@ class ActiveTurns:
         waiting = [entry for entry in unfinished if entry.message.place.platform in self._begins_on]
         self._suspects.note(waiting)
         for entry in waiting:
-            if self._jobs is None or len({*self._starting, *self._turns}) < self._places:
+            is_free = self._jobs is None or len({*self._starting, *self._turns}) < self._places
+            if is_free and self._has_place(entry):
                 self._begin_turn(entry, self.queue)
 
     async def _take_back_strays(self) -> None:

@@ -294,6 +294,28 @@ async def test_an_answerer_runs_what_a_front_takes_in(open_goals: OpenGoals) -> 
         await world.see(FALSE)
 
 
+async def test_runs_that_wait_leave_the_slots_of_an_answerer_to_answers(open_goals: OpenGoals) -> None:
+    async with open_goals("slack") as world:
+        await world.chat.end()
+        world.chat.is_split = True
+        world.chat.policy = replace(world.chat.policy, max_concurrent=3)
+        await world.chat.begin()
+        world.gemini.script = lambda _: calls(("bash_exec", {"command": "sleep 300"}))
+        threads = []
+        for number in range(3):
+            threads.append(await world.chat.mention(f"check that it returns {number}"))
+            await world.wait(lambda said: bool(said) and SHALL in said[-1])
+            await world.press("Approve")
+            await world.wait(lambda said: SHALL not in said[-1])
+
+        await world.chat.mention("where is send?")
+        await world.wait(lambda said: "Answer to: where is send?" in said[-1])
+        assert sum("sleep 300" in one for one in world.read()) <= 2
+
+        await world.chat.mention("stop", thread=threads[0])
+        await world.wait(lambda said: sum("sleep 300" in one and "Stopped" not in one for one in said) == 2)
+
+
 async def test_runs_beyond_the_places_wait_and_say_so(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         world.gemini.script = lambda _: calls(("bash_exec", {"command": "sleep 300"}))
