@@ -317,7 +317,9 @@ PARSES = "the parser of a grammar runs under a deadline of its own"
 LEFT_OUT: dict[str, str] = {
     "bot.jobs.notifications.listen": "it waits for Postgres",
     "bot.pictures.dot_layout.lay_out_by_dot": "another program lays out, under a limit of time",
-    "bot.pictures.flow_rendering.lay_out_alone": "it lays out at most forty boxes with short labels",
+    "bot.drawings.drawing_requests.choose_whole": "it compares names that parse_drawing has cut",
+    "bot.pictures.line_reduction.order_boxes": NO_TEXT,
+    "bot.pictures.placed_flow.place_upright": NO_TEXT,
     "bot.surfaces.web.web_surface.make_web_options": "it takes settings of the operator",
     "bot.surfaces.api.openapi.describe_api": NO_TEXT,
     "bot.surfaces.described_results.describe_call": OF_INDEX,
