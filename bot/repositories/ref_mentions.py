@@ -49,10 +49,9 @@ _PAGE = re.compile(
     r"(?P<rest>[^\s<>()\[\]|\"'`?#]{1,300})(?:[?#][\w=&;.:%+-]{1,300})?"
 )
 _COMPARISON = re.compile(
-    r"/(?:-/)?compare/(?P<older>[^\s<>()\[\]|\"'`?#]{1,120}?)\.{2,3}(?P<newer>[^\s<>()\[\]|\"'`?#.][^\s<>()\[\]|\"'`?#]{0,120})"
-    r"(?:[?#][\w=&;.:%+-]{1,300})?"
+    r"/(?:-/)?compare/(?P<span>[^\s<>()\[\]|\"'`?#]{3,250})(?:[?#][\w=&;.:%+-]{1,300})?",
 )
-_BEFORE_LINK = re.compile(r"(?:\b(?:in|at|on|from|of|for|see|between|with|here|this)|[:(,])$", re.IGNORECASE)
+_BEFORE_LINK = frozenset("in at on from of for see between with here this".split())
 _PULL_PAGES = frozenset({"pull", "pulls", "pull-requests", "merge_requests"})
 
 
@@ -95,11 +94,20 @@ def spell_out_comparison(text: str, page: str) -> Sequence[str]:
     found = _COMPARISON.match(text, start + len(base)) if start >= 0 else None
     if found is None:
         return ()
-    older, newer = unquote(found["older"]), unquote(found["newer"]).rstrip("/,:;!.")
+    older, dots, newer = unquote(found["span"]).partition("..")
+    newer = newer.removeprefix(".").rstrip("/,:;!.")
+    if not (older and dots and newer):
+        return ()
     span = f"between {older} and {newer}"
     start, end = _widen_link(text, start, found.end())
-    rest = f"{_BEFORE_LINK.sub('', text[:start].rstrip()).rstrip()} {text[end:].strip()}".strip(" ?!.,:")
+    rest = f"{_drop_preposition(text[:start])} {text[end:].strip()}".strip(" ?!.,:")
     return f"{rest} {span}?", f"what changed {span}?"
+
+
+def _drop_preposition(before: str) -> str:
+    """Leave out the word that leads to a link."""
+    words = before.rstrip(" \t\n:(,").rsplit(maxsplit=1)
+    return " ".join(words[:-1] if words and words[-1].lower() in _BEFORE_LINK else words)
 
 
 def remove_mention(text: str, mention: RefMention) -> str:
