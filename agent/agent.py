@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent.answering.attached_images import keep_images
-from agent.errors import AgentError, CheckpointError, CheckpointOvertaken, UnknownRun
+from agent.errors import AgentError, CheckpointError, CheckpointOvertaken
 from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.guard.approval import parse_decision
 from agent.guard.thread_quotes import split_background
@@ -153,17 +153,17 @@ class Agent:
         run was saved yet, it has failed or was stopped, or the conversation has gone on to another one. The question
         may be asked again then.
         """
-        if self._tasks.is_running(run_id) or await self._find_run(run_id, thread) is None:
-            raise UnknownRun(f"There is no run {run_id[:80]} that could be taken up. Ask the question again.")
 
-        async def begin(_: RunClaim) -> AgentRun:
-            run = await self._find_run(run_id, thread)
-            if run is None:
-                raise UnknownRun(f"The run {run_id[:80]} was given up meanwhile. Ask the question again.")
-            return replace(run, reply=self._clean_input(reply)) if reply is not None and run.is_waiting else run
+        async def take(find: Callable[[], Awaitable[AgentRun]]) -> Answer:
+            async def begin(_: RunClaim) -> AgentRun:
+                run = await find()
+                return replace(run, reply=self._clean_input(reply)) if reply is not None and run.is_waiting else run
 
-        answer = partial(self._answer, run_id, thread, begin, permit)
-        async with aclosing(self._tasks.stream(run_id, thread, answer)) as events:
+            return await self._answer(run_id, thread, begin, permit)
+
+        find = partial(self._find_run, run_id, thread)
+        resumed = self._tasks.resume(run_id, thread, find, take, noun="run", remedy="Ask the question again.")
+        async with aclosing(resumed) as events:
             async for event in events:
                 yield event
 

@@ -12,7 +12,7 @@ from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agent.errors import AgentError, CheckpointError, CheckpointOvertaken, GoalUnreachable, UnknownRun
+from agent.errors import AgentError, CheckpointError, CheckpointOvertaken, GoalUnreachable
 from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.goals.goal import GoalDeps, GoalMaker
 from agent.goals.goal_runner import GoalRun, GoalRunner
@@ -126,16 +126,17 @@ class GoalAgent:
 
         A finished run gives its verdict again. Raises `UnknownRun` where there is nothing to go on with.
         """
-        if self._tasks.is_running(run_id) or await self._find_run(run_id, thread) is None:
-            raise UnknownRun(f"There is no goal run {run_id[:80]} that could be taken up. Propose it again.")
 
-        async def begin() -> GoalRun:
-            run = await self._find_run(run_id, thread)
-            if run is None:
-                raise UnknownRun(f"The goal run {run_id[:80]} was given up meanwhile. Propose it again.")
-            return replace(run, reply=reply[:200]) if reply is not None and run.request is not None else run
+        async def take(find: Callable[[], Awaitable[GoalRun]]) -> Answer:
+            async def begin() -> GoalRun:
+                run = await find()
+                return replace(run, reply=reply[:200]) if reply is not None and run.request is not None else run
 
-        async with aclosing(self._tasks.stream(run_id, thread, partial(self._take, run_id, thread, begin))) as events:
+            return await self._take(run_id, thread, begin)
+
+        find = partial(self._find_run, run_id, thread)
+        resumed = self._tasks.resume(run_id, thread, find, take, noun="goal run", remedy="Propose it again.")
+        async with aclosing(resumed) as events:
             async for event in events:
                 yield event
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Any
+from contextlib import aclosing
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from agent.errors import STOPPED
+from agent.errors import STOPPED, UnknownRun
 from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.ports import Answer
 from agent.runs.turn_answers import make_unanswered
+
+Run = TypeVar("Run")
 
 STOP_SECONDS = 2.0
 # What an interrupted run must not repeat when it goes on.
@@ -65,6 +68,33 @@ class RunTasks:
                 await asyncio.wait({task})
                 self._running.pop(run_id, None)
                 self._stopped.discard(run_id)
+
+    async def resume(
+        self,
+        run_id: str,
+        thread: str,
+        find: Callable[[], Awaitable[Run | None]],
+        take: Callable[[Callable[[], Awaitable[Run]]], Awaitable[Answer]],
+        *,
+        noun: str,
+        remedy: str,
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Go on with a run that is found in its thread, and is looked for again once nothing else is under way there.
+
+        `take` gets what looks for it. Raises `UnknownRun`, in the words given, where there is nothing to go on with.
+        """
+        if self.is_running(run_id) or await find() is None:
+            raise UnknownRun(f"There is no {noun} {run_id[:80]} that could be taken up. {remedy}")
+
+        async def find_again() -> Run:
+            run = await find()
+            if run is None:
+                raise UnknownRun(f"The {noun} {run_id[:80]} was given up meanwhile. {remedy}")
+            return run
+
+        async with aclosing(self.stream(run_id, thread, lambda: take(find_again))) as events:
+            async for event in events:
+                yield event
 
     async def stop(self, run_id: str) -> bool:
         """End a run within two seconds, whatever it is doing; False if it is not running."""

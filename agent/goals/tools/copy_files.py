@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import AfterValidator, BaseModel, Field
 
 from agent.goals.tools.sandbox_tool import CommandFailed, SandboxTool, explain_ending, fit_output, get_workspace
 from agent.ports import Deps
@@ -31,17 +31,27 @@ def check_path(path: str) -> str:
     return str(PurePosixPath(*parts))
 
 
+def check_folder(path: str) -> str:
+    """Return a folder inside the copy, written plainly, `.` for all of it; raises `ValueError` for any other."""
+    return "." if path.strip() in {"", ".", "./"} else check_path(path)
+
+
+FilePath = Annotated[
+    str,
+    Field(max_length=_LONGEST_PATH, description="The path from the root of the repository."),
+    AfterValidator(check_path),
+]
+FolderPath = Annotated[
+    str, Field(max_length=_LONGEST_PATH, description="The folder; . for the root."), AfterValidator(check_folder)
+]
+
+
 class FileArguments(BaseModel):
     """Lines of a file."""
 
-    path: str = Field(max_length=_LONGEST_PATH, description="The path from the root of the repository.")
+    path: FilePath
     start: int = Field(default=1, ge=1, description="The first line.")
     end: int = Field(default=400, ge=1, description="The last line.")
-
-    @field_validator("path")
-    @classmethod
-    def _check(cls, path: str) -> str:
-        return check_path(path)
 
 
 class FileRead(SandboxTool[FileArguments]):
@@ -70,13 +80,8 @@ class FileRead(SandboxTool[FileArguments]):
 class FolderArguments(BaseModel):
     """A folder."""
 
-    path: str = Field(default=".", max_length=_LONGEST_PATH, description="The folder; . for the root.")
+    path: FolderPath = "."
     depth: int = Field(default=2, ge=1, le=6, description="How many levels to list.")
-
-    @field_validator("path")
-    @classmethod
-    def _check(cls, path: str) -> str:
-        return "." if path.strip() in {"", ".", "./"} else check_path(path)
 
 
 class FileList(SandboxTool[FolderArguments]):
@@ -91,8 +96,7 @@ class FileList(SandboxTool[FolderArguments]):
     async def run(self, args: FolderArguments, deps: Deps) -> ToolEvidence:
         """List the folder."""
         command = SandboxCommand(argv=("sh", "-c", _LIST, "sh", args.path, str(args.depth)))
-        done = await get_workspace(deps).run(command)
-        _require_success(done, args.path, deps)
+        done = await _run(command, args.path, deps)
         entries = fit_output(done.stdout, deps).split("\n")
         shown = [_format_entry(entry) for entry in entries[:_MOST_ENTRIES] if entry]
         more = ["There is more; list one folder of it."] if len(entries) > _MOST_ENTRIES else []
@@ -108,14 +112,9 @@ def _format_entry(entry: str) -> str:
 class WriteArguments(BaseModel):
     """A file, or a part of one, and what is to be in its place."""
 
-    path: str = Field(max_length=_LONGEST_PATH, description="The path from the root of the repository.")
+    path: FilePath
     content: str = Field(description="All of the file, or what takes the place of `replaces`.")
     replaces: str = Field(default="", description="Text that stands in the file exactly once; empty to write it whole.")
-
-    @field_validator("path")
-    @classmethod
-    def _check(cls, path: str) -> str:
-        return check_path(path)
 
 
 class FileWrite(SandboxTool[WriteArguments]):
@@ -137,14 +136,13 @@ class FileWrite(SandboxTool[WriteArguments]):
         if args.replaces:
             content = _replace_once(await _read_file(args.path, deps), args.replaces.encode(errors="replace"), content)
         command = SandboxCommand(argv=("sh", "-c", _WRITE, "sh", args.path), stdin=content)
-        _require_success(await get_workspace(deps).run(command), args.path, deps)
+        await _run(command, args.path, deps)
         return ToolEvidence(text=f"{args.path} is written: {len(content):,} bytes.")
 
 
 async def _read_file(path: str, deps: Deps) -> bytes:
     command = SandboxCommand(argv=("head", "-c", str(_LONGEST_FILE + 1), "--", path))
-    done = await get_workspace(deps).run(command, kept_bytes=2 * _LONGEST_FILE + 4)
-    _require_success(done, path, deps)
+    done = await _run(command, path, deps, kept_bytes=2 * _LONGEST_FILE + 4)
     if len(done.stdout.head) > _LONGEST_FILE:
         raise CommandFailed(f"{path} is larger than {_LONGEST_FILE:,} bytes. Look at it with bash_exec.")
     return done.stdout.head
@@ -160,7 +158,10 @@ def _replace_once(before: bytes, old: bytes, new: bytes) -> bytes:
     return before.replace(old, new)
 
 
-def _require_success(done: Execution, path: str, deps: Deps) -> None:
+async def _run(command: SandboxCommand, path: str, deps: Deps, *, kept_bytes: int = 0) -> Execution:
+    """Run what uses a path; `CommandFailed` where it cannot be used."""
+    done = await get_workspace(deps).run(command, kept_bytes=kept_bytes)
     if done.exit_code != 0:
         errors = fit_output(done.stderr, deps, most=500)
         raise CommandFailed(f"{path[:200]} could not be used. {errors or explain_ending(done)}")
+    return done
