@@ -315,6 +315,9 @@ OF_PORTS = "it asks other parts, whose own functions are here"
 OF_INDEX = "it puts what the index has found into other values, whose lines are cut by functions that are here"
 PARSES = "the parser of a grammar runs under a deadline of its own"
 LEFT_OUT: dict[str, str] = {
+    "agent.nodes.conversation_memory.make_remembered_turn": "it cuts what it is given",
+    "agent.questions.follow_ups.find_run_turn": "it reads no question that is longer than a line",
+    "bot.surfaces.api.completion_messages.format_tail": "it joins the few places that an answer cites",
     "bot.jobs.notifications.listen": "it waits for Postgres",
     "bot.pictures.dot_layout.lay_out_by_dot": "another program lays out, under a limit of time",
     "bot.drawings.drawing_requests.choose_whole": "it compares names that parse_drawing has cut",
