@@ -230,7 +230,8 @@ async def _serve_published(
             raise SettingsError(f"{table.path} is served by its name alone: give it a `name` in citebot.toml.")
         page = remote.page if remote is not None else table.web_url
         named = replace(parts, name=name, web_url=page)
-        shared[name], refs[name] = segments.open_index(named), segments.open_refs(named, jobs)
+        shared[name] = segments.open_index(named)
+        refs[name] = segments.open_refs(named, shared[name], jobs)
     library = RepositoryLibrary(shared, display, jobs, refs=refs)
     pages = {name: index.web_url for name, index in shared.items()}
     async with segments.follow(shared):

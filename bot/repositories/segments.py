@@ -97,9 +97,9 @@ class SharedSegments:
             parts, store=self.store, manifests=self.manifests, generations=self.generations, commit=commit
         )
 
-    def open_refs(self, parts: ReadingParts, jobs: RefreshJobs) -> SharedRefs:
+    def open_refs(self, parts: ReadingParts, newest: SharedIndex, jobs: RefreshJobs) -> SharedRefs:
         """Return the branches, tags, commits and pull requests of a repository that another machine publishes."""
-        return SharedRefs(parts.name, partial(self.open_index, parts), self, jobs)
+        return SharedRefs(newest, partial(self.open_index, parts), self, jobs)
 
     @asynccontextmanager
     async def follow(self, indexes: Mapping[str, SharedIndex]) -> AsyncIterator[None]:
@@ -178,14 +178,20 @@ class SharedRefs:
     problem = ""  # of branches that are kept, which is for indexers to say
 
     def __init__(
-        self, name: str, open_index: Callable[[str], SharedIndex], segments: SharedSegments, jobs: RefreshJobs
+        self, newest: SharedIndex, open_index: Callable[[str], SharedIndex], segments: SharedSegments, jobs: RefreshJobs
     ) -> None:
-        self._name = name
+        self._name = newest.name
+        self._newest = newest
         self._open_index = open_index
         self._manifests = segments.manifests
         self._generations = segments.generations
         self._jobs = jobs
         self._opened: dict[str, SharedIndex] = {}  # by commit, the one used last at the end
+
+    @property
+    def page(self) -> str:
+        """The address of the repository's page at its host; empty where that is not known."""
+        return self._newest.web_url or ""
 
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
         """Find what a name means; an indexer is asked for pull requests, and for commits by a part of their ids.
@@ -224,6 +230,14 @@ class SharedRefs:
         reader = await index.pin()
         await self.sweep()
         return reader
+
+    async def read_file(self, commit: str, path: str) -> Sequence[str] | None:
+        """Read the lines of a file at a commit that is open here, or in the past of one that is."""
+        for index in (self._newest, *reversed(self._opened.values())):
+            lines = await index.read_file(commit, path)
+            if lines is not None:
+                return lines
+        return None
 
     async def list_kept(self) -> Sequence[NamedRef]:
         """List nothing: what is kept is for indexers to keep."""

@@ -70,7 +70,8 @@ def write_git_folder(folder: Path, history: History) -> None:
     (folder / "refs").mkdir(parents=True, exist_ok=True)
     (folder / "objects" / "pack").mkdir(parents=True, exist_ok=True)
     _write(folder / "HEAD", head)
-    _write(folder / "packed-refs", "\n".join(f"{sha} {name}" for name, sha in sorted(refs.items())))
+    if refs:  # of an empty line, git says that the repository is damaged
+        _write(folder / "packed-refs", "\n".join(f"{sha} {name}" for name, sha in sorted(refs.items())))
     config = _CONFIG.format(format=int(is_sha256)) + (_SHA256 if is_sha256 else "")
     _write(folder / "config", config)
     if history.shallow:

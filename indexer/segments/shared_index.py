@@ -12,8 +12,10 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from indexer.diffs.masked_file import read_file_at
 from indexer.errors import IndexDamaged, IndexerError, NotIndexed
 from indexer.generations.reader import IndexReader
+from indexer.remotes.ref_list import RefList
 from indexer.segments.block_assembly import assemble, estimate_growth
 from indexer.segments.git_packs import write_git_folder
 from indexer.segments.listing import decode_listing
@@ -204,6 +206,17 @@ class SharedIndex:
             warnings=(*opened.repository.warnings, *warnings),
             branches=published.branches,
         )
+
+    async def read_file(self, commit: str, path: str) -> Sequence[str] | None:
+        """Read the lines of a file at a commit, masked; None where the commit is not here, or has no such file."""
+
+        def read() -> Sequence[str] | None:
+            opened = self._generations.get(self._published_as)
+            if opened is None or not RefList(opened.repository.git).has_commit(commit):
+                return None
+            return read_file_at(opened.repository, commit, path)
+
+        return await asyncio.to_thread(read)
 
     async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
         """Find out what changed since a commit up to the one that is here, in general and of the paths."""

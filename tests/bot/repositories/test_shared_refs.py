@@ -133,6 +133,20 @@ async def test_what_there_is_not_is_said_with_the_nearest_names(machines: Machin
         await library.refs["shop"].find("12", "pull request")
 
 
+async def test_lines_are_read_at_commits_that_are_here(machines: Machines) -> None:
+    refs, sha = machines.answerer.library.refs["shop"], machines.repository.sha("release-2")
+    await machines.answerer.library.pin("shop")
+    assert await refs.read_file(machines.repository.sha(), "parts/part_1.py") == ["def part_1():", "    return 1"]
+    assert await refs.read_file(sha, "money.py") is None
+
+    await machines.find("round price", await refs.find("release-2"))
+
+    assert await refs.read_file(sha, "money.py") == OLD_PRICE.splitlines()
+    assert (await (await machines.answerer.library.pin("shop", at="release-2")).history("money.py")).revisions
+    assert await refs.read_file(sha, "../money.py") is None
+    assert await refs.read_file("--output=x", "money.py") is None
+
+
 async def test_a_sweep_keeps_what_is_published_beside_the_newest_commit(machines: Machines, tmp_path: Path) -> None:
     ref = await machines.answerer.library.refs["shop"].find("release-2")
     await machines.find("round price", ref)
