@@ -197,6 +197,12 @@ class LiveTurns:
         """Return the conversations of a person, the newest first."""
         return [one for one in reversed(self._conversations.values()) if one.owner == principal.key]
 
+    def measure_errors(self, principal: Principal) -> float | None:
+        """Return which share of a person's questions has failed; None before one was over."""
+        turns = [turn for one in self.list_conversations(principal) for turn in one.turns if turn.is_over]
+        failed = [turn for turn in turns if turn.failure is not None and turn.failure.reason in {"failed", "late"}]
+        return len(failed) / len(turns) if turns else None
+
     def find_conversation(self, principal: Principal, conversation: str) -> LiveConversation | None:
         """Return a conversation of a person's own."""
         found = self._conversations.get(conversation)

@@ -68,9 +68,11 @@ class RunPages:
         core = self._core.get()
         is_admin = core.access.is_admin(session.principal.write())
         runs = await list_runs(core, session.principal, is_admin=is_admin)
+        # What befell others tells that there is something to ask about.
+        errors = core.tally.share_of_errors if is_admin else core.turns.measure_errors(session.principal)
         page = self._files.render(
             "runs.html", title="Runs", here="Runs", session=session, is_admin=is_admin, days=DAYS,
-            runs=runs[:MOST_SHOWN], summary=summarize_runs(runs), errors=core.tally.share_of_errors,
+            runs=runs[:MOST_SHOWN], summary=summarize_runs(runs), errors=errors,
         )  # fmt: skip
         return send_html(page)
 

@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from agent import CodeSearch
+from agent import AsyncEventBus, CodeSearch
 from bot.access import AccessPolicy, AccessRule
 from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.repositories.ref_chooser import RefChooser
@@ -22,6 +24,7 @@ from bot.surfaces.code_lookups import CodeLookups
 from bot.surfaces.principals import Principal, Tokens, hash_token
 from bot.surfaces.questions import Questions
 from bot.surfaces.team_surfaces import SurfaceCore
+from bot.surfaces.web.web_surface import WebOptions
 from indexer import IndexStatus, redact_secrets
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.code import FakeCode
@@ -77,6 +80,12 @@ class Library(FakeRepositories):
         return await super().status(name)
 
 
+def make_team(library: Library) -> Any:
+    """What the page asks of a process beside its core: whose events it counts, and which repositories there are."""
+    watcher = SimpleNamespace(status=lambda: ())
+    return SimpleNamespace(events=AsyncEventBus(), stock=SimpleNamespace(watcher=watcher, library=library))
+
+
 @dataclass
 class Served:
     """The core, and the server that its surfaces are at."""
@@ -111,9 +120,14 @@ async def open_served(
             tokens=Tokens([TokenTable(person=f"slack:{name}", sha256=hash_token(own)) for name, own in TOKENS.items()]),
             access=POLICY,
         )
-        served, surfaces, connections = Served(core, agent), TeamSurfaces(has_api=True), Connections()
+        surfaces = TeamSurfaces(has_api=True, page=WebOptions(tokens=core.tokens))
+        served, connections = Served(core, agent), Connections()
         server = make_application()
         join_surfaces(server, surfaces.make(connections.keep_open))
         listening = run_http_server(server, host="127.0.0.1", port=0, connections=connections)
-        async with listening as served.address, surfaces.serve(core):
+        async with (
+            listening as served.address,
+            surfaces.serve(core),
+            surfaces.serve_page(core, make_team(library), conversations),
+        ):
             yield served

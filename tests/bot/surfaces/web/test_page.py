@@ -235,6 +235,21 @@ async def test_runs_are_ones_own_unless_one_is_an_admin(tmp_path: Path) -> None:
     assert "50 %" in of_bob
 
 
+async def test_the_rate_of_errors_is_ones_own_unless_one_is_an_admin(tmp_path: Path) -> None:
+    def rate_in(page: str) -> str:
+        return str(re.findall(r"<dt>Errors[^<]*</dt><dd>([^<]*)</dd>", page)[0])
+
+    async with open_site(tmp_path, by_link=False) as site:
+        ann, bob = await site.sign_in(ANN), await site.sign_in(BOB)
+        await ann.follow(await ann.ask("where are events sent?"))
+        site.answerer.error = RuntimeError("broken on purpose")
+        await ann.follow(await ann.ask("and now?"))
+        _, of_ann = await ann.get("/runs")
+        _, of_bob = await bob.get("/runs")
+
+    assert (rate_in(of_ann), rate_in(of_bob)) == ("50 %", "–")
+
+
 async def test_a_rating_is_kept_for_the_run(site: Site) -> None:
     visit = await site.sign_in()
     turn = await visit.ask("where are events sent?")
