@@ -85,9 +85,9 @@ async def test_one_asks_follows_up_and_opens_a_citation_with_the_keyboard_on_a_p
         await tab.page.locator("#panel tr.cited").first.wait_for()
 
         assert await tab.page.locator("tr.cited .number").first.get_attribute("data-number") == "10"
-        assert await tab.page.evaluate("document.activeElement.matches('#panel .path')")
+        await tab.page.locator("#panel .path:focus").wait_for()
         await tab.page.keyboard.press("Escape")
-        assert await tab.page.evaluate("document.activeElement.matches('.turn:first-child .prose a.cite')")
+        await tab.page.locator(".turn:first-child .prose a.cite:focus").wait_for()
         assert await tab.page.title() == "where are events sent? · citebot"
         assert "Answered" in (await tab.page.locator("#announcer").text_content() or "")
     assert len({thread for _, thread, _ in site.answerer.asked}) == 1
@@ -135,6 +135,7 @@ async def test_a_narrow_dark_page_is_read_without_scrolling_sideways(site: Site)
         await tab.answered()
         await tab.page.locator(".prose a.cite").click()
         await tab.page.locator("#panel tr.cited").first.wait_for()
+        await tab.page.locator("#panel .path:focus").wait_for()
         top = await tab.page.evaluate("document.getElementById('panel').getBoundingClientRect().top")
         assert 0 < top < 200  # it is below the answer, and brought into view
         address = tab.page.url
