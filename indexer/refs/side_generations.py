@@ -18,6 +18,7 @@ from indexer.store.data_folder import seed_index
 from indexer.types import NamedRef, Progress
 
 MOST_KEPT = 6  # generations that were asked for, beside those of branches that are kept
+MOST_WAITING = 8  # that are built or wait for that: anybody who may ask can name any commit there ever was
 _MOST_OPEN = 2  # that nobody reads; each holds its arrays in memory
 _PULL_SECONDS = 7 * 86_400.0  # after which a pull request that nobody asks about is deleted
 _FEW_CHANGES = 200  # files; with no more, no nearer commit is looked for
@@ -156,6 +157,10 @@ class SideGenerations:
         """Wait for the one build of a commit. It goes on where its asker is gone: the next one has it at once."""
         build = self._builds.get(folder.name)
         if build is None:
+            if len(self._builds) >= MOST_WAITING:
+                raise NotIndexed(
+                    f"{self._index.name} is being indexed at {MOST_WAITING} other commits. Ask again in a minute."
+                )
             listeners: list[ProgressSink] = []
             build = _Build(task=asyncio.create_task(self._build(folder, ref, listeners)), listeners=listeners)
             self._builds[folder.name] = build

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from indexer.errors import UnknownRevision
+from indexer.errors import NotIndexed, UnknownRevision
 from indexer.index import CodeIndex
 from indexer.refs.repository_refs import RepositoryRefs, describe_unknown
 from indexer.refs.side_folder import SideFolder, list_side_folders
+from indexer.refs.side_generations import MOST_WAITING
 from indexer.types import Location, NamedRef, Progress
 from tests.fakes.repositories import GitRepo
 
@@ -152,16 +153,36 @@ async def test_a_build_that_was_killed_is_begun_anew(repository: GitRepo, tmp_pa
 
 async def test_two_who_ask_at_once_wait_for_one_build(repository: GitRepo, tmp_path: Path) -> None:
     builds: list[Progress] = []
+    elsewhere: list[Progress] = []
     async with opened(repository, tmp_path / "home") as (index, refs), opened(repository, tmp_path / "home") as other:
         await index.refresh()
         ref = await refs.find("release-2.1")
         assert ref is not None
         readers = await asyncio.gather(
-            refs.pin(ref, builds.append), refs.pin(ref, builds.append), other[1].pin(ref, builds.append)
+            refs.pin(ref, builds.append), refs.pin(ref, builds.append), other[1].pin(ref, elsewhere.append)
         )
 
         assert {reader.commit.sha for reader in readers} == {ref.commit}
-        assert len([step for step in builds if step.stage == "listing"]) == 2  # one build, which two have followed
+        begun = [sum(step.stage == "listing" for step in each) for each in (builds, elsewhere)]
+        assert begun in ([2, 0], [0, 1])  # one build, in either process, which all who are there have followed
+
+
+async def test_only_so_many_commits_are_waited_for_at_once(repository: GitRepo, tmp_path: Path) -> None:
+    shas = []
+    for number in range(MOST_WAITING + 3):
+        repository.write("shop/pay.py", f"def charge_card_{number}():\n    return {number}\n")
+        repository.commit(f"number {number}")
+        shas.append(repository.sha("HEAD"))
+    async with opened(repository, tmp_path / "home") as (index, refs):
+        await index.refresh()
+        wanted = [NamedRef(kind="commit", name=sha[:12], commit=sha) for sha in shas]
+
+        came = await asyncio.gather(*map(refs.pin, wanted), return_exceptions=True)
+
+        refused = [one for one in came if isinstance(one, NotIndexed)]
+        assert len(refused) == 3
+        assert "Ask again in a minute" in str(refused[0])
+        assert (await refs.pin(wanted[-1])).commit.sha == shas[-1]
 
 
 async def test_branches_of_the_settings_are_kept_fresh(repository: GitRepo, tmp_path: Path) -> None:
