@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -104,6 +105,33 @@ def test_every_kind_of_change_comes_back_as_a_patch_that_git_applies(origin: Git
     apply_patch(origin, copy.diff())
 
     assert tree_of(origin.root) == tree_of(tree)
+
+
+def test_a_hostile_patch_reaches_nothing_but_the_files_of_the_repository(
+    origin: GitRepo, copy: WorkingCopy, tmp_path: Path
+) -> None:
+    tree, outside = copy.tree, tmp_path / "outside"
+    outside.mkdir()
+    for folder in (".git/hooks", ".GIT/hooks", "docs/.git/hooks"):
+        (tree / folder).mkdir(parents=True, exist_ok=True)
+        (tree / folder / "post-checkout").write_text("#!/bin/sh\n")
+        (tree / folder / "post-checkout").chmod(0o755)
+    (tree / "run.sh").chmod(0o4755)
+    (tree / "away").symlink_to(outside)
+    (tree / "up").symlink_to("../../outside")
+    (tree / "name\n--- a\x1b[2J").write_text("x\n")
+    before = sorted((origin.root / ".git").rglob("*"))
+
+    patch = copy.diff()
+    apply_patch(origin, patch)
+
+    assert b"post-checkout" not in patch
+    assert b"\x1b" not in patch
+    assert set(re.findall(rb"mode (\d+)", patch)) == {b"100644", b"120000"}
+    assert sorted(path for path in (origin.root / ".git").rglob("*") if "objects" not in path.parts) == [
+        path for path in before if "objects" not in path.parts
+    ]
+    assert list(outside.iterdir()) == []
 
 
 def test_changes_far_apart_are_hunks_of_their_own(origin: GitRepo, tmp_path: Path) -> None:
