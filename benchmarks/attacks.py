@@ -23,9 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bot.offices import SlackOffice
-from tests.bot.serving.test_service import free_port
 from tests.bot.test_attacks import TWO_REPOSITORIES
 from tests.fakes.attacks import FILES, MESSAGES, WAYS, Attacks, Figures, Town, push
+from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack
 
@@ -98,7 +98,7 @@ def write_repositories(folder: Path) -> GitRepo:
 @asynccontextmanager
 async def serving(folder: Path) -> AsyncGenerator[tuple[Town, Path]]:
     """Serve until the context ends; it begins once a first question is answered. The file is the gauge."""
-    gauge, port = folder / "gauge", free_port()
+    gauge, port = folder / "gauge", find_free_port()
     async with FakeSlack() as fake:
         office = SlackOffice(fake)
         variables: Mapping[str, str] = {

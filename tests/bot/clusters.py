@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import aiohttp
 
 from bot.serving.roles import Role
 from tests.bot.offices import LIMIT, Forks
+from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack, Seen
 
@@ -130,10 +130,3 @@ async def wait_until(condition: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(LIMIT):
         while not await condition():  # noqa: ASYNC110 - seen over HTTP alone
             await asyncio.sleep(0.05)
-
-
-def find_free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

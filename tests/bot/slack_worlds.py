@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from mimetypes import guess_type
@@ -67,8 +68,14 @@ class SlackWorld(RemoteWorld):
 
     async def begin(self) -> None:
         await super().begin()
-        if self._mode == "socket":
-            await self.fake.connected()
+        if self._mode == "http":
+            return
+        connected = asyncio.create_task(self.fake.connected())
+        await asyncio.wait({connected, self.task}, return_when=asyncio.FIRST_COMPLETED)
+        if self.task.done():  # it will not connect any more
+            connected.cancel()
+            self.task.result()
+        await connected
 
     async def _open_platform(self, stack: AsyncExitStack) -> ChatPlatform:
         self.slack = await stack.enter_async_context(SlackAdapter.open(self.options, self.clock))

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.bot.offices import Forks, Processes, in_discord, in_slack
-from tests.bot.serving.test_service import free_port
 from tests.fakes.attacks import (
     FAMILIES,
     FILES,
@@ -26,6 +25,7 @@ from tests.fakes.attacks import (
     probed,
     push,
 )
+from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 
 PROMISED = 1.0  # seconds to a sign of life, for 95 of 100 questions
@@ -66,8 +66,8 @@ def settings(tmp_path: Path) -> Mapping[str, str]:
         "CITEBOT_HOME": str(tmp_path / "home"),
         "CITEBOT_QUESTIONS_PER_MINUTE": "100000",
         "CITEBOT_QUESTIONS_PER_DAY": "100000",
-        "CITEBOT_WEB_PORT": str(free_port()),
-        "CITEBOT_METRICS_PORT": str(free_port()),
+        "CITEBOT_WEB_PORT": str(find_free_port()),
+        "CITEBOT_METRICS_PORT": str(find_free_port()),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ import pytest
 
 from indexer.errors import VectorsUnavailable
 from indexer.store.chroma_server import check_chroma_server
+from tests.fakes.loopback.ports import find_free_port
 
 PROGRAM = Path(sys.executable).with_name("chroma")
 _START_SECONDS = 60.0
@@ -34,12 +34,6 @@ def running_chroma(folder: Path, port: int | None = None) -> Iterator[str]:
     finally:
         process.kill()
         process.wait(10)
-
-
-def find_free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait_until_served(process: subprocess.Popen[bytes], url: str) -> None:

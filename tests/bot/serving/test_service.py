@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -22,6 +21,7 @@ from bot.storage.database import INBOX_FILE, open_database
 from tests.bot.offices import LIMIT, OFFICES, ROOT, Forks, Office, Processes, in_discord, in_slack
 from tests.fakes import pushes
 from tests.fakes.git_host import GitHost, published, serving
+from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 
 MOST_CALLS = 12
@@ -324,7 +324,7 @@ async def test_a_push_to_a_host_is_answered_from_soon_after_its_webhook(
     async with serving(GitHost(tmp_path / "host", password="t0ken", looks_around=False)) as host, in_slack() as office:
         work.git("remote", "add", "origin", str(published(work.root, host, "team/shop.git")))
         (directory / "citebot.toml").write_text(REMOTE.format(url=f"{host.url}/team/shop.git"))
-        port = free_port()
+        port = find_free_port()
         own = {"CITEBOT_HOME": str(tmp_path / "home"), "CITEBOT_WEB_PORT": str(port), "CITEBOT_CONFIG": str(directory)}
         secrets = {"CITEBOT_WEBHOOK_SECRET": pushes.SECRET, "SHOP_TOKEN": "t0ken"}
         processes = Processes(forks, {**settings, **own, **secrets}, directory, [office])
@@ -367,11 +367,6 @@ async def posted(url: str, delivery: pushes.Delivery) -> None:
                     return
             except aiohttp.ClientConnectorError:
                 await asyncio.sleep(0.05)
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 @pytest.mark.parametrize("office", ["slack"], indirect=True)

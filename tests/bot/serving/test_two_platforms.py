@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -16,6 +15,7 @@ import pytest
 import pytest_asyncio
 
 from tests.bot.offices import LIMIT, ROOT, DiscordOffice, Forks, Office, Processes, SlackOffice, in_discord, in_slack
+from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 from tests.fakes.served import got
 
@@ -63,7 +63,7 @@ def forks() -> Iterator[Forks]:
 @pytest_asyncio.fixture
 async def firm(repository: GitRepo, forks: Forks, tmp_path: Path) -> AsyncIterator[Firm]:
     async with in_slack() as slack, in_discord() as discord:
-        port = free_port()
+        port = find_free_port()
         ports = {"CITEBOT_WEB_PORT": "0", "CITEBOT_METRICS_PORT": str(port)}
         variables = {"PATH": os.environ["PATH"], "CITEBOT_HOME": str(tmp_path), **ports}
         processes = Processes(forks, variables, repository.root, [slack, discord])
@@ -72,11 +72,6 @@ async def firm(repository: GitRepo, forks: Forks, tmp_path: Path) -> AsyncIterat
             yield Firm(slack=slack, discord=discord, processes=processes, address=address, variables=variables)
         finally:
             await processes.close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 async def answered(office: Office, question: str) -> None:

@@ -23,7 +23,8 @@ from indexer.store import chroma_client
 from indexer.store.chroma_server import ServerVectors, check_chroma_server, map_server_errors, remove_collections
 from indexer.store.data_folder import DataFolder, list_index_folders
 from indexer.store.vector_place import VectorPlace, remove_index
-from tests.fakes.chroma_server import find_free_port, running_chroma
+from tests.fakes.chroma_server import running_chroma
+from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 
 ROW = np.eye(1, 256, dtype=np.float32)
