@@ -188,7 +188,7 @@ def _read_ends(parts: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def _strip_quotes(written: str) -> str:
-    return " ".join(written.split()).strip("`'\" ,.")
+    return " ".join(written.split()).strip("`'\" ,").rstrip(".")
 
 
 async def _read_scope(code: CodeSearch, parts: Mapping[str, str]) -> _Scope | None:
