@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from indexer.errors import UnknownRevision
 from indexer.git.git_errors import decode_output
 from indexer.git.history import GitHistory, format_person, read_subject, read_time
 from indexer.git.objects import GitRunner
@@ -27,6 +28,7 @@ _MOST_PATHS = 200  # of one commit
 _SECONDS = 10.0
 _OPTIONS = ("--no-merges", "--encoding=UTF-8", "--no-textconv", "--no-ext-diff", "--no-show-signature")
 _NEWEST = "newest"
+_ANCESTOR = re.compile(r"(?P<name>[^~^]{1,200})(?:~(?P<steps>[0-9]{0,5})|(?P<carets>\^{1,20}))")  # as in HEAD~3
 _HELD = "HEAD"  # to the one who asks, the commit that is read
 
 
@@ -89,11 +91,22 @@ class CommitQueries:
         return after, known.get(query.until) or self.find_name(sha, query.until) if query.until else None
 
     def find_name(self, sha: str, name: str) -> Tag:
-        """Find what a name means beside a commit that is held; else `UnknownRevision`."""
+        """Find what a name means beside a commit that is held, also as in `v1.0~3`; else `UnknownRevision`."""
+        if ancestor := _ANCESTOR.fullmatch(name):
+            steps = len(ancestor["carets"] or "") or int(ancestor["steps"] or "1")
+            return self._find_ancestor(self.find_name(sha, ancestor["name"]), steps, name)
         if name.upper() == _HELD:
             return Tag(name=_HELD, sha=sha, created_at=0)
         newest = next(iter(self._tags.list_releases(sha)), None) if name == _NEWEST else None
         return newest or self._tags.find(name)
+
+    def _find_ancestor(self, start: Tag, steps: int, name: str) -> Tag:
+        """Go back as many commits as that, from merges to what they were merged into."""
+        revision = f"{start.sha}~{steps}^{{commit}}"
+        output = self._git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", revision, seconds=_SECONDS)
+        if not output:
+            raise UnknownRevision(f"There is no commit {name!r}: fewer than {steps} come before {start.name}.")
+        return Tag(name=name, sha=output.strip().decode("ascii"), created_at=0)
 
     def _count(self, revisions: str, query: LogQuery) -> int | None:
         limits = _describe_messages(query)

@@ -57,6 +57,9 @@ async def test_the_newest_commits_come_first_with_their_files_and_messages(repos
     [
         (LogQuery(after="v1.0"), ["Refund at once", "Try more often", "Explain how to pay"]),
         (LogQuery(after="1.0", until="1.1"), ["Try more often", "Explain how to pay"]),
+        (LogQuery(after="HEAD~2"), ["Refund at once", "Try more often"]),
+        (LogQuery(after="v1.0", until="head^^"), ["Explain how to pay"]),
+        (LogQuery(after="v1.1.0~"), ["Refund at once", "Try more often"]),
         (LogQuery(release="newest"), ["Try more often", "Explain how to pay"]),
         (LogQuery(release="v1.0"), ["Pay for orders"]),
         (LogQuery(after="v1.0", path="shop"), ["Refund at once", "Try more often"]),
@@ -95,7 +98,21 @@ async def test_a_range_says_which_tags_it_lies_between(repository: GitRepo, tmp_
 
 
 @pytest.mark.parametrize(
-    "written", ["9.9", "--output=/tmp/x", "HEAD~1", "v1.0..v1.1.0", "@{-1}", ":/Pay", "", " ", "v1.0^{/x}", "f" * 40]
+    "written",
+    [
+        "9.9",
+        "--output=/tmp/x",
+        "9.9~1",
+        "HEAD~1~1",
+        "~1",
+        "v1.0..v1.1.0",
+        "@{-1}",
+        ":/Pay",
+        "",
+        " ",
+        "v1.0^{/x}",
+        "f" * 40,
+    ],
 )
 async def test_a_name_that_is_no_tag_branch_or_commit_is_refused(
     repository: GitRepo, tmp_path: Path, written: str
@@ -103,6 +120,15 @@ async def test_a_name_that_is_no_tag_branch_or_commit_is_refused(
     async with pinned(repository, tmp_path / "home") as code:
         with pytest.raises(UnknownRevision, match=r"The newest tags are v1\.1\.0, v1\.0"):
             await code.past.log(LogQuery(after=written or "nowhere"))
+
+
+@pytest.mark.parametrize("written", ["HEAD~4", "HEAD~99999", "v1.0^"])
+async def test_there_is_nothing_before_the_first_commit(repository: GitRepo, tmp_path: Path, written: str) -> None:
+    async with pinned(repository, tmp_path / "home") as code:
+        with pytest.raises(
+            UnknownRevision, match=r"There is no commit '.*': fewer than \d+ come before (HEAD|v1\.0)\."
+        ):
+            await code.past.log(LogQuery(after=written))
 
 
 async def test_branches_and_shortened_commits_are_known_by_name(repository: GitRepo, tmp_path: Path) -> None:
