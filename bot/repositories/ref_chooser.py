@@ -13,7 +13,13 @@ from typing import cast, get_args
 from agent import AskedComparison, CodeSearch, parse_comparison
 from bot.ports import RefSource, RepositoryIndex
 from bot.repositories.names import RepositoryProfile
-from bot.repositories.ref_mentions import RefMention, find_ref_mentions, remove_mention, spell_out_comparison
+from bot.repositories.ref_mentions import (
+    RefMention,
+    find_ref_mentions,
+    remove_mention,
+    spell_out_comparison,
+    spell_out_pull_request,
+)
 from bot.repositories.refresh import PATIENCE_SECONDS, ProgressDisplay
 from indexer import IndexerError, NamedRef, Progress, RefKind, UnknownRevision, describe_unknown
 
@@ -96,9 +102,9 @@ class RefChooser:
         return await self._refs[repository].pin(ref, tell)
 
     def _read_comparison(self, question: str, page: str) -> tuple[str, AskedComparison | None]:
-        """Read which commits a question compares; a link to a comparison is written out in it."""
-        spelt = spell_out_comparison(question, page)
-        for written in spelt:
+        """Read which commits a question compares; a link to one, or a pull request, is written out in it."""
+        asked = (*spell_out_comparison(question, page), spell_out_pull_request(question, page))
+        for written in filter(None, asked):
             if (compared := parse_comparison(written)) is not None:
                 return written, compared
         return question, parse_comparison(question)
@@ -113,7 +119,7 @@ class RefChooser:
         if not compared.until:
             return RefChoice(question=question, ref=await self._find_again(repositories[0], before))
         newer: NamedRef | None = None
-        if compared.target:
+        if compared.target and compared.after.upper() != "HEAD":  # which would be the newer one itself
             try:
                 newer = await source.find(compared.until, _read_kind(compared.until))
             except IndexerError as error:  # which the comparison will meet, and explain

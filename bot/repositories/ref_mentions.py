@@ -51,6 +51,16 @@ _PAGE = re.compile(
 _COMPARISON = re.compile(
     r"/(?:-/)?compare/(?P<span>[^\s<>()\[\]|\"'`?#]{3,250})(?:[?#][\w=&;.:%+-]{1,300})?",
 )
+_PULL_SIGN = re.compile(
+    r"\b(?:PR|MR|pull\srequest|merge\srequest)\s?(?P<mark>[#!]?)(?P<number>\d{1,7})\b|(?P<sign>[#!])(?P<alone>\d{1,7})\b"
+    r"(?![.-]?\w)",
+    re.IGNORECASE,
+)
+# What a pull request changes is asked in two orders: `what changed in the parser in #12`, `what does #12 change`.
+_WHAT_CHANGED = re.compile(r"\bwhat(?:\s(?:has|is|was|all))?\schang(?:e|ed|es)\b", re.IGNORECASE)
+_WHAT_DOES = re.compile(r"\bwhat\s(?:does|did|would|will)(?:\sthe)?\s?$", re.IGNORECASE)
+_CHANGE = re.compile(r"\s?change\b", re.IGNORECASE)
+_TO_PULL = re.compile(r"\b(?:in|by|with|of)(?:\sthe)?\s?$", re.IGNORECASE)
 _BEFORE_LINK = frozenset("in at on from of for see between with here this".split())
 _PULL_PAGES = frozenset({"pull", "pulls", "pull-requests", "merge_requests"})
 
@@ -102,6 +112,32 @@ def spell_out_comparison(text: str, page: str) -> Sequence[str]:
     start, end = _widen_link(text, start, found.end())
     rest = f"{_drop_preposition(text[:start])} {text[end:].strip()}".strip(" ?!.,:")
     return f"{rest} {span}?", f"what changed {span}?"
+
+
+def spell_out_pull_request(text: str, page: str) -> str:
+    """Say as a comparison with the commit that is read what a question asks about the changes of a pull request.
+
+    Empty where it asks for nothing of the kind.
+    """
+    seen = text[:_LONGEST_TEXT]
+    linked = next((one for one in _find_addresses(seen, page) if one.kind == "pull request"), None)
+    if linked is not None:
+        seen = f"{seen[: linked.start]}{linked.names[0]}{seen[linked.end :]}"
+    pull = _PULL_SIGN.search(seen)
+    if pull is None:
+        return ""
+    before, after = seen[: pull.start()], seen[pull.end() :].rstrip("?!. ")
+    if asked := _WHAT_CHANGED.search(before):
+        rest = before[asked.end() :]
+        if (to_pull := _TO_PULL.search(rest)) is None:
+            return ""
+        part = f"{rest[: to_pull.start()].strip()} {after.strip()}".strip()
+    elif _WHAT_DOES.search(before) and (change := _CHANGE.match(after)):
+        part = after[change.end() :].strip()
+    else:
+        return ""
+    name = f"{pull['sign'] or pull['mark'] or '#'}{pull['number'] or pull['alone']}"
+    return " ".join(filter(None, ("what changed", part, f"between HEAD and {name}?")))
 
 
 def _drop_preposition(before: str) -> str:

@@ -110,6 +110,21 @@ def test_the_command_line_reads_any_ref(
     assert run(["ask", "where is it?", "--at", "x", "--repo", "a", "--repo", "b"]) == 2
 
 
+def test_what_a_pull_request_changes_is_compared_with_what_is_read(
+    shop: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.git("update-ref", "refs/pull/12/head", "release-2.1")
+    monkeypatch.setenv("CITEBOT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CITEBOT_REPO", str(shop.root))
+
+    assert run(["ask", "what does PR 12 change in src/pay.py?"]) == 0
+    said = capsys.readouterr().out
+    assert "From `main` [1] to `#12` [2], in `src/pay.py`" in said
+    assert "- def charge_card():" in said
+    assert run(["ask", "what changed in #13?"]) == 0
+    assert "shop has no pull request #13 that can be read here" in capsys.readouterr().out
+
+
 async def test_in_slack_what_changed_is_linked_at_both_commits_and_the_thread_stays_where_it_was(
     shop: GitRepo, tmp_path: Path
 ) -> None:

@@ -133,6 +133,11 @@ async def test_a_ref_that_is_clearly_meant_and_not_there_is_said(
         (f"<{PAGE}/compare/v5.0.2...main>", None, "what changed between v5.0.2 and main?"),
         (f"explain {PAGE}/compare/v5.0.2...-x", None, "what changed between v5.0.2 and -x?"),
         ("what changed between v5.0.2 and v9.9.9 in the parser?", None, None),
+        ("what changed between HEAD and v5.1.0 in the parser?", None, None),
+        ("what changed in #12?", None, "what changed between HEAD and #12?"),
+        ("What changes in the parser in pull request 12?", None, "what changed in the parser between HEAD and #12?"),
+        ("what does PR #12 change in src/parser?", None, "what changed in src/parser between HEAD and #12?"),
+        (f"what changed in [it]({PAGE}/pull/12)?", None, "what changed between HEAD and #12?"),
     ],
 )
 async def test_a_comparison_of_a_part_is_read_at_its_newer_side_and_nothing_stays_there(

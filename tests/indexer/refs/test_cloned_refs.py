@@ -164,6 +164,7 @@ async def test_names_in_a_comparison_are_fetched_where_they_were_not(work: GitRe
             found = await past.compare(DiffQuery(after="main", until=name))
             assert [one.path for one in found.files] == ["pay.py"], name
             assert found.newer.sha == work.sha("topic/new")
+            assert (await past.compare(DiffQuery(after="HEAD", until=name))).files == found.files
         log = await past.log(LogQuery(after="main", until="topic/new"))
         assert [one.subject for one in log.revisions] == ["topic"]
         for name in ("topic/old", "#8", *HOSTILE):
