@@ -344,6 +344,7 @@ LEFT_OUT: dict[str, str] = {
     "indexer.parser_pool.worker.serve_requests": "it passes on what it is given",
     "indexer.store.chroma_client.open_server_client": "it connects to the address that the operator has set",
     "indexer.subprocesses.start_editor": "it starts a program",
+    "indexer.segments.manifest_store.decode_refs": "it is given what was written into the store of manifests",
     "indexer.segments.manifest_store.decode_status": "it is given what was written into the store of manifests",
     "indexer.segments.listing.unpack_block": "it unpacks no more bytes than a block has",
     "indexer.segments.opened_generation.check_provenance": "it looks at how a text begins",
