@@ -507,6 +507,7 @@ LEFT_OUT: dict[str, str] = {
 # Functions that by what they do take longer than others for a text; no less linear.
 OBJECTS = "it makes an object, or several, of each few characters"
 SECONDS_OF: dict[str, tuple[float, str]] = {
+    "bot.surfaces.web.page_files.format_stage": (0.5, OBJECTS),
     "agent.nodes.input_preprocessor.complete_from_attachments": (0.5, OBJECTS),
     "bot.surfaces.web.highlight_worker.split_tokens": (0.5, OBJECTS),
     "agent.citations.claim_terms.find_claim_terms": (0.8, OBJECTS),

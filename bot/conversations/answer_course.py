@@ -23,7 +23,7 @@ from bot.conversations.goal_turns import NOT_STARTED, follow_order, forget_goal,
 from bot.conversations.turn_deps import Break, Said, TurnDeps
 from bot.conversations.turns.question_code import QuestionCode
 from bot.conversations.turns.run_follower import ClaimedMessage, TurnRun, find_waiting_turn, follow_run
-from bot.errors import TOO_LATE, NotAllowed
+from bot.errors import TOO_LATE, InboxError, NotAllowed
 from bot.markdown.safety import neutralize
 from bot.messages import GoalOrder, MessageContent
 from bot.monitoring.observer import TurnOutcome
@@ -278,7 +278,10 @@ class AnswerCourse:
             self._stats.record(answer), why=why, person=self._entry.message.author, goal=goal,
             at=write_ref(self._code.next_ref),
         )  # fmt: skip
-        await self._keep(record)
+        try:
+            await self._keep(record)
+        except InboxError as error:  # the answer is worth showing; where it cannot be settled, all of this comes again
+            log.warning("how an answer came about is not kept: %s", error)
 
     async def _keep(self, record: TurnRecord) -> None:
         """Keep how the turn came about, unless its message is another process's by now; that is noticed later on."""

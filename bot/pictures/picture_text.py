@@ -23,9 +23,9 @@ def count_cells(text: str) -> int:
 
 
 def wrap_words(text: str, cells: int) -> list[str]:
-    """Break a text between words into lines of so many cells; a word that is longer goes on in the next line."""
+    """Break the first 1,000 characters of a text into lines of so many cells, between words where they are shorter."""
     lines = [""]
-    for word in text.split():
+    for word in text[:1_000].split():
         rest = word
         if lines[-1] and count_cells(lines[-1]) + 1 + count_cells(rest) > cells:
             lines.append("")
