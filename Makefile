@@ -3,7 +3,8 @@
 # make serve [REPO=PATH]               answer a team in Slack and Discord
 # make help                            list these targets
 # make install                         set up .venv
-# make test                            run the tests
+# make test                            run the tests, in about six minutes
+# make test-all                        run all: also kills at every step, outages, a browser, escapes from the sandbox
 # make lint                            run ruff and mypy
 # make bench [SOURCE=PATH]             measure retrieval; with the source of a large project, indexing as well
 # make fuzz [SECONDS=600]              put random text through the parsers of outside text for that long
@@ -40,7 +41,7 @@ CITEBOT_CONFIG ?= $(abspath $(HERE)citebot.toml)
 export CITEBOT_CONFIG
 endif
 
-.PHONY: run serve ask help install test lint bench audit pins sbom fuzz clean
+.PHONY: run serve ask help install test test-all lint bench audit pins sbom fuzz clean
 
 run: $(INSTALLED)
 	@exec $(BIN)/python -P -m bot chat $${REPO:+--repo "$$REPO"}
@@ -59,7 +60,10 @@ install: $(INSTALLED)
 	@echo "citebot is installed: $(BIN)/citebot"
 
 test: $(INSTALLED_DEV)
-	$(BIN)/python -m pytest --numprocesses=auto
+	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal
+
+test-all: $(INSTALLED_DEV)
+	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal --all -p randomly
 
 lint: $(INSTALLED_DEV)
 	$(BIN)/python -m ruff check .

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ("tests.selection",)
+
 FUZZ_VARIABLE = "CITEBOT_FUZZ_EXAMPLES"
 
 settings.register_profile("quick", deadline=None)

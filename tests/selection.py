@@ -1,0 +1,81 @@
+"""Which tests a run takes, in which order, and the line at its end about those that it left out."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.needs import find_problem
+
+_LEFT_OUT = pytest.StashKey[Counter[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("citebot")
+    group.addoption("--all", action="store_true", help="run the tests marked as exhaustive too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_LEFT_OUT] = Counter()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.option.all and not any("::" in argument for argument in config.args):
+        _leave_out(config, items, "exhaustive (make test-all)", [each for each in items if _is_exhaustive(each)])
+    _fold_missing(config, items)
+
+
+def _is_exhaustive(item: pytest.Item) -> bool:
+    return item.get_closest_marker("exhaustive") is not None
+
+
+def _fold_missing(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip the first of the tests that need something missing, and leave out the others."""
+    groups = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        for need in {name: None for mark in item.iter_markers("needs") for name in mark.args}:
+            groups[need].append(item)
+    gone = set[pytest.Item]()
+    for need, group in groups.items():
+        rest = [item for item in group if item not in gone]
+        if rest and (problem := find_problem(need)):
+            rest[0].add_marker(pytest.mark.skip(reason=f"{len(rest)} tests need {need}: {problem}"))
+            _leave_out(config, items, f"without {need} (see the skip)", rest[1:])
+            gone.update(rest)
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item], why: str, left_out: Sequence[pytest.Item]) -> None:
+    if left_out:
+        counts = config.stash[_LEFT_OUT]
+        counts[why] += len(left_out)
+        config.hook.pytest_deselected(items=left_out)
+        unwanted = set(left_out)
+        items[:] = [item for item in items if item not in unwanted]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        counts = session.config.stash[_LEFT_OUT]
+        session.config.workeroutput["left_out"] = dict(counts)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a worker left out, which is the same for all of them."""
+    left_out: Counter[str] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+    stash = node.config.stash
+    stash[_LEFT_OUT] = stash[_LEFT_OUT] | left_out
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    skipped = [each.longrepr[2].removeprefix("Skipped: ") for each in terminalreporter.stats.get("skipped", [])]
+    left_out = [f"{count} {why}" for why, count in config.stash[_LEFT_OUT].items()]
+    if config.pluginmanager.has_plugin("randomly"):
+        seed = config.option.randomly_seed
+        terminalreporter.write_line(f"The order was random; to repeat it: -p randomly --randomly-seed={seed}")
+    if reasons := [*left_out, *dict.fromkeys(skipped)]:
+        terminalreporter.write_line(f"Not run: {'; '.join(reasons)}.")
