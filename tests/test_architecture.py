@@ -17,6 +17,7 @@ import pytest
 import agent
 import indexer
 from tests.fakes.repositories import GitRepo
+from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("bot", "agent", "indexer")
@@ -363,7 +364,7 @@ def test_a_question_without_a_model_loads_nothing_that_it_has_no_use_for(questio
     said = [
         subprocess.run(
             [sys.executable, "-c", program, *words, "--repo", str(repository.root)],
-            cwd=ROOT, env=home, capture_output=True, text=True, check=True, timeout=60,
+            cwd=ROOT, env=home, capture_output=True, text=True, check=True, timeout=LIMIT_SECONDS,
         ).stdout
         for words in (["index"], ["ask", question])
     ]  # fmt: skip
@@ -385,6 +386,6 @@ def loaded_by(modules: str, suspects: set[str]) -> set[str]:
     """Which of the suspects a fresh interpreter has loaded after an import."""
     program = f"import sys, {modules}; print(*sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True, timeout=LIMIT_SECONDS
     )
     return suspects & set(done.stdout.split())

@@ -27,9 +27,9 @@ from indexer.store.data_folder import DataFolder
 from tests.fakes.citebot import converse
 from tests.fakes.disks import mounted
 from tests.fakes.repositories import GitRepo, run_git
+from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parent.parent
-LIMIT = 60  # seconds that nothing here comes near
 QUESTION = "where are events sent again?"
 RETRY = '''def send_again(event):
     """Send an event again."""
@@ -368,7 +368,7 @@ def busy(folder: Path) -> Iterator[None]:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         yield
-        holder.communicate(timeout=LIMIT)
+        holder.communicate(timeout=LIMIT_SECONDS)
 
 
 def test_while_another_citebot_indexes_the_earlier_index_serves(citebot: Citebot, repo: GitRepo, home: Path) -> None:
@@ -391,7 +391,7 @@ def test_questions_asked_at_once_about_a_new_repository_are_all_answered(repo: G
         subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)
     ]
 
-    said = [(*asker.communicate(timeout=LIMIT), asker.returncode) for asker in askers]
+    said = [(*asker.communicate(timeout=LIMIT_SECONDS), asker.returncode) for asker in askers]
 
     assert [code for _, _, code in said] == [0, 0], said
     assert {json.loads(out)["hits"][0]["path"] for out, _, _ in said} == {"src/retry.py"}
@@ -402,7 +402,7 @@ def test_processes_that_start_at_once_share_one_catalog(tmp_path: Path) -> None:
     failures: list[Exception] = []
 
     def begin(path: Path) -> None:
-        together.wait(LIMIT)
+        together.wait(LIMIT_SECONDS)
         try:
             Catalog(path).close()
         except IndexerError as error:
@@ -413,7 +413,7 @@ def test_processes_that_start_at_once_share_one_catalog(tmp_path: Path) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(LIMIT)
+            thread.join(LIMIT_SECONDS)
 
     assert failures == []
 

@@ -22,11 +22,11 @@ from bot.cli.main import cli
 from bot.conversations.active_turns import DRAIN_SECONDS
 from bot.settings import list_variable_names
 from tests.fakes.repositories import GitRepo
+from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parent.parent
 PYTHON = "3.12"
 UNIT = ROOT / "docs" / "citebot.service"
-LIMIT = 20
 
 
 def instructions() -> list[tuple[str, str]]:
@@ -78,7 +78,7 @@ def probed(port: int) -> int:
     assert program == "python"
     environment = {"CITEBOT_WEB_PORT": str(port), "http_proxy": "http://127.0.0.1:9"}
     done = subprocess.run(
-        [sys.executable, *arguments], env=environment, capture_output=True, check=False, timeout=LIMIT
+        [sys.executable, *arguments], env=environment, capture_output=True, check=False, timeout=LIMIT_SECONDS
     )
     return done.returncode
 
@@ -222,7 +222,7 @@ def test_citebot_works_where_memory_is_never_both_written_and_executed(tmp_path:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=LIMIT_SECONDS,
     )
 
     if done.returncode == 77:
@@ -241,7 +241,11 @@ def test_systemd_finds_nothing_wrong_with_the_service(tmp_path: Path) -> None:
     (tmp_path / UNIT.name).write_text(text, encoding="utf-8")
 
     done = subprocess.run(
-        [analyze, "verify", str(tmp_path / UNIT.name)], capture_output=True, text=True, check=False, timeout=LIMIT
+        [analyze, "verify", str(tmp_path / UNIT.name)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_SECONDS,
     )
 
     assert (done.returncode, done.stderr) == (0, "")

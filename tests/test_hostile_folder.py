@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.repositories import GitRepo
+from tests.waiting import LIMIT_SECONDS
 
 CITEBOT = Path(sys.executable).parent / "citebot"
-LIMIT = 120
 
 # Whatever is imported on the way: by Python itself, by citebot and by its libraries.
 MODULES = """multiprocessing concurrent subprocess json re re2 tree_sitter tree_sitter_python git gitdb sitecustomize
@@ -55,7 +55,7 @@ def run_in(folder: Path, *command: str | Path, path: str = "{}") -> subprocess.C
     kept = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
     environment = kept | {"CITEBOT_HOME": str(folder.parent / "home"), "PATH": path.format(os.environ["PATH"])}
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS
     )
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.documents import Shown, shown_commands
+from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parent.parent
-LIMIT = 20
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 
@@ -45,7 +45,7 @@ def make(folder: Path, *arguments: str, **variables: str) -> subprocess.Complete
         capture_output=True,
         text=True,
         check=False,
-        timeout=LIMIT,
+        timeout=LIMIT_SECONDS,
     )
 
 
@@ -180,7 +180,7 @@ def setup(folder: Path, *tools: str, **scripts: str) -> str:
         script(path / name, body)
     command = [str(path / "sh"), "scripts/setup.sh", "new", "."]
     done = subprocess.run(
-        command, cwd=folder, env={"PATH": str(path)}, capture_output=True, text=True, check=False, timeout=LIMIT
+        command, cwd=folder, env={"PATH": str(path)}, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS
     )
     assert (done.returncode, done.stdout) == (1, "")
     return done.stderr
@@ -237,7 +237,7 @@ def test_an_installation_shows_what_it_is_at(bench: Path) -> None:
         while b"Downloading numpy" not in shown:
             shown += os.read(terminal, 1024)
         (bench / "go").write_text("go\n", encoding="utf-8")
-        assert installing.wait(LIMIT) == 0
+        assert installing.wait(LIMIT_SECONDS) == 0
     os.close(terminal)
 
     assert b"Installing citebot into new" in shown

@@ -18,6 +18,8 @@ from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.waiting import LIMIT_SECONDS
+
 ROOT = Path(__file__).parent.parent
 CONTAINER, BUILD = ROOT / "requirements" / "container.txt", ROOT / "requirements" / "build.txt"
 SBOM = ROOT / "docs" / "sbom.cdx.json"
@@ -159,7 +161,7 @@ def test_the_script_tells_what_is_not_pinned() -> None:
     program = "import sys; sys.path.insert(0, 'scripts'); import pin_container; pin_container.resolve(['six'], {})"
 
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS
     )
 
     assert (done.returncode, done.stderr.strip()) == (1, "six is not pinned in constraints.txt.")
@@ -180,7 +182,7 @@ def test_the_script_ends_with_a_sentence_where_the_package_index_does_not_answer
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=LIMIT_SECONDS,
         )
 
     assert done.returncode == 1

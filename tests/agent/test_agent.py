@@ -18,6 +18,7 @@ from agent.state import Lookup
 from tests.agent.conftest import SECRET, answer_to, events_of, redact, remembered
 from tests.fakes.code import COMMIT, FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP
+from tests.waiting import wait_for, wait_for_end
 
 
 async def test_a_first_question_is_answered_with_the_definition_cited(agent: Agent) -> None:
@@ -229,11 +230,11 @@ async def test_two_questions_on_one_thread_do_not_interleave(saver: SafeSqliteSa
     code = FakeCode(SHOP, gate=gate)
     agent = Agent(FakeLibrary(code), saver, redact)
     first = asyncio.create_task(answer_to(agent, "where are payment retries handled?"))
-    await asyncio.wait_for(code.searching.wait(), 5)
+    await wait_for(code.searching.wait(), "code.searching")
     second = asyncio.create_task(answer_to(agent, "and who calls it?"))
     await asyncio.sleep(0)
     gate.set()
-    await asyncio.wait_for(asyncio.gather(first, second), 5)
+    await wait_for(asyncio.gather(first, second), "asyncio.gather(first, second)")
     assert "`PaymentSession.send` [1]" in second.result().text
     assert [one["question"] for one in await remembered(agent)] == [
         "where are payment retries handled?",
@@ -245,11 +246,14 @@ async def test_other_threads_are_answered_meanwhile(saver: SafeSqliteSaver) -> N
     gate = asyncio.Event()
     agent = Agent(FakeLibrary(FakeCode(SHOP, gate=gate)), saver, redact)
     waiting = asyncio.create_task(answer_to(agent, "where are payment retries handled?", "one"))
-    answer = await asyncio.wait_for(answer_to(agent, "where is parse_date defined?", "two"), 5)
+    answer = await wait_for(
+        answer_to(agent, "where is parse_date defined?", "two"),
+        "an answer in another thread",
+    )
     assert not waiting.done()
     assert answer.citations
     gate.set()
-    await asyncio.wait_for(waiting, 5)
+    await wait_for(waiting, "the end of waiting")
 
 
 async def test_a_cancelled_question_leaves_the_thread_usable(saver: SafeSqliteSaver) -> None:
@@ -258,9 +262,9 @@ async def test_a_cancelled_question_leaves_the_thread_usable(saver: SafeSqliteSa
     agent = Agent(FakeLibrary(code), saver, redact)
     await answer_to(agent, "where is parse_date defined?")
     run = asyncio.create_task(answer_to(agent, "where are payment retries handled?"))
-    await asyncio.wait_for(code.searching.wait(), 5)
+    await wait_for(code.searching.wait(), "code.searching")
     run.cancel()
-    await asyncio.wait({run}, timeout=5)
+    await wait_for_end(run, "the end of run")
     assert run.cancelled()
     answer = await answer_to(agent, "and who calls it?")
     assert "3 calls of `parse_date`" in answer.text
@@ -272,9 +276,9 @@ async def test_closing_the_stream_stops_the_run(saver: SafeSqliteSaver) -> None:
     with agent.events.subscribe() as everything:
         async with aclosing(agent.ask("where are payment retries handled?", thread="t")) as events:
             assert (await anext(events)).kind == "step_start"
-        told = [await asyncio.wait_for(anext(everything), 5)]
+        told = [await wait_for(anext(everything), "anext(everything)")]
         while told[-1].kind != "run_end":
-            told.append(await asyncio.wait_for(anext(everything), 5))
+            told.append(await wait_for(anext(everything), "anext(everything)"))
     assert told[-1].payload == {"status": "cancelled"}
     assert (await answer_to(agent, "where is parse_date defined?")).citations
 

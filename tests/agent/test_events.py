@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from agent.events import AgentEvent, AsyncEventBus, EventKind
+from tests.waiting import wait_for
 
 
 def event(kind: EventKind, run_id: str = "r", number: int = 0) -> AgentEvent:
@@ -52,7 +53,7 @@ async def test_a_listener_waits_for_what_comes_later() -> None:
         waiting = asyncio.create_task(listener.__anext__())
         await asyncio.sleep(0)
         bus.publish(event("answer"))
-        assert (await asyncio.wait_for(waiting, 5)).kind == "answer"
+        assert (await wait_for(waiting, "the end of waiting")).kind == "answer"
 
 
 async def test_one_who_left_hears_nothing_more() -> None:

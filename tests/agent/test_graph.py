@@ -31,6 +31,7 @@ from tests.agent.tools.test_tools import FakeWeb
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.scripted_model import Line, ScriptedModel, ScriptedModels
 from tests.fakes.shop import SHOP
+from tests.waiting import wait_for
 
 Script = dict[str, list[Line]]
 QUESTION = "how do orders get paid while the bank is busy?"
@@ -460,7 +461,7 @@ async def test_a_reply_that_could_not_be_taken_costs_what_waits_for_it_no_eviden
 async def running(agent: Agent, gate: asyncio.Event) -> tuple[str, asyncio.Task[list[Any]]]:
     """Start a question and wait until its model has been asked."""
     task = asyncio.create_task(collected(agent))
-    await asyncio.wait_for(gate.wait(), 5)
+    await wait_for(gate.wait(), "gate")
     return next(iter(agent._tasks._running)), task
 
 
@@ -479,7 +480,7 @@ async def test_a_stopped_run_ends_at_once_and_leaves_a_usable_thread(saver: Safe
     agent, _ = agent_with(saver, {**research("Find pay"), task: [hang, WRITTEN]})
     run_id, asking = await running(agent, reached)
     assert await agent.stop(run_id)
-    events = await asyncio.wait_for(asking, 2)
+    events = await wait_for(asking, "the end of asking")
     state = await agent._turns.state("t")
 
     assert (events[-1].payload["answer"].route, events[-1].payload["answer"].text) == (
@@ -499,15 +500,15 @@ async def test_a_run_in_the_queue_can_be_stopped_too(saver: SafeSqliteSaver) -> 
     code = FakeCode(SHOP, gate=gate)
     agent = Agent(FakeLibrary(code), saver, redact)
     first = asyncio.create_task(collected(agent))
-    await asyncio.wait_for(code.searching.wait(), 5)
+    await wait_for(code.searching.wait(), "code.searching")
     second = asyncio.create_task(answer_to(agent, "and who calls it?"))
     while len(agent._tasks._running) < 2:  # noqa: ASYNC110 # the second question says nothing before its turn comes
         await asyncio.sleep(0)
     await agent.stop(list(agent._tasks._running)[1])
     gate.set()
 
-    assert (await asyncio.wait_for(second, 5)).route == "stopped"
-    assert (await asyncio.wait_for(first, 5))[-1].payload["answer"].route == "broad"
+    assert (await wait_for(second, "the end of second")).route == "stopped"
+    assert (await wait_for(first, "the end of first"))[-1].payload["answer"].route == "broad"
 
 
 async def test_there_is_nothing_to_resume_of_an_unknown_run(agent: Agent) -> None:

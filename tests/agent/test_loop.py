@@ -28,6 +28,7 @@ from tests.agent.tools.test_tools import FakeWeb
 from tests.fakes.code import FIRST, FakeCode, FakeLibrary
 from tests.fakes.scripted_model import Line, ScriptedModel, ScriptedModels
 from tests.fakes.shop import SHOP
+from tests.waiting import expect
 
 QUESTION = "how do orders get paid while the bank is busy?"
 # One of its files tells whoever reads it to drop orders, which would make every turn a watched one.
@@ -268,7 +269,7 @@ async def test_an_approved_search_is_not_made_again_where_the_call_beside_it_was
     agent, model = agent_with(saver, calls, "See the web.", web=web, tools=tools)
     await answer_to(agent, QUESTION)
 
-    async with asyncio.timeout(60), aclosing(agent.ask("yes", thread="t", run_id="run")) as events:
+    async with expect("async for event in events:"), aclosing(agent.ask("yes", thread="t", run_id="run")) as events:
         async for event in events:
             if event.kind == "tool_end" and event.payload["tool"] == "web_search":
                 await hanging.reached.wait()

@@ -18,6 +18,7 @@ from tests.agent.conftest import redact, remembered
 from tests.agent.test_graph import QUESTION, agent_with, research
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP
+from tests.waiting import wait_for
 
 # What a run writes: the method that does it, and which call of it, counted from the first.
 WRITES = {"step": ("write_step", 2), "clean-up": ("prune_thread", 1)}
@@ -57,16 +58,16 @@ async def test_a_run_that_stalled_before_a_write_changes_nothing_that_another_pr
         stalled, other = Agent(library, one, redact), Agent(library, two, redact)
         stall = StallingSaver(one, *WRITES[late])
         asking = asyncio.create_task(list_events(stalled.ask("where is send?", thread="t", run_id="r")))
-        await asyncio.wait_for(stall.reached.wait(), 30)
+        await wait_for(stall.reached.wait(), "stall.reached")
 
         answer = (await list_events(other.ask("where is send?", thread="t", run_id="r")))[-1].payload["answer"]
         finished = await read_all(two)
         stall.wakes.set()
         if late == "clean-up":  # the answer was whole; who may show it, the inbox says
-            assert (await asyncio.wait_for(asking, 30))[-1].payload["answer"].citations == answer.citations
+            assert (await wait_for(asking, "the end of asking"))[-1].payload["answer"].citations == answer.citations
         else:
             with pytest.raises(CheckpointOvertaken):
-                await asyncio.wait_for(asking, 30)
+                await wait_for(asking, "the end of asking")
 
         assert await read_all(two) == finished
         again = (await list_events(other.resume("r", thread="t")))[-1].payload["answer"]
@@ -79,17 +80,17 @@ async def test_a_stopped_run_that_was_overtaken_closes_nothing_of_the_run_that_g
         stalled, other = Agent(library, one, redact), Agent(library, two, redact)
         stall, goes_on = StallingSaver(one, "write_step", 2), StallingSaver(two, "write_step", 2)
         asking = asyncio.create_task(list_events(stalled.ask("where is send?", thread="t", run_id="r")))
-        await asyncio.wait_for(stall.reached.wait(), 30)
+        await wait_for(stall.reached.wait(), "stall.reached")
         answering = asyncio.create_task(list_events(other.ask("where is send?", thread="t", run_id="r")))
-        await asyncio.wait_for(goes_on.reached.wait(), 30)
+        await wait_for(goes_on.reached.wait(), "goes_on.reached")
         before = await read_all(two)
 
         assert await stalled.stop("r")
-        await asyncio.wait_for(asking, 30)
+        await wait_for(asking, "the end of asking")
         assert await read_all(two) == before
 
         goes_on.wakes.set()
-        assert (await asyncio.wait_for(answering, 30))[-1].payload["answer"].citations
+        assert (await wait_for(answering, "the end of answering"))[-1].payload["answer"].citations
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from tests.agent.test_crashes import script as whole_script
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, calls, fills, hangs, running_gemini, says
 from tests.fakes.shop import SHOP
+from tests.waiting import wait_for
 
 HALF = "Half"
 PATIENT = RetryPolicy(whole=60, first=60, idle=60, backoff=60)
@@ -96,10 +97,10 @@ class Bench:
     async def stopped(self, reached: asyncio.Event) -> list[Any]:
         """Ask, wait until the run is where it hangs, stop it, and return what was told."""
         asking = asyncio.create_task(self.told())
-        await asyncio.wait_for(reached.wait(), 10)
+        await wait_for(reached.wait(), "reached")
         began = time.monotonic()
         assert await self.agent.stop("run")
-        events = await asyncio.wait_for(asking, STOP_SECONDS)
+        events = await wait_for(asking, "the end of asking")
         assert time.monotonic() - began < STOP_SECONDS
         return events
 

@@ -13,10 +13,11 @@ from typing import Any
 import aiohttp
 
 from bot.serving.roles import Role
-from tests.bot.offices import LIMIT, Forks
+from tests.bot.offices import Forks
 from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack, Seen
+from tests.waiting import LIMIT_SECONDS, expect
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +106,7 @@ class Cluster:
         def find() -> list[Seen]:
             return [seen for seen in self.read(thread) if "citebot_rate" in seen.buttons and text in seen.text]
 
-        return (await self.fake.until(find, within=LIMIT))[-1]
+        return (await self.fake.until(find, within=LIMIT_SECONDS))[-1]
 
 
 def share(url: str, repository: GitRepo, folder: Path) -> Mapping[str, str]:
@@ -127,6 +128,6 @@ async def is_ready(member: Member) -> bool:
 
 async def wait_until(condition: Callable[[], Awaitable[bool]]) -> None:
     """Ask processes until something is so."""
-    async with asyncio.timeout(LIMIT):
+    async with expect("condition()"):
         while not await condition():  # noqa: ASYNC110 - seen over HTTP alone
             await asyncio.sleep(0.05)

@@ -10,8 +10,8 @@ from bot.messages import ButtonAction
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.parts import FakeIndex
 from tests.fakes.refs import FakeRefs
+from tests.waiting import wait_until
 
-LIMIT = 60.0  # seconds that nothing here comes near, however busy the machine is
 GLANCE = 0.002  # seconds between two looks, in which the threads of the database run
 
 
@@ -61,9 +61,7 @@ class World(Protocol):
 
 async def until(world: World, seen: Callable[[list[str]], bool]) -> list[str]:
     """Wait until what citebot says is as expected, and return it."""
-    async with asyncio.timeout(LIMIT):
-        while not seen(world.said()):  # noqa: ASYNC110 - a platform tells nobody that it shows something else
-            await asyncio.sleep(GLANCE)
+    await wait_until(lambda: seen(world.said()), "seen(world.said())")
     return world.said()
 
 

@@ -16,6 +16,7 @@ from bot.ports import ChatPlatform
 from tests.bot.worlds import Life, RemoteWorld
 from tests.fakes.answerer import FakeAnswerer
 from tests.fakes.discord import FakeDiscord, Seen
+from tests.waiting import wait_until
 
 LABELS = {"good": "Helpful", "bad": "Not helpful", "stop": "Stop", "share": "Share", "approve": "Approve"}
 
@@ -67,9 +68,10 @@ class DiscordWorld(RemoteWorld):
         await self.fake.until(lambda: len(self.fake.gateway.sessions) > sessions or task.done())
         if task.done():
             task.result()
-        async with asyncio.timeout(60):
-            while self.discord is None or not self.discord.is_connected:  # noqa: ASYNC110 - discord.py tells only itself
-                await asyncio.sleep(0)
+        await wait_until(
+            lambda: not (self.discord is None or not self.discord.is_connected),
+            "Discord is connected",
+        )
 
     async def _open_platform(self, stack: AsyncExitStack) -> ChatPlatform:
         self.discord = await stack.enter_async_context(DiscordAdapter.open(self.options, self.clock))

@@ -16,9 +16,9 @@ from bot.adapters.slack.connection import CONNECTIONS
 from tests.fakes.discord import FakeDiscord
 from tests.fakes.loopback.faults import Gate
 from tests.fakes.slack import FakeSlack
+from tests.waiting import LIMIT_SECONDS, expect
 
 ROOT = Path(__file__).parent.parent.parent
-LIMIT = 100  # seconds: an end to what will never come; a busy machine takes half a minute to import everything
 REDELIVERY = 60.0  # seconds until Slack delivers again what nobody acknowledged
 QUESTION = "where is parse_date defined?"
 
@@ -129,7 +129,7 @@ class SlackOffice:
 
     async def until(self, predicate: Callable[[], object]) -> None:
         """Wait for the fake."""
-        await self.fake.until(predicate, within=LIMIT)
+        await self.fake.until(predicate, within=LIMIT_SECONDS)
 
 
 class DiscordOffice:
@@ -193,7 +193,7 @@ class DiscordOffice:
 
     async def until(self, predicate: Callable[[], object]) -> None:
         """Wait for the fake."""
-        await self.fake.until(predicate, within=LIMIT)
+        await self.fake.until(predicate, within=LIMIT_SECONDS)
 
 
 @asynccontextmanager
@@ -229,7 +229,7 @@ class Forks:
 
     async def ask(self, *line: Any) -> int:
         """Send a line and return the number that it is answered with."""
-        async with asyncio.timeout(LIMIT):
+        async with expect("ask"):
             return await asyncio.to_thread(self._asked, line)
 
     def _asked(self, line: Sequence[Any]) -> int:
@@ -240,7 +240,7 @@ class Forks:
 
     def close(self) -> None:
         """End it."""
-        self._program.communicate(timeout=LIMIT)
+        self._program.communicate(timeout=LIMIT_SECONDS)
 
 
 class Processes:

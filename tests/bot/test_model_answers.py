@@ -32,6 +32,7 @@ from tests.fakes.gemini import (
     says,
     withholds,
 )
+from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parent.parent.parent
 KEY = "AIza-a-very-secret-key"
@@ -328,7 +329,9 @@ def test_without_a_model_no_provider_is_imported(shop: Path) -> None:
         "sys.exit(any(name.startswith(('langchain_google_genai', 'google.genai', 'PIL')) for name in sys.modules))"
     )
 
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False, timeout=30)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False, timeout=LIMIT_SECONDS
+    )
 
     assert done.returncode == 0, done.stderr
 

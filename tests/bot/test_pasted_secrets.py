@@ -20,9 +20,10 @@ from bot.app import make_redactor
 from bot.messages import ButtonPress, ThreadMessage
 from bot.settings import Settings
 from tests.bot.contract import until
-from tests.bot.offices import LIMIT, DiscordOffice, Forks, Processes, SlackOffice, in_discord, in_slack
+from tests.bot.offices import DiscordOffice, Forks, Processes, SlackOffice, in_discord, in_slack
 from tests.bot.worlds import FakeWorld
 from tests.fakes.repositories import GitRepo
+from tests.waiting import wait_for
 
 QUESTION = "where is parse_date defined?"
 # Drawn by lot, once.
@@ -145,7 +146,7 @@ async def test_what_others_pasted_in_a_thread_and_call_themselves_is_masked_befo
     ]
     await world.begin()
     await world.mention("why is that?", thread="0")
-    await asyncio.wait_for(world.agent.begun.acquire(), LIMIT)
+    await wait_for(world.agent.begun.acquire(), "world.agent.begun")
 
     ((question, _, _),) = world.agent.asked
     assert "It fails with password=[REDACTED:secret] since May." in question
@@ -158,7 +159,7 @@ async def test_nothing_of_the_value_of_a_button_is_stored(tmp_path: Path) -> Non
     world = FakeWorld(tmp_path / "inbox.sqlite")
     await world.begin()
     await world.mention("where is send?")
-    await asyncio.wait_for(world.agent.begun.acquire(), LIMIT)
+    await wait_for(world.agent.begun.acquire(), "world.agent.begun")
     await until(world, lambda said: len(said) == 1 and "Answer to" in said[0])
     newest = list(world.platform.messages.values())[-1].handle
     for action in ("approve", "choose", "good", "share", "stop"):
@@ -177,7 +178,7 @@ async def test_the_history_of_the_prompt_keeps_no_secret(tmp_path: Path) -> None
         lines = PromptedInput(tmp_path / "history", lambda _: None, make_redactor(Settings.load({}, tmp_path)))
         keys.send_text(f"why is password={ASKED} refused?\r")
 
-        typed = await asyncio.wait_for(lines.read(), LIMIT)
+        typed = await wait_for(lines.read(), "lines.read()")
 
     assert typed == f"why is password={ASKED} refused?"
     assert "why is password=[REDACTED:secret] refused?" in (tmp_path / "history").read_text(encoding="utf-8")

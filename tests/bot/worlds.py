@@ -25,6 +25,7 @@ from tests.fakes.local_answers import LocalAnswerJobs
 from tests.fakes.observer import FakeObserver
 from tests.fakes.platform import ABLE, FakePlatform
 from tests.fakes.slack import FakeSlack
+from tests.waiting import expect
 
 HOSTS = ("git.example.com",)
 OpenStore = Callable[[Path, Clock], AbstractAsyncContextManager[SqlDatabase]]
@@ -148,7 +149,7 @@ class BaseWorld(ABC):
 
     async def closed(self) -> None:
         """Wait until citebot has ended, letting the time pass that running answers are given."""
-        async with asyncio.timeout(60):
+        async with expect("self.task.done()"):
             while not self.task.done():
                 await self.pass_time(1)
         self.task.result()

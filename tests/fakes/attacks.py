@@ -14,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack, Seen
+from tests.waiting import LIMIT_SECONDS, expect
 
-LIMIT = 60.0  # seconds within which everybody has an answer, or a sentence
 LONGEST = 40_000  # characters; Slack takes no more
 FITTING = 3_900  # characters that are read
 QUESTION = "where is parse_date defined?"
@@ -71,7 +71,7 @@ class Town:
             threads = await attack(self)
             waits = [await self.wait_of_bob() for _ in range(questions)]
             for thread in threads:
-                await self.fake.until(lambda: self.is_settled(self.square, thread), within=LIMIT)  # noqa: B023
+                await self.fake.until(lambda: self.is_settled(self.square, thread), within=LIMIT_SECONDS)  # noqa: B023
         return Figures(waits=waits, probe=max(probes))
 
     async def wait_of_bob(self) -> float:
@@ -84,9 +84,9 @@ class Town:
         """Let the second person ask; return how long the sign of life took, and the answer."""
         since, corner = time.monotonic(), next(self._turn)
         question = await self.fake.mention(corner, self.bob, f"in shop, {QUESTION}")
-        await self.fake.until(lambda: self.fake.answers(corner, question), within=LIMIT)
+        await self.fake.until(lambda: self.fake.answers(corner, question), within=LIMIT_SECONDS)
         waited = time.monotonic() - since
-        (answer,) = await self.fake.until(lambda: self.is_settled(corner, question), within=LIMIT)
+        (answer,) = await self.fake.until(lambda: self.is_settled(corner, question), within=LIMIT_SECONDS)
         return waited, answer.text
 
     def is_settled(self, channel: str, thread: str) -> list[Seen]:
@@ -102,7 +102,7 @@ async def probed(address: str) -> AsyncIterator[list[float]]:
     took: list[float] = [0.0]
 
     async def probe() -> None:
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=LIMIT)) as session:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=LIMIT_SECONDS)) as session:
             while True:
                 since = time.monotonic()
                 async with session.get(f"{address}/healthz") as answer:
@@ -164,7 +164,7 @@ def command(text: str) -> Callable[[Town], Awaitable[Sequence[str]]]:
     async def attack(town: Town) -> Sequence[str]:
         told = len(town.fake.ephemeral(town.square, town.mallory))
         await town.fake.slash("/citebot", text, channel=town.square, user=town.mallory)
-        await town.fake.until(lambda: len(town.fake.ephemeral(town.square, town.mallory)) > told, within=LIMIT)
+        await town.fake.until(lambda: len(town.fake.ephemeral(town.square, town.mallory)) > told, within=LIMIT_SECONDS)
         return []
 
     return attack
@@ -177,7 +177,7 @@ def push(repository: GitRepo, path: str, content: str) -> Callable[[Town], Await
         repository.write(path, content)
         repository.write("marker.py", f"def marker_{time.monotonic_ns()}():\n    pass\n")
         commit = await asyncio.to_thread(repository.commit, "Push something")
-        async with asyncio.timeout(LIMIT):
+        async with expect("f'at {commit[:7]}' in (town.ask())[1]"):
             while f"at {commit[:7]}" not in (await town.ask())[1]:
                 pass
         return []

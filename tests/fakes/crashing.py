@@ -31,6 +31,7 @@ from indexer.search.snapshot import Snapshot
 from indexer.store.catalog_writer import CatalogWriter
 from indexer.store.data_folder import DataFolder
 from indexer.store.vectors import ChromaVectors
+from tests.waiting import LIMIT_SECONDS
 
 STEPS: dict[str, tuple[object, str]] = {
     "fetch": (RemoteClone, "_fetch"),
@@ -82,7 +83,7 @@ class Crashes:
         return int(self._program.stdout.readline())
 
     def close(self) -> None:
-        self._program.communicate(timeout=30)
+        self._program.communicate(timeout=LIMIT_SECONDS)
 
 
 def arm(point: str) -> None:

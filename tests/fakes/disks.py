@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import LIMIT_SECONDS
+
 ROOT = Path(__file__).parent.parent.parent
-LIMIT = 60  # seconds that nothing here comes near
 MOUNT = 'mount -t tmpfs -o "$1" tmpfs "$CITEBOT_HOME" || exit 99; cd "$2"; citebot() { "$0" -m bot "$@"; }\n'
 
 
@@ -21,7 +22,7 @@ def mounted(options: str, script: str, root: Path, home: Path) -> subprocess.Com
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     try:
         done = subprocess.run(
-            [*command, str(root)], env=environment, capture_output=True, text=True, check=False, timeout=LIMIT
+            [*command, str(root)], env=environment, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS
         )
     except FileNotFoundError:
         pytest.skip("there is no unshare command")

@@ -15,8 +15,7 @@ from aiohttp import web
 
 from tests.fakes.loopback.closing import close_server
 from tests.fakes.repositories import run_git
-
-LIMIT = 30  # seconds that no request here comes near
+from tests.waiting import wait_for
 
 
 @dataclass
@@ -54,7 +53,7 @@ class GitHost:
             self.processes.append(await asyncio.to_thread(command_lines))
         if self.silent is not None and len(self.seen) >= self.patience:
             self.asked.set()
-            await asyncio.wait_for(self.silent.wait(), LIMIT)
+            await wait_for(self.silent.wait(), "self.silent")
         for beginning, target in self.moved.items():
             if request.path.startswith(beginning):
                 location = target + request.path_qs.removeprefix(beginning)
@@ -74,7 +73,7 @@ class GitHost:
             "git", "http-backend",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=self._variables(request),
         )  # fmt: skip
-        output, _ = await asyncio.wait_for(process.communicate(await request.read()), LIMIT)
+        output, _ = await wait_for(process.communicate(await request.read()), "process.communicate(request.read())")
         head, _, body = output.partition(b"\r\n\r\n")
         headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n") if line)
         status = int(headers.pop("Status", "200 OK").split()[0])

@@ -22,6 +22,7 @@ from bot.jobs.job_queue import QueueTimes, open_job_queue
 from bot.jobs.queued_answers import QueuedAnswerJobs
 from bot.jobs.queued_refreshes import QueuedRefreshJobs
 from indexer import Progress, RefreshReport
+from tests.waiting import expect, wait_for
 
 # Times that a test can wait for, and that a busy machine keeps.
 TIMES = QueueTimes(heartbeat=0.3, stalled=3.0, sweep=0.3, poll=1.0, shutdown=5.0)
@@ -39,7 +40,7 @@ async def run_sql(url: str, sql: str) -> list[tuple[Any, ...]]:
 
 async def until_rows(url: str, sql: str) -> list[tuple[Any, ...]]:
     """Wait until a query returns something."""
-    async with asyncio.timeout(120):
+    async with expect("until rows"):
         while not (found := await run_sql(url, sql)):  # noqa: ASYNC110 - a table tells nobody that it changed
             await asyncio.sleep(0.05)
     return found
@@ -78,7 +79,7 @@ async def start_workers(url: str, count: int, *, seconds: float = 0.05) -> Async
             workers.append(WorkerProcess(process=process))
         for worker in workers:
             assert worker.process.stdout is not None
-            assert await asyncio.wait_for(worker.process.stdout.readline(), 60) == b"ready\n"
+            assert await wait_for(worker.process.stdout.readline(), "worker.process.stdout.readline()") == b"ready\n"
         yield workers
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import LIMIT_SECONDS
+
 _SYSTEM = Path("/usr/bin/python3")
 _PACKAGES = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py")
 _OLDEST = (3, 10)
@@ -49,7 +51,9 @@ def prepared_python() -> Iterator[Path]:
 def _find_version() -> tuple[int, ...]:
     program = "import sys; print(*sys.version_info[:2])"
     try:
-        done = subprocess.run([_SYSTEM, "-c", program], capture_output=True, text=True, check=True, timeout=20)
+        done = subprocess.run(
+            [_SYSTEM, "-c", program], capture_output=True, text=True, check=True, timeout=LIMIT_SECONDS
+        )
     except (OSError, subprocess.CalledProcessError):
         return ()
     return tuple(map(int, done.stdout.split()))

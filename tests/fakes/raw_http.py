@@ -8,8 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from tests.waiting import LIMIT_SECONDS
+
 Header = tuple[str, str]
-LIMIT = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,7 @@ def write_request(
 def exchange(address: str, request: bytes) -> Answer:
     """Send bytes, and read until the connection ends."""
     where = urlsplit(address)
-    with socket.create_connection((where.hostname, where.port), timeout=LIMIT) as line:
+    with socket.create_connection((where.hostname, where.port), timeout=LIMIT_SECONDS) as line:
         with suppress(ConnectionError):  # whoever refuses does not read to the end
             line.sendall(request)
         return read_answer(line)

@@ -16,8 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from bot.serving import service
 from bot.settings import Settings
 from tests.fakes.slack import FakeSlack, Seen
-
-LIMIT = 20.0
+from tests.waiting import LIMIT_SECONDS, expect
 
 Get = Callable[[str], Awaitable[tuple[int, Any]]]
 
@@ -71,7 +70,7 @@ class Served:
 
     async def until_figure(self, name: str) -> dict[str, float]:
         """Wait until a figure is there."""
-        async with asyncio.timeout(LIMIT):
+        async with expect("name in (found := self.figures())"):
             while name not in (found := await self.figures()):  # noqa: ASYNC110 - seen over HTTP alone
                 await asyncio.sleep(0.02)
         return found
@@ -84,7 +83,7 @@ class Served:
             answers = self.fake.answers(self.channel, thread)
             return [each for each in answers if not each.streaming and "citebot_stop" not in each.buttons]
 
-        (seen,) = await self.fake.until(settled, within=LIMIT)
+        (seen,) = await self.fake.until(settled, within=LIMIT_SECONDS)
         return seen
 
 
@@ -120,7 +119,7 @@ async def served(
     serving = asyncio.create_task(service.serve_team(settings, repository, say))
     waiting = asyncio.create_task(started.wait())
     try:
-        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=LIMIT)
+        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=LIMIT_SECONDS)
         if serving.done():
             serving.result()
         yield made

@@ -24,8 +24,7 @@ from indexer.remotes.remote_repository import RemoteRepository
 from indexer.types import IndexStatus, Progress, RefreshReport
 from indexer.watcher import Watcher, WatchIntervals, WatchStatus
 from tests.fakes import pushes
-
-LIMIT = 30
+from tests.waiting import wait_for_end, wait_until
 
 
 class Unseen:
@@ -72,9 +71,7 @@ class Watched:
 
     async def until(self, done: Callable[[WatchStatus], bool]) -> None:
         """Wait until the watch has come so far."""
-        async with asyncio.timeout(LIMIT):
-            while not done(self.status):  # noqa: ASYNC110 - a status tells nobody that it changed
-                await asyncio.sleep(0.02)
+        await wait_until(lambda: done(self.status), "done(self.status)")
 
     async def indexed(self, commit: str) -> IndexReader:
         """Wait until a commit is indexed, and hold it."""
@@ -113,5 +110,5 @@ async def watched(
             yield Watched(remote=remote, index=index, library=library, counted=counted, watcher=watcher, url=url)
     finally:
         watching.cancel()
-        await asyncio.wait({watching}, timeout=5)
+        await wait_for_end(watching, "the end of watching")
         await index.aclose()

@@ -16,6 +16,7 @@ from indexer.remotes.clone import RemoteClone
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.subprocesses import find_program, select_environment, start_git_async
 from tests.fakes.repositories import GitRepo
+from tests.waiting import LIMIT_SECONDS
 
 SECRETS = {
     "SLACK_BOT_TOKEN": "xoxb-secret-1",
@@ -162,7 +163,7 @@ async def test_no_program_of_the_current_folder_is_run(
 
 def test_gitpython_starts_nothing_by_being_imported(repository: GitRepo, log: Path) -> None:
     program = "import pathlib, sys, indexer.git.repository as r; r.Repository.open(pathlib.Path(sys.argv[1]))"
-    subprocess.run([sys.executable, "-P", "-c", program, str(repository.root)], check=True, timeout=30)
+    subprocess.run([sys.executable, "-P", "-c", program, str(repository.root)], check=True, timeout=LIMIT_SECONDS)
 
     assert ["version"] not in [line[1:] for line, _, _ in given(log)]
     assert_harmless(log)

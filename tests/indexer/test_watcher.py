@@ -19,6 +19,7 @@ from indexer.watcher import WatchedIndexes, WatchedSource, Watcher, WatchInterva
 from tests.fakes.clock import FakeClock
 from tests.fakes.git_host import GitHost, published, serving
 from tests.fakes.repositories import GitRepo
+from tests.waiting import wait_for, wait_for_end, wait_until
 
 
 class FakeSource:
@@ -99,7 +100,7 @@ async def watching(
         yield watcher
     finally:
         task.cancel()
-        await asyncio.wait({task}, timeout=5)
+        await wait_for_end(task, "the end of task")
 
 
 async def test_what_is_there_at_the_start_is_indexed_once() -> None:
@@ -395,7 +396,10 @@ class Noting:
 
     async def reached(self, commit: str) -> None:
         async with self.grown:
-            await asyncio.wait_for(self.grown.wait_for(lambda: commit in self.commits), 20)
+            await wait_for(
+                self.grown.wait_for(lambda: commit in self.commits),
+                f"{commit} is indexed",
+            )
 
 
 class QuickClock:
@@ -417,7 +421,7 @@ async def watched(indexes: Noting, **sources: tuple[WatchedSource, ...]) -> Asyn
         yield watcher
     finally:
         task.cancel()
-        await asyncio.wait({task}, timeout=5)
+        await wait_for_end(task, "the end of task")
 
 
 async def test_commits_and_checkouts_of_a_local_repository_are_noticed(tmp_path: Path) -> None:
@@ -498,6 +502,4 @@ async def on_disk(work: Callable[..., str | None], *arguments: str) -> str:
 
 async def until(watcher: Watcher, done: Callable[[WatchStatus], bool]) -> None:
     """Wait until the status of the one repository is so."""
-    async with asyncio.timeout(20):
-        while not done(watcher.status()[0]):  # noqa: ASYNC110 - a status tells nobody that it changed
-            await asyncio.sleep(0.01)
+    await wait_until(lambda: done(watcher.status()[0]), "done(watcher.status()[0])")

@@ -20,6 +20,7 @@ from tests.agent.goals.conftest import KILLED, MENDED, GoalBench, Ran
 from tests.agent.test_overtaken import StallingSaver
 from tests.fakes.code import COMMIT
 from tests.fakes.gemini import Received, calls, hangs, says
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).parents[3]
 WRITE = ("file_write", {"path": "parser.py", "content": MENDED})
@@ -59,7 +60,7 @@ async def test_a_process_that_stalled_changes_nothing_of_the_run_that_another_on
         agent, other = replace(bench, saver=one).open_agent(), replace(bench, saver=two).open_agent()
         proposal = await agent.propose(KILLED)
         stalled = asyncio.create_task(collect(agent.start(proposal, thread="goal", run_id="run")))
-        await asyncio.wait_for(stall.reached.wait(), 60)
+        await wait_for(stall.reached.wait(), "stall.reached")
 
         ended = await collect(other.resume("run", thread="goal"))
         stall.wakes.set()
@@ -77,12 +78,12 @@ async def test_a_command_that_hangs_is_stopped_and_leaves_nothing_behind(bench: 
     proposal = await agent.propose(KILLED)
     running = asyncio.create_task(collect(agent.start(proposal, thread="goal", run_id="run")))
     while not any("sleep 300" in line for line in bench.sandbox.lines):
-        await asyncio.wait_for(bench.sandbox.started.wait(), 10)
+        await wait_for(bench.sandbox.started.wait(), "bench.sandbox.started")
         bench.sandbox.started.clear()
 
     began = time.monotonic()
     assert await agent.stop("run")
-    ran = await asyncio.wait_for(running, STOP_SECONDS)
+    ran = await wait_for(running, "the end of running")
 
     assert time.monotonic() - began < STOP_SECONDS
     assert (ran.answer.route, ran.answer.text) == ("stopped", "Stopped, as you asked.")
@@ -104,11 +105,11 @@ async def test_a_model_that_hangs_is_stopped(bench: GoalBench) -> None:
     agent = bench.open_agent()
     proposal = await agent.propose(KILLED)
     running = asyncio.create_task(collect(agent.start(proposal, thread="goal", run_id="run")))
-    await asyncio.wait_for(asked.wait(), 10)
+    await wait_for(asked.wait(), "asked")
 
     assert await agent.stop("run")
 
-    assert (await asyncio.wait_for(running, STOP_SECONDS)).answer.route == "stopped"
+    assert (await wait_for(running, "the end of running")).answer.route == "stopped"
 
 
 @pytest.mark.parametrize(("reply", "achieved"), [("approve", True), ("abort", False)])

@@ -36,10 +36,10 @@ from tests.agent.conftest import Told, events_of, redact
 from tests.fakes.classifier import PUBLISHED, checksum_of, make_classifier
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP
+from tests.waiting import LIMIT_SECONDS, expect
 
 # Passes every rule, and the tiny model takes it for an attack.
 UNUSUAL = "prompt instructions"
-LIMIT = 10.0
 
 
 def opened(folder: Path, **how: object) -> OnnxModel:
@@ -129,7 +129,9 @@ def test_a_folder_without_a_pin_is_not_loaded_and_the_value_to_pin_is_told(tmp_p
 def test_the_pin_is_what_everyday_tools_print(tmp_path: Path) -> None:
     checksum = make_classifier(tmp_path)
 
-    listed = subprocess.run(["sha256sum", *FILES], cwd=tmp_path, capture_output=True, check=True, timeout=LIMIT).stdout
+    listed = subprocess.run(
+        ["sha256sum", *FILES], cwd=tmp_path, capture_output=True, check=True, timeout=LIMIT_SECONDS
+    ).stdout
 
     assert hashlib.sha256(listed).hexdigest() == checksum
 
@@ -265,7 +267,7 @@ class StuckModel:
 
     def score(self, text: str, until: float) -> float:
         self.calls += 1
-        self.go_on.wait(LIMIT)
+        self.go_on.wait(LIMIT_SECONDS)
         return 0.0
 
 
@@ -285,7 +287,7 @@ class BrokenModel:
 
 @asynccontextmanager
 async def running(
-    model: InjectionModel, *, deadline: float = LIMIT, clock: Callable[[], float] = time.monotonic
+    model: InjectionModel, *, deadline: float = LIMIT_SECONDS, clock: Callable[[], float] = time.monotonic
 ) -> AsyncIterator[BackgroundClassifier]:
     """A classifier whose model is loaded."""
     async with BackgroundClassifier.open(lambda: model, threshold=0.9, deadline=deadline, clock=clock) as classifier:
@@ -294,12 +296,12 @@ async def running(
 
 
 async def until_loaded(classifier: BackgroundClassifier) -> bool:
-    async with asyncio.timeout(LIMIT):
+    async with expect("until loaded"):
         return await classifier.wait_until_loaded()
 
 
 def opening(folder: Path, pin: str | None) -> AbstractAsyncContextManager[BackgroundClassifier]:
-    return BackgroundClassifier.open(partial(OnnxModel.open, folder, pin), threshold=0.9, deadline=LIMIT)
+    return BackgroundClassifier.open(partial(OnnxModel.open, folder, pin), threshold=0.9, deadline=LIMIT_SECONDS)
 
 
 async def test_questions_are_classified_once_the_model_is_loaded(tmp_path: Path) -> None:
@@ -334,7 +336,7 @@ async def test_a_loader_that_fails_in_an_unknown_way_leaves_the_rules_to_decide(
     def load() -> InjectionModel:
         raise MemoryError
 
-    async with BackgroundClassifier.open(load, threshold=0.9, deadline=LIMIT) as classifier:
+    async with BackgroundClassifier.open(load, threshold=0.9, deadline=LIMIT_SECONDS) as classifier:
         assert not await until_loaded(classifier)
         assert await classifier.classify("where?") == "unusable"
 
@@ -345,7 +347,7 @@ async def test_nobody_waits_longer_than_the_deadline_and_the_loop_is_free_meanwh
     model = StuckModel()
     async with running(model, deadline=0.05) as classifier:
         try:
-            async with asyncio.timeout(LIMIT / 2):
+            async with expect("nobody waits longer than the deadline and the loop is free meanwhile"):
                 assert await classifier.classify("where?") == "slow"
         finally:
             model.go_on.set()
@@ -399,13 +401,13 @@ async def test_closing_waits_for_no_model_that_is_still_loading() -> None:
     go_on = threading.Event()
 
     def load() -> InjectionModel:
-        go_on.wait(LIMIT)
+        go_on.wait(LIMIT_SECONDS)
         return BrokenModel()
 
     try:
         async with (
-            asyncio.timeout(LIMIT / 2),
-            BackgroundClassifier.open(load, threshold=0.9, deadline=LIMIT) as classifier,
+            expect("closing waits for no model that is still loading"),
+            BackgroundClassifier.open(load, threshold=0.9, deadline=LIMIT_SECONDS) as classifier,
         ):
             assert await classifier.classify("where?") == "loading"
     finally:

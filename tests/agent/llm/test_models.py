@@ -49,6 +49,7 @@ from tests.fakes.gemini import (
     says,
     withholds,
 )
+from tests.waiting import LIMIT_SECONDS
 
 KEY = "a-very-secret-key"
 # Only a model that says nothing, or nothing more, is given up quickly: a busy machine must not look like one.
@@ -388,6 +389,6 @@ def test_naming_a_model_imports_no_provider() -> None:
     )
     root = Path(__file__).parents[3]
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True, timeout=LIMIT_SECONDS
     )
     assert done.stdout.split() == ["False", "False"]

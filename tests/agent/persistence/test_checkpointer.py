@@ -22,6 +22,7 @@ from agent.errors import (
     CheckpointVersion,
 )
 from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
+from tests.waiting import wait_for_end
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 
@@ -127,7 +128,7 @@ async def test_a_cancelled_write_is_whole(tmp_path: Path) -> None:
             write = asyncio.create_task(put(saver))
             await asyncio.sleep(0)
             write.cancel()
-            await asyncio.wait({write}, timeout=5)
+            await wait_for_end(write, "the end of write")
             assert write.cancelled()
             assert await saver.rows("SELECT count(*) FROM checkpoints") == [(done,)]
             assert not saver.conn.in_transaction
@@ -141,7 +142,7 @@ async def test_a_write_of_a_cancelled_run_that_fails_is_logged(
         write = asyncio.create_task(put(saver))
         await asyncio.sleep(0)
         write.cancel()
-        await asyncio.wait({write}, timeout=5)
+        await wait_for_end(write, "the end of write")
         await saver.rows("SELECT 1")
     assert write.cancelled()
     assert "the last write of a cancelled run failed" in caplog.text

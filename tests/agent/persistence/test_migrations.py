@@ -18,6 +18,7 @@ import pytest
 from agent.errors import SchemaError
 from agent.persistence.migrations import Schema, list_copies, migrate_database
 from tests.fakes.disks import ROOT, mounted
+from tests.waiting import LIMIT_SECONDS
 
 FIRST = "CREATE TABLE IF NOT EXISTS notes (text TEXT NOT NULL);"
 ADDED = "ALTER TABLE notes ADD COLUMN IF NOT EXISTS author TEXT NOT NULL DEFAULT '';"
@@ -200,7 +201,7 @@ def finish(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    return [process.communicate(timeout=60)[0] for process in processes]
+    return [process.communicate(timeout=LIMIT_SECONDS)[0] for process in processes]
 
 
 @pytest.mark.parametrize("is_new", [True, False], ids=["a new one", "an earlier one"])
@@ -231,7 +232,7 @@ def test_a_kill_in_the_middle_leaves_the_last_state_and_the_next_start_goes_on(t
         select.select([], [], [], 0.01)
 
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=LIMIT_SECONDS)
 
     assert state(path) == before
     migrate_database(path, SCHEMA)

@@ -20,6 +20,7 @@ from agent.persistence.pruning import prune_conversations
 from agent.persistence.run_claims import RunClaim
 from tests.agent.persistence.conftest import OpenSaver
 from tests.fakes.id_clock import IdClock
+from tests.waiting import wait_for_end
 
 
 def in_thread(thread: str) -> RunnableConfig:
@@ -156,7 +157,7 @@ async def test_a_cancelled_run_is_written_as_far_as_it_came(open_conversations: 
         running = asyncio.create_task(run(saver, ready))
         await ready.wait()
         running.cancel()
-        await asyncio.wait({running}, timeout=5)
+        await wait_for_end(running, "the end of running")
         assert running.cancelled()
         assert len(await steps_in(open_conversations)) == 1
         await put(saver)
@@ -182,7 +183,7 @@ async def test_a_run_that_is_cancelled_while_it_writes_loses_nothing_that_was_pa
         for _ in range(1 + turns * 3):
             await asyncio.sleep(0)
         running.cancel()
-        await asyncio.wait({running}, timeout=5)
+        await wait_for_end(running, "the end of running")
         assert await steps_in(open_conversations) == ids
 
 

@@ -19,6 +19,7 @@ from agent.sandbox.box_folders import find_user, give_away, make_passable
 from agent.sandbox.kernel.syscalls import find_architecture
 from agent.sandbox.sandbox import SandboxCommand
 from agent.sandbox.untrusted_folder import remove_folder
+from tests.waiting import LIMIT_SECONDS
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -57,7 +58,7 @@ class Surroundings:
             [*identity, "prlimit", "--as=1073741824", "--nproc=4000", "--", *command.argv],
             cwd=tree,
             env={"PATH": path, "TOKEN": self.secret, **command.variables},
-            pass_fds=[self.descriptor], capture_output=True, text=True, check=False, timeout=120,
+            pass_fds=[self.descriptor], capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS,
         )  # fmt: skip
         return done.stdout + done.stderr
 

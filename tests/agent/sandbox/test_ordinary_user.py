@@ -12,6 +12,7 @@ import pytest
 
 from agent.sandbox.box_folders import find_user
 from tests.agent.sandbox.surroundings import SYSTEM_PATH, Surroundings
+from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parents[3]
 NEEDED = ("agent/__init__.py", "agent/errors.py", "indexer/__init__.py", "indexer/subprocesses.py")
@@ -95,7 +96,7 @@ def test_a_hostile_command_of_an_ordinary_user_gets_nowhere(surroundings: Surrou
         ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all",
          "--", "python3", "-c", CITEBOT, mechanism],
         cwd=place, env={"PATH": SYSTEM_PATH, "PYTHONPATH": str(program)}, capture_output=True, text=True, check=False,
-        timeout=60,
+        timeout=LIMIT_SECONDS,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)

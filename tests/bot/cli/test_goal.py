@@ -23,6 +23,7 @@ from tests.fakes.citebot import Citebot, Done
 from tests.fakes.gemini import FakeGemini, calls, running_gemini
 from tests.fakes.prepared_python import prepared_python
 from tests.fakes.repositories import GitRepo
+from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parents[3]
 FAULTY = "def parse(text):\n    return [int(part) for part in text.split(',')]\n"
@@ -266,7 +267,7 @@ def interrupt(
         (name,) = set(re.findall(r"the goal run (\w{8})", said))
         assert "is under way in another process" in goal(citebot, repo, "resume", name).complaint
         process.send_signal(how)
-        _, rest = process.communicate(timeout=120)
+        _, rest = process.communicate(timeout=LIMIT_SECONDS)
     assert how == signal.SIGKILL or f"`citebot goal resume {name}` goes on with it." in rest
     return name, set(list_processes(command))
 
@@ -286,7 +287,7 @@ def test_a_run_that_is_interrupted_during_a_command_is_resumed_once(
         assert not left & set(list_processes(command)), "the command of the killed run is still alive"
         wait_for(lambda: bool(list_processes(command)))
         released.touch()
-        out, _ = resumed.communicate(timeout=120)
+        out, _ = resumed.communicate(timeout=LIMIT_SECONDS)
 
     assert json.loads(out)["achieved"]
     assert len(gemini.received) == 1
@@ -304,7 +305,7 @@ def test_two_runs_at_once_on_one_repository_do_not_touch_each_other(
 
         second = goal(citebot, repo, *SELECTED)
         released.touch()
-        first, _ = process.communicate(timeout=120)
+        first, _ = process.communicate(timeout=LIMIT_SECONDS)
 
     assert f"The goal run {name} is working on this repository as well." in second.err
     assert (second.code, process.returncode) == (0, 0)

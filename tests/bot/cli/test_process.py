@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import LIMIT_SECONDS
+
 ROOT = Path(__file__).parents[3]
-LIMIT = 30
 
 
 def test_a_closed_pipe_ends_quietly() -> None:
@@ -25,7 +26,7 @@ def test_a_closed_pipe_ends_quietly() -> None:
             stderr=subprocess.PIPE,
             text=True,
             check=False,
-            timeout=LIMIT,
+            timeout=LIMIT_SECONDS,
         )
     finally:
         os.close(writer)
@@ -40,7 +41,7 @@ def test_a_folder_without_a_repository_is_one_sentence(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=LIMIT,
+        timeout=LIMIT_SECONDS,
     )
 
     assert (done.returncode, done.stdout) == (1, "")
@@ -77,7 +78,7 @@ def test_the_documented_line_makes_bash_complete(words: list[str], offered: list
         capture_output=True,
         text=True,
         check=True,
-        timeout=LIMIT,
+        timeout=LIMIT_SECONDS,
     )
 
     assert (done.stdout.split(), done.stderr) == (offered, "")

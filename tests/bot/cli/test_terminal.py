@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.gemini import Failure, FakeGemini, running_gemini, says
+from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parents[3]
-LIMIT = 60.0  # seconds that nothing here comes near
 PROMPT = "\x1b[?2004h"  # what a prompt that takes keys begins with
 
 
@@ -52,7 +52,7 @@ class Pty:
         return int(self._process.returncode)
 
     def _read_until(self, is_over: Callable[[], bool]) -> None:
-        until = time.monotonic() + LIMIT
+        until = time.monotonic() + LIMIT_SECONDS
         while not is_over():
             assert time.monotonic() < until, self.seen
             if select.select([self._own], [], [], 0.05)[0]:
@@ -139,7 +139,7 @@ def test_the_terminal_shows_again_what_is_typed_when_the_conversation_is_over(te
 def test_the_first_places_are_linked_until_the_answer_begins(
     shop: Path, surroundings: dict[str, str], gemini: FakeGemini
 ) -> None:
-    gemini.replies.append(says("The function `parse_date` reads it [E1].", pause=LIMIT))
+    gemini.replies.append(says("The function `parse_date` reads it [E1].", pause=LIMIT_SECONDS))
     pty = Pty("ask", "where is parse_date defined?", env=surroundings)
     try:
         pty.wait_for("shop/dates.py:6-8\x1b]8;;\x1b\\\r\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -24,8 +23,8 @@ from tests.fakes.discord import FakeDiscord
 from tests.fakes.gemini import FakeGemini, running_gemini
 from tests.fakes.slack import FakeSlack
 from tests.fakes.unconfined import FolderCopies
+from tests.waiting import expect
 
-LIMIT = 60.0
 GLANCE = 0.05  # seconds of the platform's clock between two looks, by which replies grow
 
 
@@ -52,7 +51,7 @@ class GoalWorld:
     async def wait(self, seen: Callable[[list[str]], bool]) -> list[str]:
         """Wait until what citebot says is as expected, and return it."""
         try:
-            async with asyncio.timeout(LIMIT):
+            async with expect("seen(self.read())"):
                 while not seen(self.read()):  # a platform tells nobody that it shows something else
                     await self.chat.pass_time(GLANCE)
         except TimeoutError as error:

@@ -21,6 +21,7 @@ from tests.bot.worlds import FakeWorld
 from tests.fakes.platform import ABLE, SLACK_LIKE, FakePlatform
 from tests.fakes.repositories import GitRepo
 from tests.fakes.watched import Unseen
+from tests.waiting import wait_until
 
 QUESTION = "across shop and website, where is send?"
 STREAMS = replace(SLACK_LIKE, rates={})
@@ -100,9 +101,10 @@ async def test_each_place_is_cited_at_the_commit_of_its_repository(tmp_path: Pat
         conversations.connect_platform("fake", platform),
     ):  # fmt: skip
         await conversations.receive(message("across shop and website, where is parse_date defined?"))
-        async with asyncio.timeout(60):
-            while not any("website at" in each.content.footer for each in platform.messages.values()):  # noqa: ASYNC110
-                await asyncio.sleep(0.02)
+        await wait_until(
+            lambda: any("website at" in each.content.footer for each in platform.messages.values()),
+            "an answer about the website",
+        )
 
     (shown,) = platform.messages.values()
     text = shown.content.text

@@ -32,6 +32,7 @@ from tests.bot.contract import settled
 from tests.bot.worlds import FakeWorld
 from tests.fakes.answerer import FakeRepositories
 from tests.fakes.parts import ANSWER, HEAD, FakeCode, FakeIndex, event
+from tests.waiting import expect
 
 REPOSITORIES = ("demo", "acme/shop")
 
@@ -228,7 +229,7 @@ async def test_reindexing_shows_how_far_it_has_come_in_its_own_message(world: Fa
     gate = threading.Event()
     world.repositories.indexes["shop"].held = gate
     await world.mention("reindex shop")
-    async with asyncio.timeout(60):
+    async with expect("'Indexing shop: reading files, 1 of 3 (33 %) …' in wo..."):
         while "Indexing shop: reading files, 1 of 3 (33 %) …" not in world.said():
             await world.clock.advance(1)
     gate.set()
@@ -242,7 +243,7 @@ async def test_a_first_question_shows_how_far_its_repository_is_indexed(world: F
     world.repositories.indexes["shop"] = FakeIndex(commit=None)
     world.repositories.indexes["shop"].held = gate
     await world.mention("in the shop repo, where is send?")
-    async with asyncio.timeout(60):
+    async with expect("'Indexing shop: reading files, 1 of 3 (33 %) …' in wo..."):
         await asyncio.to_thread(world.repositories.indexes["shop"].begun.wait, 5)
         while "Indexing shop: reading files, 1 of 3 (33 %) …" not in world.said():
             await world.clock.advance(1)
@@ -268,7 +269,7 @@ async def test_who_asks_about_a_damaged_index_is_told_that_it_is_built_again(wor
     world.repositories.indexes["shop"].held = gate
     said = "The index of shop was damaged, and is being built again. Indexing shop: reading files, 1 of 3 (33 %) …"
     await world.mention("in the shop repo, where is send?")
-    async with asyncio.timeout(60):
+    async with expect("said in world.said()"):
         await asyncio.to_thread(world.repositories.indexes["shop"].begun.wait, 5)
         while said not in world.said():
             await world.clock.advance(1)

@@ -31,6 +31,7 @@ from tests.bot.worlds import FakeWorld
 from tests.fakes.answerer import FakeAnswerer
 from tests.fakes.clock import FakeClock
 from tests.fakes.platform import ABLE, SLACK_LIKE
+from tests.waiting import expect
 
 STREAMS = dataclasses.replace(SLACK_LIKE, rates={})
 
@@ -74,7 +75,7 @@ async def test_a_question_in_line_shows_how_the_line_moves(world: FakeWorld) -> 
 
     await world.delete(asked[0])
 
-    async with asyncio.timeout(60):
+    async with expect("len(world.said()) == 3 and 'Waiting: 2 questions are ahead of yours..."):
         while not (len(world.said()) == 3 and "Waiting: 2 questions are ahead of yours" in world.said()[2]):
             await world.clock.advance(1)
 
@@ -101,7 +102,7 @@ async def test_a_question_in_line_can_be_stopped(world: FakeWorld) -> None:
     await world.mention("where is part 2?")
     await until(world, lambda said: len(said) == 3)
 
-    async with asyncio.timeout(60):
+    async with expect("a question in line can be stopped"):
         # It is shown a moment before the inbox knows which one it is.
         while "remember" in await world.press("stop"):  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.01)
@@ -212,7 +213,7 @@ async def test_the_name_of_a_repository_rings_at_nobody_while_it_is_indexed(tmp_
         index.held = threading.Event()
         await world.mention("reindex")
 
-        async with asyncio.timeout(60):
+        async with expect("'33 %' in ''.join(world.said())"):
             while "33 %" not in "".join(world.said()):
                 await world.clock.advance(1)
         said = world.said()
@@ -247,7 +248,7 @@ async def test_a_flood_of_questions_is_not_met_with_a_flood_of_refusals(tmp_path
         for number in range(30):
             await world.mention(f"where is part {number}?")
         await until(world, lambda said: "".join(said).count("You have asked") == 2)
-        async with asyncio.timeout(60):
+        async with expect("a flood of questions is not met with a flood of refusals"):
             while any([await state_of(world, number) in OPEN for number in world.written]):
                 pass
 
@@ -260,7 +261,7 @@ async def test_outsiders_who_go_on_asking_are_refused_for_a_while_only(tmp_path:
     async with opened(tmp_path, ChatPolicy(limits=QuestionLimits(per_minute=2))) as world:
         for _ in range(20):
             await world._write("where is send?", "eve", "", 1, kind="mention", external=True)
-        async with asyncio.timeout(60):
+        async with expect("outsiders who go on asking are refused for a while only"):
             while any([await state_of(world, number) in OPEN for number in world.written]):
                 pass
 
@@ -271,7 +272,7 @@ async def test_a_flood_of_commands_is_answered_for_a_while_and_stop_always(tmp_p
     async with opened(tmp_path, ChatPolicy(limits=QuestionLimits(per_minute=2))) as world:
         for _ in range(20):
             await world.mention("help")
-        async with asyncio.timeout(60):
+        async with expect("a flood of commands is answered for a while and stop always"):
             while any([await state_of(world, number) in OPEN for number in world.written]):
                 pass
         assert len(world.said()) == 6
@@ -525,7 +526,7 @@ async def test_a_platform_that_stays_away_gets_the_answer_later(world: FakeWorld
     world.platform.fail("edit", PlatformUnreachable("no answer"), times=4)
     world.agent.gate.set()
 
-    async with asyncio.timeout(60):
+    async with expect("'Answer to: where is send?' in world.said()[0]"):
         while "Answer to: where is send?" not in world.said()[0]:
             await world.clock.advance(1)
 
@@ -534,7 +535,7 @@ async def test_a_platform_that_stays_away_gets_the_answer_later(world: FakeWorld
 
 
 async def until_state(world: FakeWorld, number: str, state: str) -> None:
-    async with asyncio.timeout(60):
+    async with expect("state_of(world, number) == state"):
         while await state_of(world, number) != state:
             pass
 
@@ -548,7 +549,7 @@ async def test_a_place_that_takes_no_messages_is_given_up(world: FakeWorld) -> N
     world.platform.fail("post", PostRefused("archived"), times=9)
     number = await world.mention("where is send?")
 
-    async with asyncio.timeout(60):
+    async with expect("state_of(world, number) == 'closed'"):
         while await state_of(world, number) != "closed":
             pass
 
@@ -568,7 +569,7 @@ async def test_a_reply_that_breaks_every_time_is_given_up_and_breaks_nothing_els
 
     monkeypatch.setattr(world.platform, "edit", breaking)
     number = await world.mention("where is send?")
-    async with asyncio.timeout(60):
+    async with expect("state_of(world, number) == 'closed'"):
         while await state_of(world, number) != "closed":
             await world.clock.advance(30)
 
@@ -670,7 +671,7 @@ async def test_a_process_that_has_lost_a_message_says_nothing_more(tmp_path: Pat
         assert claimed is not None
 
         world.agent.gate.set()  # before the next beat could tell it
-        async with asyncio.timeout(60):
+        async with expect("world.observer.outcomes"):
             while not world.observer.outcomes:
                 await asyncio.wait({world.task}, timeout=0.01)
 
@@ -695,7 +696,7 @@ async def test_a_stop_that_reaches_a_process_which_has_lost_the_message_settles_
         assert claimed is not None
 
         await world.conversations.stop(entry.conversation)  # before the next beat could tell it
-        async with asyncio.timeout(60):
+        async with expect("world.observer.outcomes"):
             while not world.observer.outcomes:
                 await asyncio.wait({world.task}, timeout=0.01)
 
@@ -737,7 +738,7 @@ async def test_a_process_that_hears_that_it_has_lost_a_message_leaves_its_run_to
         assert await other.claim(entry.id) is not None
 
         await world.clock.advance(2)  # a beat
-        async with asyncio.timeout(30):
+        async with expect("world.observer.outcomes"):
             while not world.observer.outcomes:
                 await asyncio.wait({world.task}, timeout=0.01)
 
@@ -771,7 +772,7 @@ async def test_a_placeholder_that_is_posted_after_another_claim_has_answered_is_
 
 async def pass_time_until(world: FakeWorld, is_so: Callable[[], bool]) -> None:
     """Let the time pass in which processes look after messages."""
-    async with asyncio.timeout(60):
+    async with expect("is_so()"):
         while not is_so():
             await world.clock.advance(1)
             # The database answers in its own time.
@@ -810,7 +811,7 @@ async def test_a_process_whose_run_was_overtaken_says_nothing_of_it(tmp_path: Pa
             "BEGIN UPDATE inbox SET owner = 'other', claims = claims + 1 WHERE id = new.id; END"
         )
         await world.mention("where is send?")
-        async with asyncio.timeout(60):
+        async with expect("world.observer.outcomes"):
             while not world.observer.outcomes:
                 await asyncio.wait({world.task}, timeout=0.01)
 
@@ -825,7 +826,7 @@ async def test_a_run_that_a_stalled_process_has_taken_one_step_further_is_taken_
     world.agent.error = CheckpointOvertaken("somebody else")
     await world.begin()
     await world.mention("where is send?")
-    async with asyncio.timeout(60):
+    async with expect("world.observer.outcomes"):
         while not world.observer.outcomes:
             await asyncio.wait({world.task}, timeout=0.01)
     assert world.observer.outcomes == ["unsaid"]
@@ -864,7 +865,7 @@ async def test_what_a_dead_process_left_is_taken_over_by_a_living_one(tmp_path: 
 
     await one.crash()
 
-    async with asyncio.timeout(30):
+    async with expect("'Answer to: where is send?' in one.said()[0]"):
         while "Answer to: where is send?" not in one.said()[0]:
             await one.clock.advance(1)
             # The database answers in its own time: a clock that outran it would use up what a question is given.

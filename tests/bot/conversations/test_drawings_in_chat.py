@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -19,8 +18,8 @@ from tests.bot.slack_worlds import SlackWorld
 from tests.fakes.discord import FakeDiscord
 from tests.fakes.parts import FakeIndex
 from tests.fakes.slack import FakeSlack
+from tests.waiting import wait_until
 
-LIMIT = 60.0
 NAMES = ('src/"]<script>.py', "src/`x` @everyone.py", "src/\u202eevil.py", f"src/{'y' * 10_000}.py")
 
 ChatWorld = SlackWorld | DiscordWorld
@@ -36,9 +35,7 @@ def see_pictures(world: ChatWorld) -> list[tuple[bytes, str]]:
 
 
 async def wait_for_picture(world: ChatWorld) -> tuple[bytes, str]:
-    async with asyncio.timeout(LIMIT):
-        while not see_pictures(world):  # noqa: ASYNC110 - in Slack a file follows its message
-            await asyncio.sleep(0.05)
+    await wait_until(lambda: see_pictures(world), "see_pictures(world)")
     (found,) = see_pictures(world)
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from tests.bot.slack_worlds import SlackWorld
 from tests.bot.worlds import HOSTS
 from tests.fakes.discord import FakeDiscord
 from tests.fakes.slack import FakeSlack
+from tests.waiting import wait_until
 
 World = SlackWorld | DiscordWorld
 Opening = Callable[[Path, Manners], AbstractAsyncContextManager[World]]
@@ -93,9 +93,7 @@ async def test_a_process_that_lost_a_message_in_the_end_forgets_nothing_of_its_c
         world.agent.found = False
         await say(world, "where is the coffee machine?")
         await world.agent.begun.acquire()
-        async with asyncio.timeout(30):
-            while world.conversations.turns.list_active():  # noqa: ASYNC110 - nothing is shown
-                await asyncio.sleep(0.002)
+        await wait_until(lambda: not world.conversations.turns.list_active(), "no turn is active")
         assert world.agent.forgotten == []
         await database.write("DROP TRIGGER taken")
 
@@ -106,9 +104,7 @@ async def test_nothing_is_said_where_nothing_was_found(opening: Opening, tmp_pat
         world.agent.found = False
         question = await say(world, "where is the coffee machine?")
         await world.agent.begun.acquire()
-        async with asyncio.timeout(60):
-            while world.conversations.turns.list_active():  # noqa: ASYNC110 - nothing is shown that could be waited for
-                await asyncio.sleep(0.002)
+        await wait_until(lambda: not world.conversations.turns.list_active(), "no turn is active")
         world.agent.found = True
         await world.follow_up("does anybody know?", thread=question)
         await world.mention("where is send?")

@@ -18,6 +18,7 @@ from tests.bot.worlds import FakeWorld
 from tests.fakes.cut_proxy import open_cut_proxy
 from tests.fakes.postgres import make_database, open_clocked_postgres
 from tests.fakes.slack import FakeSlack
+from tests.waiting import wait_until
 
 
 @pytest_asyncio.fixture(params=["fake", "slack"])
@@ -39,12 +40,6 @@ async def test_the_promise_is_kept_on_postgres(world: World, promise: Callable[[
     await promise(world)
 
 
-async def wait_until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
-        while not is_so():  # noqa: ASYNC110 - nothing tells
-            await asyncio.sleep(0.05)
-
-
 async def test_a_question_waits_while_postgres_is_away_and_is_answered_when_it_is_back(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,11 +56,11 @@ async def test_a_question_waits_while_postgres_is_away_and_is_answered_when_it_i
         proxy.set_mode("refuse")
         proxy.cut()
         world.agent.gate.set()
-        await wait_until(lambda: "a message waits for the database" in caplog.text)
+        await wait_until(lambda: "a message waits for the database" in caplog.text, "a warning")
         assert world.observer.outcomes == ["unsaid"]
         proxy.set_mode("pass")
 
-        await wait_until(lambda: world.observer.outcomes == ["unsaid", "answered"])
+        await wait_until(lambda: world.observer.outcomes == ["unsaid", "answered"], "an answer")
         (said,) = world.said()
         assert said.startswith("Answer to: where is send?")
         await world.end()

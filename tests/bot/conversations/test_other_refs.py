@@ -24,8 +24,7 @@ from tests.fakes.platform import ABLE, FakePlatform
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack
 from tests.fakes.watched import Unseen
-
-LIMIT = 60  # seconds that nothing here comes near
+from tests.waiting import expect
 
 
 @pytest.fixture
@@ -80,7 +79,7 @@ async def test_an_answer_at_a_branch_cites_its_commit_and_says_so(shop: GitRepo,
 
 async def _wait_for(platform: FakePlatform, words: str) -> str:
     """Wait until the words are in a settled reply, and return that."""
-    async with asyncio.timeout(LIMIT):
+    async with expect("wait for"):
         while True:
             for each in platform.messages.values():
                 shown = f"{each.content.text}\n{each.content.footer}"
@@ -152,7 +151,7 @@ async def test_in_slack_what_changed_is_linked_at_both_commits_and_the_thread_st
 
 
 async def _wait_in_slack(world: SlackWorld, words: str) -> str:
-    async with asyncio.timeout(LIMIT):
+    async with expect("wait in slack"):
         while not (found := [said for said in world.said() if words in said]):  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.05)
     return found[0]

@@ -11,8 +11,7 @@ import pytest
 
 from bot.ports import AnswerJobs
 from tests.bot.jobs.conftest import Jobs
-
-LIMIT = 60.0  # seconds
+from tests.waiting import expect
 
 
 class Answers:
@@ -44,7 +43,7 @@ class Answers:
             self._gates[entry_id].set()
 
     async def until(self, done: Callable[[], bool]) -> None:
-        async with asyncio.timeout(LIMIT), self._changed:
+        async with expect("self._changed.wait_for(done)"), self._changed:
             await self._changed.wait_for(done)
 
     async def _notify(self) -> None:

@@ -16,8 +16,7 @@ from tests.fakes.cut_proxy import open_cut_proxy
 from tests.fakes.loopback.changes import Changes
 from tests.fakes.postgres import make_database
 from tests.indexer.segments.test_manifest_contract import FIRST, make_next, publish
-
-LIMIT = 60.0
+from tests.waiting import LIMIT_SECONDS
 
 
 class Ear:
@@ -32,7 +31,7 @@ class Ear:
         self._changes.tell()
 
     async def wait_for(self, count: int) -> None:
-        await self._changes.until(lambda: self.count >= count, LIMIT)
+        await self._changes.until(lambda: self.count >= count, LIMIT_SECONDS)
 
 
 @pytest_asyncio.fixture

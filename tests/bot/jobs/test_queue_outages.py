@@ -22,6 +22,7 @@ from tests.bot.jobs.test_answer_contract import Answers, ask
 from tests.bot.jobs.test_refresh_contract import Hosted, follow
 from tests.fakes.cut_proxy import CutProxy, Mode, open_cut_proxy
 from tests.fakes.job_worker import TIMES, run_sql, until_rows
+from tests.waiting import expect
 
 # Workers of this test's own database: those of other tests listen on the same server.
 LISTENING = "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
@@ -208,7 +209,7 @@ async def test_a_refresh_that_ends_while_postgres_is_away_is_told_when_it_is_bac
 async def test_a_worker_ends_in_bounded_time_while_postgres_is_away(front: Front, way: Mode, seconds: float) -> None:
     answers, next_answers = Answers(held=[1]), Answers()
     before = asyncio.all_tasks()
-    async with asyncio.timeout(120):
+    async with expect("a worker ends in bounded time while postgres is away"):
         async with work(front, answers, times=replace(TIMES, shutdown=seconds)):
             await ask(front.jobs, 1)
             await answers.until(lambda: answers.begun == [1])

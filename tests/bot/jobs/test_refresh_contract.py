@@ -11,8 +11,7 @@ import pytest
 from bot.ports import RefreshCourse, RefreshJobs
 from indexer import IndexerError, Progress, RefreshReport
 from tests.bot.jobs.conftest import Jobs
-
-LIMIT = 60.0  # seconds
+from tests.waiting import expect
 
 
 def make_report(seen: int) -> RefreshReport:
@@ -62,7 +61,7 @@ class Hosted:
         return make_report(seen)
 
     async def until(self, done: Callable[[], bool]) -> None:
-        async with asyncio.timeout(LIMIT), self._changed:
+        async with expect("self._changed.wait_for(done)"), self._changed:
             await self._changed.wait_for(done)
 
     async def _notify(self) -> None:
@@ -73,7 +72,7 @@ class Hosted:
 async def follow(course: RefreshCourse) -> tuple[list[Progress], RefreshReport]:
     """Follow a refresh to its end."""
     steps: list[Progress] = []
-    async with asyncio.timeout(LIMIT):
+    async with expect("follow"):
         async for step in course:
             if isinstance(step, RefreshReport):
                 return steps, step
@@ -99,7 +98,7 @@ async def test_who_follows_a_refresh_sees_how_far_it_is(jobs: Jobs) -> None:
     hosted.gate.clear()
     async with jobs.refreshes.work_on_refreshes(hosted.refresh):
         course = await jobs.refreshes.ask_for_refresh("one")
-        async with asyncio.timeout(LIMIT):
+        async with expect("who follows a refresh sees how far it is"):
             assert await anext(course) == Progress(stage="parsing", done=1, total=3)
         hosted.gate.set()
         await follow(course)

@@ -29,8 +29,9 @@ from bot.storage.turn_records import TurnRecord, TurnRecordStore
 from indexer.store.data_folder import DataFolder, find_index_folder
 from tests.fakes.citebot import Citebot
 from tests.fakes.clock import FakeClock
-from tests.fakes.disks import LIMIT, ROOT, mounted
+from tests.fakes.disks import ROOT, mounted
 from tests.fakes.repositories import GitRepo
+from tests.waiting import LIMIT_SECONDS
 
 RECORD = TurnRecord(repository="demo", commit="0" * 40, route="fast", model=None, seconds=1.0)
 
@@ -268,7 +269,7 @@ def test_a_database_of_another_user_is_named_and_no_backup_made(full: Path, tmp_
 
     done = subprocess.run(
         [*powerless, "backup", "b.tar.gz"], env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, check=False, timeout=LIMIT,
+        capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS,
     )  # fmt: skip
 
     assert (done.returncode, done.stdout) == (1, "")

@@ -29,6 +29,7 @@ from indexer.errors import IndexerError, StorageError, StorageLocked
 from tests.bot.repositories.test_library import Quiet
 from tests.fakes.clock import FakeClock
 from tests.fakes.parts import FakeIndex
+from tests.waiting import expect
 
 DAY = 86_400.0
 PLACE = Place(platform="fake", workspace="w", channel="c", thread="1")
@@ -228,10 +229,9 @@ async def test_a_sweep_under_way_is_broken_off_at_the_end() -> None:
         await asyncio.Event().wait()
         return SweepReport()
 
-    async with asyncio.timeout(60):
-        async with run_daily_sweep(sweep, clock):
-            await clock.advance(FIRST_SECONDS)
-            assert begun.is_set()
+    async with expect("a sweep under way is broken off at the end"), run_daily_sweep(sweep, clock):
+        await clock.advance(FIRST_SECONDS)
+        assert begun.is_set()
 
 
 def test_numbers_of_one_are_said_as_such() -> None:

@@ -24,9 +24,9 @@ from tests.fakes.gemini import Failure, running_gemini
 from tests.fakes.repositories import GitRepo
 from tests.fakes.served import variables
 from tests.fakes.slack import FakeSlack
+from tests.waiting import LIMIT_SECONDS, expect
 
 ROOT = Path(__file__).parents[3]
-LIMIT = 30
 # Put together here, so that no file holds anything of the form of a secret.
 GITHUB = "ghp_" + "1Ab2Cd3Ef4Gh5Ij6Kl7Mn8Op9Qr0St1Uv2Wx3"
 KEY = "a-key-of-no-known-form"
@@ -148,12 +148,12 @@ async def logged_by(environment: dict[str, str], fake: FakeSlack, repository: Pa
         cwd=ROOT, env=environment, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
-        await fake.until(lambda: fake.socket.connections, within=LIMIT)
+        await fake.until(lambda: fake.socket.connections, within=LIMIT_SECONDS)
         thread = await fake.mention(channel, ann, "where is parse_date defined?")
         whole = lambda: [seen for seen in fake.answers(channel, thread) if "citebot_rate" in seen.buttons]  # noqa: E731
-        await fake.until(whole, within=LIMIT)
+        await fake.until(whole, within=LIMIT_SECONDS)
         process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(LIMIT):
+        async with expect("logged by"):
             _, errors = await process.communicate()
     finally:
         if process.returncode is None:

@@ -30,6 +30,7 @@ from bot.replies.send_budget import ReplyTransport
 from tests.bot.chat import PLACE
 from tests.fakes.clock import FakeClock
 from tests.fakes.platform import ABLE, SLACK_LIKE, FakePlatform, unreachable
+from tests.waiting import expect
 
 THINKING = MessageContent(status="Reading the question …")
 WORDS = [f"word{number} and `code{number}`, then more.\n\n" for number in range(40)]
@@ -115,7 +116,7 @@ async def test_only_the_newest_text_is_sent_after_an_edit_that_took_long() -> No
     stage = Stage(dataclasses.replace(ABLE, edit_every=0))
     stage.platform.gate = asyncio.Event()
 
-    async with asyncio.timeout(60), stage.begun():
+    async with expect("only the newest text is sent after an edit that took long"), stage.begun():
         for number in range(10):
             stage.reply.show(MessageContent(text=f"text {number}"))
             await stage.clock.advance(1)

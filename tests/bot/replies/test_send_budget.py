@@ -16,6 +16,7 @@ from bot.messages import RateLimit
 from bot.replies.send_budget import SendBudget
 from tests.bot.chat import PLACE
 from tests.fakes.clock import FakeClock
+from tests.waiting import wait_for
 
 
 async def taken(budget: SendBudget, clock: FakeClock, times: list[float], *, urgent: bool = False) -> None:
@@ -71,7 +72,7 @@ async def test_who_gives_up_waiting_is_passed_over() -> None:
     first.cancel()
     await clock.advance(10)
 
-    await asyncio.wait_for(second, 5)
+    await wait_for(second, "the end of second")
     assert times == [1_010.0]
 
 

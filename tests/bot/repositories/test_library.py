@@ -14,6 +14,7 @@ from bot.repositories.library import BranchClone, RepositoryLibrary
 from indexer.errors import NotIndexed, RemoteError, RepositoryError, StorageLocked
 from indexer.types import IndexStatus, Progress, RefreshReport
 from tests.fakes.parts import HEAD, FakeCode, FakeIndex
+from tests.waiting import wait_for
 
 
 class Quiet:
@@ -86,7 +87,7 @@ async def test_what_is_behind_answers_at_once_and_is_refreshed_meanwhile() -> No
     async with library(one=index) as books:
         await books.pin()
         await books.pin()
-        await asyncio.wait_for(index.started.wait(), 5)
+        await wait_for(index.started.wait(), "index.started")
 
         assert index.refreshes == [False]
         index.gate.set()
@@ -97,7 +98,7 @@ async def test_who_asks_for_a_refresh_under_way_joins_it_and_a_full_one_comes_af
     index = SlowIndex()
     async with library(one=index) as books:
         asked = [asyncio.create_task(books.refresh("one", full=full)) for full in (False, False, True, True)]
-        await asyncio.wait_for(index.started.wait(), 5)
+        await wait_for(index.started.wait(), "index.started")
         index.gate.set()
         await asyncio.gather(*asked)
 
@@ -108,7 +109,7 @@ async def test_closing_stops_a_refresh(caplog: pytest.LogCaptureFixture) -> None
     index = SlowIndex()
     async with library(one=index) as books:
         await books.pin()
-        await asyncio.wait_for(index.started.wait(), 5)
+        await wait_for(index.started.wait(), "index.started")
         index.gate.set()
 
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
@@ -143,7 +144,7 @@ async def test_all_who_wait_for_a_refresh_are_told_how_far_it_is() -> None:
             asyncio.create_task(books.refresh("one", progress=lambda each, who=who: told.append((who, each.done))))  # type: ignore[misc]
             for who in ("ann", "bob")
         ]
-        await asyncio.wait_for(index.started.wait(), 5)
+        await wait_for(index.started.wait(), "index.started")
         index.gate.set()
         await asyncio.gather(*waiting)
 

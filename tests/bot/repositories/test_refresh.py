@@ -15,8 +15,7 @@ from bot.repositories.refresh import PATIENCE_SECONDS, StoppableProgress, refres
 from indexer.errors import NotARepository, StorageLocked, StorageUnwritable
 from indexer.types import Progress
 from tests.fakes.parts import FakeIndex
-
-LIMIT = 60
+from tests.waiting import LIMIT_SECONDS, wait_for
 
 
 class Seen:
@@ -85,7 +84,7 @@ async def test_the_first_index_of_another_process_is_waited_for(
     monkeypatch.setattr(refresh, "LOOK_SECONDS", 0.0)
     index, seen = Contended(done_by_other=done_by_other), Seen()
 
-    await asyncio.wait_for(refresh_if_stale(index, seen), LIMIT)
+    await wait_for(refresh_if_stale(index, seen), "refresh_if_stale(index, seen)")
 
     assert len(index.refreshes) == refreshes
     assert seen.notes == ["Another citebot is indexing this repository. Waiting until it has finished ..."]
@@ -97,7 +96,7 @@ async def test_waiting_for_another_process_comes_to_an_end(monkeypatch: pytest.M
     index = FakeIndex(commit=None, current=False, error=StorageLocked("Another citebot is indexing."))
 
     with pytest.raises(StorageLocked):
-        await asyncio.wait_for(refresh_if_stale(index, Seen()), LIMIT)
+        await wait_for(refresh_if_stale(index, Seen()), "refresh_if_stale(index, Seen())")
 
 
 async def test_a_repository_that_is_gone_is_answered_from_the_earlier_index() -> None:
@@ -125,12 +124,12 @@ async def test_cancelling_waits_until_the_thread_has_stopped() -> None:
     asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
     index = FakeIndex(endless=True)
     work = asyncio.ensure_future(refresh_index(index, Seen()))
-    await asyncio.to_thread(index.begun.wait, LIMIT)
+    await asyncio.to_thread(index.begun.wait, LIMIT_SECONDS)
 
     work.cancel()
 
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(work, LIMIT)
+        await wait_for(work, "the end of work")
     assert isinstance(index.stopped_by, RefreshStopped)
     del work
     gc.collect()  # an error that nobody looked at is reported when its task is collected

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -14,13 +13,14 @@ from bot.adapters.slack.rendering import PREFIX
 from tests.agent.goals.conftest import PARSER
 from tests.agent.goals.test_goal_runs import claim_test
 from tests.bot.clusters import Cluster, share
-from tests.bot.offices import LIMIT, Forks
+from tests.bot.offices import Forks
 from tests.bot.serving.test_goal_runs_of_a_service import ENDLESS, is_running, python, require_sandbox
 from tests.bot.slack_worlds import shown
 from tests.fakes.gemini import FakeGemini, calls, running_gemini
 from tests.fakes.postgres import make_database
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack
+from tests.waiting import LIMIT_SECONDS, expect, wait_until
 
 __all__ = ["python"]  # a fixture
 
@@ -67,7 +67,9 @@ async def cluster(forks: Forks, gemini: FakeGemini, python: Path, tmp_path: Path
 
 async def see(cluster: Cluster, thread: str, text: str) -> str:
     """Wait until a reply in a thread has a text, and return it."""
-    found = await cluster.fake.until(lambda: [one for one in read(cluster, thread) if text in one], within=LIMIT)
+    found = await cluster.fake.until(
+        lambda: [one for one in read(cluster, thread) if text in one], within=LIMIT_SECONDS
+    )
     return str(found[0])
 
 
@@ -84,9 +86,7 @@ async def press(cluster: Cluster, thread: str, action: str) -> None:
 
 async def wait_for_command() -> None:
     """Wait until the endless command runs: it is shown before it begins."""
-    async with asyncio.timeout(LIMIT):
-        while not is_running(ENDLESS):  # noqa: ASYNC110 - of another process
-            await asyncio.sleep(0.02)
+    await wait_until(lambda: is_running(ENDLESS), "is_running(ENDLESS)")
 
 
 async def test_a_goal_run_goes_on_in_another_answerer_when_its_own_is_killed(
@@ -108,7 +108,9 @@ async def test_a_goal_run_goes_on_in_another_answerer_when_its_own_is_killed(
     verdict = await see(cluster, thread, "**False.** The claim is false")
     assert "assert parse('7') == [8]" in verdict
     assert len(gemini.received) == 2
-    await cluster.fake.until(lambda: any(each.shared for each in cluster.fake.files.stored.values()), within=LIMIT)
+    await cluster.fake.until(
+        lambda: any(each.shared for each in cluster.fake.files.stored.values()), within=LIMIT_SECONDS
+    )
     assert len(read(cluster, thread)) == 1
 
 
@@ -123,7 +125,7 @@ async def test_a_goal_run_is_stopped_from_the_front_with_its_command(cluster: Cl
     await wait_for_command()
 
     await press(cluster, thread, "stop")
-    async with asyncio.timeout(STOP_SECONDS):
+    async with expect("see(cluster, thread, 'Stopped, as you asked.')"):
         await see(cluster, thread, "Stopped, as you asked.")
     assert not is_running(ENDLESS)
     assert len(read(cluster, thread)) == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 from collections.abc import Iterator, Mapping
@@ -16,12 +15,13 @@ from bot.app import examine_sandboxes
 from bot.settings import Settings
 from tests.agent.goals.conftest import PARSER
 from tests.agent.goals.test_goal_runs import claim_test
-from tests.bot.offices import LIMIT, Forks, Processes, in_slack
+from tests.bot.offices import Forks, Processes, in_slack
 from tests.bot.slack_worlds import shown
 from tests.fakes.gemini import FakeGemini, calls, running_gemini
 from tests.fakes.prepared_python import prepared_python
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack
+from tests.waiting import LIMIT_SECONDS, wait_until
 
 ENDLESS = "sleep 271.8281"
 CONFIG = """
@@ -76,7 +76,7 @@ class Asker:
 
     async def see(self, thread: str, text: str) -> str:
         """Wait until a reply in a thread has a text, and return it."""
-        found = await self._fake.until(lambda: [one for one in self.read(thread) if text in one], within=LIMIT)
+        found = await self._fake.until(lambda: [one for one in self.read(thread) if text in one], within=LIMIT_SECONDS)
         return found[0]
 
 
@@ -152,9 +152,7 @@ async def test_a_run_goes_on_after_a_kill_and_another_is_stopped_with_its_comman
             await ann.see(thread, "Shall I start it?")
             await ann.approve(thread)
             await ann.see(thread, ENDLESS)
-            async with asyncio.timeout(LIMIT):
-                while not is_running(ENDLESS):  # noqa: ASYNC110 - the command is shown before it begins
-                    await asyncio.sleep(0.02)
+            await wait_until(lambda: is_running(ENDLESS), "is_running(ENDLESS)")
             await ann.ask("stop", thread)
             await ann.see(thread, "Stopped, as you asked.")
             assert not is_running(ENDLESS)

@@ -17,8 +17,8 @@ from bot.serving.http_server import make_application, run_http_server
 from bot.webhooks.body_limits import BodyReader
 from bot.webhooks.throttled_warnings import RareWarnings
 from tests.fakes.raw_http import exchange, read_answer, write_request
+from tests.waiting import LIMIT_SECONDS
 
-LIMIT = 5.0
 SLOW_HEADERS = b"POST /in HTTP/1.1\r\nHost: x\r\nX: "
 SLOW_BODY = b"POST /in HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx"
 
@@ -37,7 +37,7 @@ class Site:
     async def hold(self, sent: bytes = b"") -> socket.socket:
         """Open a connection and send something; it is closed by the server, or at the end."""
         where = urlsplit(self.address)
-        line = await asyncio.to_thread(socket.create_connection, (where.hostname, where.port), LIMIT)
+        line = await asyncio.to_thread(socket.create_connection, (where.hostname, where.port), LIMIT_SECONDS)
         self.held.append(line)
         with suppress(ConnectionError):
             line.sendall(sent)
@@ -106,7 +106,7 @@ async def test_dribbling_does_not_prolong_a_connection() -> None:
                 line.sendall(b"x")
             await asyncio.wait({ending}, timeout=0.02)
 
-    assert asyncio.get_running_loop().time() - began < LIMIT
+    assert asyncio.get_running_loop().time() - began < LIMIT_SECONDS
 
 
 async def test_a_connection_that_was_answered_is_not_kept() -> None:

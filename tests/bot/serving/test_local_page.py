@@ -14,8 +14,7 @@ import pytest
 from bot.serving.local_page import serve_local_page
 from bot.settings import Settings
 from bot.tasks import run_in_background
-
-LIMIT = 120.0
+from tests.waiting import LIMIT_SECONDS, expect
 
 
 @asynccontextmanager
@@ -23,14 +22,17 @@ async def open_page(shop: Path) -> AsyncIterator[str]:
     """Serve the page; return the address that is said."""
     told: asyncio.Queue[str] = asyncio.Queue()
     serving = serve_local_page(Settings.load(), shop, told.put_nowait, port=0)
-    async with run_in_background(serving), asyncio.timeout(LIMIT):
+    async with (
+        run_in_background(serving),
+        expect("the address of the page"),
+    ):
         (address,) = re.findall(r"http://127\.0\.0\.1:\d+/login\?t=\S+", await told.get())
         yield address
 
 
 @pytest.mark.usefixtures("home")
 async def test_the_person_at_the_machine_asks_about_their_repository(shop: Path) -> None:
-    timeout = aiohttp.ClientTimeout(total=LIMIT)
+    timeout = aiohttp.ClientTimeout(total=LIMIT_SECONDS)
     async with (
         open_page(shop) as address,
         aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True), timeout=timeout) as browser,

@@ -14,10 +14,11 @@ from bot.errors import SettingsError
 from bot.serving.roles import assign_duties
 from bot.settings import Settings
 from tests.bot.clusters import Cluster, Member, share, wait_until
-from tests.bot.offices import LIMIT, Forks
+from tests.bot.offices import Forks
 from tests.fakes.postgres import make_database
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack
+from tests.waiting import LIMIT_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ async def test_a_question_is_taken_in_by_one_process_and_answered_by_another(
     pushed = await cluster.ask("where is round_price defined?")
     await cluster.fake.until(lambda: cluster.read(pushed))
     await cluster.fake.press(cluster.channel, answer.ts, "citebot_rate", user=cluster.ann, value=_value(answer.blocks))
-    await cluster.fake.until(lambda: cluster.fake.ephemeral(cluster.channel, cluster.ann), within=LIMIT)
+    await cluster.fake.until(lambda: cluster.fake.ephemeral(cluster.channel, cluster.ann), within=LIMIT_SECONDS)
 
 
 async def check_figures(answerer: Member, indexer: Member) -> None:
@@ -115,7 +116,9 @@ async def test_what_people_do_at_a_front_reaches_the_answerer(cluster: Cluster) 
         await cluster.start(role)
     fake, channel, ann = cluster.fake, cluster.channel, cluster.ann
     await fake.slash("/citebot", "where is parse_date defined?", channel=channel, user=ann)
-    await fake.until(lambda: any("shop/dates.py" in seen.text for seen in fake.ephemeral(channel, ann)), within=LIMIT)
+    await fake.until(
+        lambda: any("shop/dates.py" in seen.text for seen in fake.ephemeral(channel, ann)), within=LIMIT_SECONDS
+    )
     assert fake.calls_of("chat.postEphemeral") == []
 
     question = await cluster.ask("where is the parser of prices?")
@@ -125,7 +128,7 @@ async def test_what_people_do_at_a_front_reaches_the_answerer(cluster: Cluster) 
     assert len(cluster.read(question)) == 1
 
     await fake.delete(channel, question)
-    await fake.until(lambda: not cluster.read(question), within=LIMIT)
+    await fake.until(lambda: not cluster.read(question), within=LIMIT_SECONDS)
 
 
 async def test_a_question_about_a_branch_is_answered_where_only_its_indexer_has_the_repository(
@@ -143,12 +146,12 @@ async def test_a_question_about_a_branch_is_answered_where_only_its_indexer_has_
     answer = await cluster.wait_for_answer(question, "shop/money.py")
     assert "release-2" in answer.text  # which the line about freshness names
     await cluster.ask("show me its source", question)
-    await cluster.fake.until(lambda: len(cluster.read(question)) == 2, within=LIMIT)
+    await cluster.fake.until(lambda: len(cluster.read(question)) == 2, within=LIMIT_SECONDS)
     await cluster.wait_for_answer(question, "cents // 100")
 
     unknown = await cluster.ask("on branch release-3, where is round_price defined?")
     await cluster.fake.until(
-        lambda: any("no branch 'release-3'" in seen.text for seen in cluster.read(unknown)), within=LIMIT
+        lambda: any("no branch 'release-3'" in seen.text for seen in cluster.read(unknown)), within=LIMIT_SECONDS
     )
 
 
@@ -156,7 +159,7 @@ async def test_the_probes_of_a_process_tell_its_role_the_line_and_the_leases(clu
     front = await cluster.start("front")
     await cluster.fake.connected()
     question = await cluster.ask("where is parse_date defined?")
-    await cluster.fake.until(lambda: cluster.read(question), within=LIMIT)
+    await cluster.fake.until(lambda: cluster.read(question), within=LIMIT_SECONDS)
 
     async def waits() -> bool:
         return bool((await front.get("/readyz"))[1]["cluster"]["waiting"])
@@ -186,11 +189,11 @@ async def test_doctor_checks_what_processes_share(repository: GitRepo, tmp_path:
 async def test_a_question_that_waits_for_an_answerer_is_stopped_by_its_front(cluster: Cluster) -> None:
     await cluster.start("front")
     question = await cluster.ask("where is parse_date defined?")
-    await cluster.fake.until(lambda: cluster.read(question), within=LIMIT)
+    await cluster.fake.until(lambda: cluster.read(question), within=LIMIT_SECONDS)
     await cluster.ask("stop", question)
     await cluster.fake.until(
         lambda: sorted(seen.text for seen in cluster.read(question)) == ["Stopped, as you asked.", "Stopped."],
-        within=LIMIT,
+        within=LIMIT_SECONDS,
     )
 
 
@@ -201,7 +204,7 @@ async def test_another_front_takes_over_when_one_is_killed(cluster: Cluster) -> 
     await cluster.start("front")
     await cluster.start("answer")
     await cluster.end(first, signal.SIGKILL)
-    await cluster.fake.until(lambda: len(cluster.fake.socket.connections) > 0, within=LIMIT)
+    await cluster.fake.until(lambda: len(cluster.fake.socket.connections) > 0, within=LIMIT_SECONDS)
 
     await cluster.wait_for_answer(await cluster.ask("where is parse_date defined?"), "shop/dates.py")
 

@@ -13,8 +13,8 @@ import pytest
 from bot.surfaces.principals import hash_token
 from tests.bot.serving.test_without_platform import address, serve_alone
 from tests.fakes.repositories import GitRepo
+from tests.waiting import LIMIT_SECONDS
 
-LIMIT = 120.0
 ANN, EVE = "citebot_of-ann", "citebot_of-eve"
 PUBLIC = "citebot.example.com"
 NAMES = ("shopfront", "strongroom")  # Ann may ask about the first alone, Eve about neither
@@ -59,7 +59,9 @@ def serving(repository: GitRepo, tmp_path: Path) -> Serve:
 
 
 def open_browser() -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True), timeout=aiohttp.ClientTimeout(total=LIMIT))
+    return aiohttp.ClientSession(
+        cookie_jar=aiohttp.CookieJar(unsafe=True), timeout=aiohttp.ClientTimeout(total=LIMIT_SECONDS)
+    )
 
 
 async def sign_in(browser: aiohttp.ClientSession, base: str, token: str) -> tuple[int, str]:

@@ -18,11 +18,12 @@ import pytest_asyncio
 from bot.errors import BackupError
 from bot.maintenance.backup import restore_backup, write_backup
 from bot.storage.database import INBOX_FILE, open_database
-from tests.bot.offices import LIMIT, OFFICES, ROOT, Forks, Office, Processes, in_discord, in_slack
+from tests.bot.offices import OFFICES, ROOT, Forks, Office, Processes, in_discord, in_slack
 from tests.fakes import pushes
 from tests.fakes.git_host import GitHost, published, serving
 from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
+from tests.waiting import LIMIT_SECONDS, expect
 
 MOST_CALLS = 12
 # One turn without a model: its nodes, and its journal.
@@ -303,7 +304,7 @@ def serve(repository: GitRepo, variables: Mapping[str, str]) -> subprocess.Compl
     return subprocess.run(
         [sys.executable, "-m", "bot", "serve", "--repo", str(repository.root)],
         cwd=ROOT, env={"PATH": os.environ["PATH"], **variables},
-        capture_output=True, text=True, check=False, timeout=2 * LIMIT,
+        capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS,
     )  # fmt: skip
 
 
@@ -336,7 +337,7 @@ async def test_a_push_to_a_host_is_answered_from_soon_after_its_webhook(
             await asyncio.to_thread(work.git, "push", "--quiet", "origin", "HEAD")
             await posted(f"http://127.0.0.1:{port}/webhooks/push", pushes.github(after=work.sha()))
 
-            async with asyncio.timeout(LIMIT):
+            async with expect("cited(work.sha(), 'shop/calendar.py') in (said := tol..."):
                 while cited(work.sha(), "shop/calendar.py") not in (said := await told(office)):
                     assert cited(first, "shop/dates.py") in said
 
@@ -359,7 +360,7 @@ def cited(commit: str, path: str) -> str:
 
 async def posted(url: str, delivery: pushes.Delivery) -> None:
     """Post a webhook, as soon as somebody listens."""
-    async with asyncio.timeout(LIMIT), aiohttp.ClientSession() as session:
+    async with expect("posted"), aiohttp.ClientSession() as session:
         while True:
             try:
                 async with session.post(url, data=delivery.body, headers=delivery.headers) as response:

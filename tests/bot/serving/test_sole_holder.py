@@ -13,6 +13,7 @@ from bot.serving.sole_holder import LEASE_SECONDS, LOOK_SECONDS, SoleHolder
 from bot.storage.database import Database, open_database
 from bot.storage.leases import LeaseStore
 from tests.fakes.clock import FakeClock
+from tests.waiting import expect
 
 NAME = "platform slack"
 
@@ -33,7 +34,7 @@ def make_holder(database: Database, clock: FakeClock, owner: str) -> SoleHolder:
 
 
 async def pass_until(clock: FakeClock, event: asyncio.Event) -> None:
-    async with asyncio.timeout(60):
+    async with expect("event.is_set()"):
         while not event.is_set():
             await clock.advance(LOOK_SECONDS)
             await asyncio.sleep(0.01)

@@ -25,6 +25,7 @@ from tests.bot.chat import message
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.clock import FakeClock
 from tests.fakes.platform import FakePlatform
+from tests.waiting import expect
 
 ANSWER = "Answer to: where is send?"
 NO_TOKEN = "The token is refused. Set another one."
@@ -98,7 +99,7 @@ class Town:
     async def ended(self) -> None:
         """Wait until citebot ends; raises what it ends with."""
         assert self._presence is not None
-        async with asyncio.timeout(60):
+        async with expect("self._presence.done()"):
             while not self._presence.done():
                 await self.clock.advance(1)
         self._presence.result()
@@ -231,6 +232,6 @@ async def test_an_answer_under_way_on_a_lost_platform_is_finished_by_who_comes_t
 
 async def until(town: Town, predicate: Callable[[], object]) -> None:
     """Let time pass until something is true."""
-    async with asyncio.timeout(60):
+    async with expect("predicate()"):
         while not predicate():
             await town.clock.advance(1)

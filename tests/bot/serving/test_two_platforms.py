@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.bot.offices import LIMIT, ROOT, DiscordOffice, Forks, Office, Processes, SlackOffice, in_discord, in_slack
+from tests.bot.offices import ROOT, DiscordOffice, Forks, Office, Processes, SlackOffice, in_discord, in_slack
 from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 from tests.fakes.served import got
+from tests.waiting import LIMIT_SECONDS, expect
 
 ENDED = 128 + signal.SIGTERM
 REVOKED = 4004
@@ -40,7 +41,7 @@ class Firm:
 
     async def until_told(self, platform: str, words: str) -> None:
         """Wait until a process says something about a platform."""
-        async with asyncio.timeout(LIMIT):
+        async with expect("words in self.readiness(platform)"):
             while words not in await self.readiness(platform):  # noqa: ASYNC110 - seen over HTTP alone
                 await asyncio.sleep(0.1)
 
@@ -147,7 +148,14 @@ async def test_a_token_refused_at_the_start_ends_the_process_with_a_sentence(fir
     variables["DISCORD_TOKEN"] = "another.discord.token"
     command = [sys.executable, "-m", "bot", "serve", "--repo", str(repository.root)]
     done = await asyncio.to_thread(
-        subprocess.run, command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False, timeout=2 * LIMIT
+        subprocess.run,
+        command,
+        cwd=ROOT,
+        env=variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LIMIT_SECONDS,
     )
 
     assert done.returncode == 1

@@ -16,7 +16,8 @@ from bot.serving import service
 from bot.serving.platforms import list_platforms
 from bot.settings import Settings
 from tests.fakes.repositories import GitRepo
-from tests.fakes.served import LIMIT, got
+from tests.fakes.served import got
+from tests.waiting import LIMIT_SECONDS, expect
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ async def serve_alone(repository: GitRepo, home: Path, more: Mapping[str, str] |
     serving = asyncio.create_task(service.serve_team(settings, repository.root, say))
     waiting = asyncio.create_task(started.wait())
     try:
-        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=LIMIT)
+        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED, timeout=LIMIT_SECONDS)
         if serving.done():
             serving.result()
         yield said[0]
@@ -76,7 +77,7 @@ async def test_new_commits_are_indexed_and_the_probes_and_metrics_tell(repositor
             commit: str | None = state["repositories"][0]["commit"]
             return commit
 
-        async with asyncio.timeout(LIMIT):
+        async with expect("commit_that_is_indexed() == repository.sha()"):
             while await commit_that_is_indexed() != repository.sha():  # noqa: ASYNC110 - seen over HTTP alone
                 await asyncio.sleep(0.05)
             repository.write("more.py", "def later():\n    return 1\n")

@@ -17,6 +17,7 @@ from tests.bot.chat import message
 from tests.fakes.clock import FakeClock
 from tests.fakes.cut_proxy import CutProxy, open_cut_proxy
 from tests.fakes.postgres import make_database
+from tests.waiting import expect
 
 
 @pytest_asyncio.fixture
@@ -75,7 +76,7 @@ async def test_a_server_that_is_away_is_a_sentence_and_is_used_again_when_it_is_
         await database.rows("SELECT 1")
 
     proxy.set_mode("pass")
-    async with asyncio.timeout(60):
+    async with expect("a server that is away is a sentence and is used again when it is back"):
         while True:
             try:
                 assert await database.rows("SELECT 1") == [(1,)]

@@ -23,6 +23,7 @@ from bot.storage.turn_records import TurnRecordStore
 from tests.bot.chat import handle, message
 from tests.fakes.clock import FakeClock
 from tests.fakes.disks import ROOT
+from tests.waiting import LIMIT_SECONDS
 
 # Opens both databases of a folder once it is told to, as `citebot serve` does, and says how that went.
 OPENING = """
@@ -196,7 +197,7 @@ def test_citebots_that_start_at_once_share_their_databases(earlier: Path) -> Non
         process.stdin.write("\n")
         process.stdin.flush()
 
-    assert [process.communicate(timeout=60)[0] for process in started] == ["done\n"] * 4
+    assert [process.communicate(timeout=LIMIT_SECONDS)[0] for process in started] == ["done\n"] * 4
     assert len(list_copies(earlier)) == 1
     assert len(read_all(earlier)["inbox"]) == len(before["inbox"])
 

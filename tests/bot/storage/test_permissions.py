@@ -16,8 +16,9 @@ from bot.errors import FolderError
 from bot.storage.data_lock import hold_shared_lock
 from bot.storage.permissions import find_exposures, secure_folder
 from tests.fakes.citebot import Citebot
-from tests.fakes.disks import LIMIT, ROOT
+from tests.fakes.disks import ROOT
 from tests.fakes.repositories import GitRepo
+from tests.waiting import LIMIT_SECONDS
 
 # A clone and the database of a team, which `citebot serve` makes.
 SERVED = """
@@ -59,7 +60,7 @@ def test_whatever_citebot_makes_is_its_owners_alone(umask: str, tmp_path: Path, 
 
     done = subprocess.run(
         ["sh", "-c", ALL, sys.executable, umask, SERVED, shop.as_uri()],
-        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=2 * LIMIT,
+        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS,
     )  # fmt: skip
 
     assert done.returncode == 0, done.stderr

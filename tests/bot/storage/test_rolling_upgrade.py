@@ -30,6 +30,7 @@ from bot.storage.postgres import PostgresDatabase, load_postgres_schema, open_po
 from tests.bot.chat import handle, message
 from tests.fakes.postgres import make_database
 from tests.indexer.segments.test_manifest_contract import FIRST, make_next, publish
+from tests.waiting import expect
 
 OLD: dict[str, Any] = json.loads((Path(__file__).parent / "layouts" / "program_6.json").read_text(encoding="utf-8"))
 OLD_LAYOUT = 6
@@ -205,5 +206,8 @@ async def test_a_job_that_one_writes_the_other_carries_out(team: Team) -> None:
             "VALUES (?, ?, ?, ?, ?, CAST(? AS JSONB)) RETURNING id",
             [*OLD["job"][:3], "conversation 2", "message 2", json.dumps({"entry_id": 2})],
         )
-        async with jobs.work_on_answers(carried_out.put), asyncio.timeout(60):
+        async with (
+            jobs.work_on_answers(carried_out.put),
+            expect("both jobs are carried out"),
+        ):
             assert {await carried_out.get(), await carried_out.get()} == {1, 2}

@@ -10,7 +10,8 @@ import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-LIMIT = 60.0
+from tests.waiting import LIMIT_SECONDS
+
 Era = Literal["auto", "legacy"]
 
 
@@ -19,7 +20,7 @@ async def connected(address: str, token: str, *, era: Era = "auto", **headers: s
     """Connect over HTTP."""
     sent = {"Authorization": f"Bearer {token}"} | headers
     async with (
-        httpx2.AsyncClient(headers=sent, timeout=LIMIT) as http,
+        httpx2.AsyncClient(headers=sent, timeout=LIMIT_SECONDS) as http,
         Client(streamable_http_client(f"{address}/mcp", http_client=http), mode=era) as client,
     ):
         yield client

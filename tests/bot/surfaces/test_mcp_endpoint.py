@@ -17,8 +17,9 @@ from bot.messages import Place
 from bot.storage.rate_limits import QuestionLimits
 from tests.bot.chat import message
 from tests.bot.surfaces.cores import FILES, HOSTILE, SECRET, TOKENS, Served, open_served
-from tests.bot.surfaces.mcp_clients import LIMIT, Era, connected, text_of
+from tests.bot.surfaces.mcp_clients import Era, connected, text_of
 from tests.fakes.answerer import FakeAnswerer
+from tests.waiting import LIMIT_SECONDS, wait_for, wait_until
 
 CALLS: dict[str, dict[str, Any]] = {
     "search_code": {"query": "parse a date", "languages": ["python"], "kinds": ["code"], "limit": 2},
@@ -52,7 +53,7 @@ async def posted(served: Served, body: Any = None, **headers: str) -> tuple[int,
     sent = HEADERS | {"Authorization": f"Bearer {TOKENS['ben']}"} | headers
     data = body if isinstance(body, bytes) else json.dumps(body or INITIALIZE).encode()
     async with (
-        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=LIMIT)) as session,
+        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=LIMIT_SECONDS)) as session,
         session.post(f"{served.address}/mcp", data=data, headers=sent) as answer,
     ):
         return answer.status, await answer.text()
@@ -201,14 +202,12 @@ async def test_a_client_that_leaves_ends_its_question_and_nobody_elses(tmp_path:
     async with open_served(tmp_path, answerer=answerer) as served:
         async with connected(served.address, TOKENS["ben"], era=era) as leaving:
             left = asyncio.create_task(leaving.call_tool("ask", {"question": "who calls send?"}))
-            await asyncio.wait_for(answerer.begun.acquire(), LIMIT)
+            await wait_for(answerer.begun.acquire(), "answerer.begun")
             left.cancel()
             await asyncio.wait({left})
             async with connected(served.address, TOKENS["ann"]) as other:
                 assert not (await other.call_tool("search_code", {"query": "date", "repository": "shop"})).is_error
-        async with asyncio.timeout(LIMIT):
-            while answerer._stops:  # noqa: ASYNC110 - its task is the server's
-                await asyncio.sleep(0.02)
+        await wait_until(lambda: not (answerer._stops), "not (answerer._stops)")
 
     assert answerer.runs.answered == {}
 

@@ -17,8 +17,8 @@ from mcp import Client, StdioServerParameters
 
 from bot.surfaces.principals import hash_token
 from tests.fakes.citebot import Citebot
+from tests.waiting import wait_for
 
-LIMIT = 60.0
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -51,7 +51,7 @@ async def said_hello(process: asyncio.subprocess.Process) -> dict[str, Any]:
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(json.dumps(HELLO).encode() + b"\n")
-    answer: dict[str, Any] = json.loads(await asyncio.wait_for(process.stdout.readline(), LIMIT))
+    answer: dict[str, Any] = json.loads(await wait_for(process.stdout.readline(), "process.stdout.readline()"))
     return answer
 
 
@@ -80,7 +80,7 @@ async def test_ctrl_c_ends_it_although_the_input_stays_open(variables: dict[str,
         assert (await said_hello(process))["result"]["protocolVersion"] == "2025-06-18"
         process.send_signal(signal.SIGINT)
 
-        assert await asyncio.wait_for(process.wait(), LIMIT) == 130
+        assert await wait_for(process.wait(), "process") == 130
 
 
 async def test_the_end_of_its_input_ends_it_and_nothing_but_messages_was_printed(variables: dict[str, str]) -> None:
@@ -89,7 +89,7 @@ async def test_the_end_of_its_input_ends_it_and_nothing_but_messages_was_printed
         assert process.stdin is not None
         process.stdin.write(b"no JSON at all\n\n" + b"x" * 9_000_000 + b"\n")
         process.stdin.close()
-        out, _ = await asyncio.wait_for(process.communicate(), LIMIT)
+        out, _ = await wait_for(process.communicate(), "process.communicate()")
 
     assert process.returncode == 0
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
@@ -104,7 +104,7 @@ async def test_sigterm_ends_it_although_its_client_never_reads(variables: dict[s
         process.stdin.write(b"".join(json.dumps(each).encode() + b"\n" for each in [ready, *lists]))
         process.send_signal(signal.SIGTERM)
 
-        assert await asyncio.wait_for(process.wait(), LIMIT) == 143
+        assert await wait_for(process.wait(), "process") == 143
 
 
 def test_outside_of_a_repository_it_says_so_and_ends(

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from bot.serving.http_server import make_application, run_http_server
 from bot.surfaces.sse import HEARTBEAT, ServerSentEvent, stream_events
 from tests.fakes.raw_http import read_answer, write_request
+from tests.waiting import LIMIT_SECONDS, expect
 
-LIMIT = 30.0
 PATIENT = 60.0
 
 
@@ -34,7 +34,7 @@ class Source:
 
     async def events(self) -> AsyncGenerator[ServerSentEvent, None]:
         try:
-            async with asyncio.timeout(LIMIT):  # which minds in which task it ends
+            async with expect("events"):  # which minds in which task it ends
                 while (event := await self.queue.get()) is not None:
                     self.taken.release()
                     yield event
@@ -123,7 +123,7 @@ async def test_who_goes_away_ends_what_they_asked_for() -> None:
             source.queue.put_nowait(ServerSentEvent(data="one"))
             await answer.content.readuntil(b"\n\n")
 
-        async with asyncio.timeout(LIMIT):
+        async with expect("source.closed"):
             await source.closed.wait()
 
 
@@ -131,11 +131,11 @@ async def test_who_never_reads_is_left_and_keeps_nobody_waiting() -> None:
     source = Source()
     async with serving(source, patience=0.2) as address:
         where = urlsplit(address)
-        line = await asyncio.to_thread(socket.create_connection, (where.hostname, where.port), LIMIT)
+        line = await asyncio.to_thread(socket.create_connection, (where.hostname, where.port), LIMIT_SECONDS)
         line.sendall(write_request("GET", "/events"))
         for _ in range(200):
             source.queue.put_nowait(ServerSentEvent(data="x" * 200_000))
-        async with asyncio.timeout(LIMIT):
+        async with expect("source.closed"):
             await source.closed.wait()
         taken = source.queue.qsize()
         answer = await asyncio.to_thread(read_answer, line)

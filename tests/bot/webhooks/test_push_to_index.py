@@ -22,6 +22,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.git_host import GitHost, published, serving
 from tests.fakes.repositories import GitRepo, run_git
 from tests.fakes.watched import Watched, watched
+from tests.waiting import expect, wait_for
 
 PUSHES = 30
 
@@ -89,7 +90,7 @@ class Held:
     async def pin(self, repository: str | None = None) -> CodeSearch:
         code = await self._library.pin(repository)
         self.pinned.set()
-        await asyncio.wait_for(self.released.wait(), 30)
+        await wait_for(self.released.wait(), "self.released")
         return code
 
 
@@ -106,7 +107,7 @@ async def test_a_push_during_an_answer_leaves_it_its_commit(work: GitRepo, host:
         held = Held(team.library)
         agent = Agent(held, saver, redact_secrets)
         answering = asyncio.create_task(answered(agent, "one"))
-        await asyncio.wait_for(held.pinned.wait(), 30)
+        await wait_for(held.pinned.wait(), "held.pinned")
         work.rename("shop.py", "trade.py")
         await team.told(pushes.github(after=(new := await pushed(work))))
         await team.indexed(new)
@@ -204,7 +205,7 @@ async def test_thirty_pushes_in_ten_seconds_are_a_few_refreshes_and_the_last_win
 
 async def passed(clock: FakeClock, team: Watched, commit: str) -> None:
     """Let the clock go on, with real time for git, until a commit is indexed."""
-    async with asyncio.timeout(30):
+    async with expect("team.status.indexed == commit"):
         while team.status.indexed != commit:
             await clock.advance(0.5)
             await asyncio.sleep(0.02)

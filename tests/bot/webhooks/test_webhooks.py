@@ -27,6 +27,7 @@ from tests.fakes import pushes
 from tests.fakes.clock import FakeClock
 from tests.fakes.pushes import KEY, NEW, NONE, OLD, SECRET, Delivery
 from tests.fakes.raw_http import exchange, write_request
+from tests.waiting import expect
 
 REMOTES = (
     RemoteRepository(name="hub", url="git@github.com:team/shop.git"),
@@ -294,7 +295,7 @@ async def test_what_nobody_reads_is_not_taken_in_for_long() -> None:
         writer.write(b"POST /push HTTP/1.1\r\nHost: citebot\r\nContent-Length: 999999999999\r\n\r\n")
         assert b" 401 " in await reader.readline()
         with pytest.raises(ConnectionError):
-            async with asyncio.timeout(60):
+            async with expect("what nobody reads is not taken in for long"):
                 while True:
                     writer.write(b"x" * 100_000)
                     await writer.drain()

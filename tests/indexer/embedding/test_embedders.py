@@ -30,6 +30,7 @@ from indexer.embedding.static_embedder import MODEL_FOLDER, StaticEmbedder, Word
 from indexer.errors import EmbedderError
 from indexer.text.tokens import IDENTIFIER, split_identifier
 from tests.fakes.gemini import Failure, FakeGemini, running_gemini
+from tests.waiting import LIMIT_SECONDS
 
 GEMINI = "google_genai:gemini-embedding-001"
 KEY = "key-that-must-not-be-shown"
@@ -194,7 +195,9 @@ def test_the_static_embedder_needs_neither_scipy_nor_tokenizers_nor_langchain() 
         "embedder.embed_query('session'); embedder.embed_documents([EmbeddingInput(header='a.py', body='session')]);"
         "print([name for name in ('scipy', 'langchain_core', 'tokenizers', 'chromadb') if name in sys.modules])"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT_SECONDS, check=True
+    )
     assert ended.stdout == "[]\n"
 
 
@@ -204,7 +207,7 @@ def test_a_converted_model_gives_the_vectors_it_was_made_from(tmp_path: Path) ->
     for target in ("first", "second"):
         paths = ["--from", str(tmp_path / "from"), "--to", str(tmp_path / target)]
         command = [sys.executable, "-m", "scripts.make_static_model", *paths]
-        subprocess.run(command, cwd=ROOT, check=True, timeout=30, capture_output=True)
+        subprocess.run(command, cwd=ROOT, check=True, timeout=LIMIT_SECONDS, capture_output=True)
     first, second = (
         {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("first", "second")
     )

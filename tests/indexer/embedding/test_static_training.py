@@ -24,6 +24,7 @@ from scripts.static_training.objective import Batch, Parameters, measure_loss
 from scripts.static_training.pairs import Pair, find_pairs
 from scripts.static_training.sources import find_archives, read_members, read_sources
 from scripts.static_training.table import Table, fingerprint, write_table
+from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parents[3]
 
@@ -265,7 +266,7 @@ def write_base(folder: Path) -> None:
 
 def train(*arguments: str) -> None:
     command = [sys.executable, "-m", "scripts.train_static_model", "--steps=60", "--jobs=1", *arguments]
-    subprocess.run(command, cwd=ROOT, check=True, timeout=120, capture_output=True, text=True)
+    subprocess.run(command, cwd=ROOT, check=True, timeout=LIMIT_SECONDS, capture_output=True, text=True)
 
 
 def compare_with_code(folder: Path) -> float:

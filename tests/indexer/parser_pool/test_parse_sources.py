@@ -37,6 +37,7 @@ from indexer.parser_pool.wire_format import (
     unpack_reply,
 )
 from indexer.text.decoding import unpack
+from tests.waiting import LIMIT_SECONDS
 
 SECRET = "ghp_" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4zQ7Zz"
 DEADLY = "tests.fakes.deadly_parser"
@@ -286,7 +287,7 @@ def test_parsers_end_when_their_parent_is_killed(path: str) -> None:
         capture_output=True,
         check=False,
         text=True,
-        timeout=30,
+        timeout=LIMIT_SECONDS,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
     )
     assert parent.returncode == -signal.SIGKILL, parent.stderr

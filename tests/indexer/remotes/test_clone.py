@@ -25,6 +25,7 @@ from indexer.types import Location
 from tests.fakes.disks import mounted
 from tests.fakes.git_host import GitHost, command_lines, published, serving
 from tests.fakes.repositories import GitRepo, run_git
+from tests.waiting import expect, wait_for, wait_for_end
 
 ROOT = Path(__file__).parents[3]
 TOKEN = "tok-5ecret/with:odd@signs%"
@@ -333,9 +334,9 @@ async def test_a_cancelled_fetch_leaves_no_process_and_no_lock(host: GitHost, wo
     host.silent = asyncio.Event()
     shop = clone(host, tmp_path)
     fetching = asyncio.create_task(shop.newest())
-    await asyncio.wait_for(host.asked.wait(), 10)
+    await wait_for(host.asked.wait(), "host.asked")
     fetching.cancel()
-    await asyncio.wait({fetching}, timeout=5)
+    await wait_for_end(fetching, "the end of fetching")
     assert fetching.cancelled()
     assert not [line for line in command_lines().splitlines() if "ls-remote" in line and str(shop.path) in line]
     host.silent.set()
@@ -354,9 +355,9 @@ async def test_a_fetch_that_was_cut_off_anywhere_is_made_good(
     host.seen.clear()
     host.silent, host.patience = asyncio.Event(), request_number
     fetching = asyncio.create_task(shop.newest())
-    await asyncio.wait_for(host.asked.wait(), 10)
+    await wait_for(host.asked.wait(), "host.asked")
     fetching.cancel()
-    await asyncio.wait({fetching}, timeout=5)
+    await wait_for_end(fetching, "the end of fetching")
     assert fetching.cancelled()
     assert await has(shop, kept)
     host.silent.set()
@@ -379,14 +380,14 @@ async def test_a_process_that_is_killed_while_it_fetches_leaves_git_the_lock(
     host.silent, host.patience = asyncio.Event(), 4
     shop = clone(host, tmp_path)
     other = await asyncio.create_subprocess_exec(sys.executable, "-c", FETCH, shop.remote.url, str(tmp_path), cwd=ROOT)
-    await asyncio.wait_for(host.asked.wait(), 20)
+    await wait_for(host.asked.wait(), "host.asked")
     other.kill()
-    await asyncio.wait_for(other.wait(), 5)
+    await wait_for(other.wait(), "other")
 
     with pytest.raises(StorageLocked):
         await shop.newest()
     host.silent.set()
-    async with asyncio.timeout(20):
+    async with expect("a process that is killed while it fetches leaves git the lock"):
         while (commit := await unless_locked(shop)) is None:  # noqa: ASYNC110 - a lock tells nobody that it is free
             await asyncio.sleep(0.05)
     assert commit == work.sha()
@@ -605,7 +606,7 @@ async def test_two_processes_do_not_fetch_into_one_clone(host: GitHost, work: Gi
     host.silent = asyncio.Event()
     one, two = clone(host, tmp_path), clone(host, tmp_path)
     first = asyncio.create_task(one.newest())
-    await asyncio.wait_for(host.asked.wait(), 10)
+    await wait_for(host.asked.wait(), "host.asked")
 
     with pytest.raises(StorageLocked, match="Another citebot is fetching shop"):
         await two.newest()
@@ -636,7 +637,7 @@ async def has(clone: RemoteClone, commit: str) -> bool:
     process = await asyncio.create_subprocess_exec(
         "git", f"--git-dir={clone.path}", "cat-file", "-e", commit, stderr=asyncio.subprocess.DEVNULL
     )
-    return await asyncio.wait_for(process.wait(), 10) == 0
+    return await wait_for(process.wait(), "process") == 0
 
 
 async def commits(clone: RemoteClone) -> int:
@@ -644,7 +645,7 @@ async def commits(clone: RemoteClone) -> int:
     process = await asyncio.create_subprocess_exec(
         "git", f"--git-dir={clone.path}", "rev-list", "--count", "HEAD", stdout=asyncio.subprocess.PIPE
     )
-    output, _ = await asyncio.wait_for(process.communicate(), 10)
+    output, _ = await wait_for(process.communicate(), "process.communicate()")
     return int(output)
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from indexer.parsing import grammars
 from indexer.parsing.grammars import GRAMMARS, load_query
 from indexer.text.languages import LANGUAGES, Language, detect_language, find_language, find_language_by_ending
+from tests.waiting import LIMIT_SECONDS
 
 QUERIES = Path(grammars.__file__).parent / "queries"
 
@@ -158,6 +159,8 @@ def test_each_grammar_comes_from_an_installed_wheel() -> None:
 def test_importing_the_chunker_loads_no_grammar() -> None:
     program = "import sys, indexer.parsing.file_parser; print([m for m in sys.modules if m.startswith('tree_sitter_')])"
 
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=LIMIT_SECONDS
+    )
 
     assert loaded.stdout.strip() == "[]"

@@ -19,6 +19,7 @@ from tests.bot.discord_worlds import DiscordWorld
 from tests.bot.worlds import HOSTS
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.discord import FakeDiscord, Interaction, Permission
+from tests.waiting import expect
 
 MANAGER = AccessPolicy(reindex=("*",))
 
@@ -326,7 +327,7 @@ async def test_commands_are_registered_in_the_end_where_discord_is_away_at_first
         fake.faults.http(call, 503, times=2)
         world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
         await world.begin()
-        async with asyncio.timeout(60):
+        async with expect("fake.commands.writes != 0"):
             while fake.commands.writes == 0:
                 fake.clock.advance(1)
                 await asyncio.sleep(0.01)

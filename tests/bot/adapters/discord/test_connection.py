@@ -19,6 +19,7 @@ from bot.errors import RateLimited
 from bot.storage.database import open_database
 from tests.bot.discord_worlds import DiscordWorld
 from tests.fakes.discord import FakeDiscord
+from tests.waiting import expect, wait_until
 
 
 def test_no_pause_is_longer_than_a_minute() -> None:
@@ -157,7 +158,7 @@ async def test_a_lost_gateway_is_not_ready_until_it_is_back(tmp_path: Path, monk
 async def until_unready(world: DiscordWorld, words: str) -> None:
     """Wait until Discord's readiness says something, or nothing at all."""
     assert world.discord is not None
-    async with asyncio.timeout(60):
+    async with expect("until unready"):
         while (said := await world.discord.unready()) != words and not (words and words in said):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
@@ -181,6 +182,4 @@ async def test_a_server_that_is_looked_through_at_the_end_is_left_alone(
 
 
 async def logged(caplog: pytest.LogCaptureFixture) -> None:
-    async with asyncio.timeout(60):
-        while not caplog.records:  # noqa: ASYNC110 - a log wakes nobody
-            await asyncio.sleep(0)
+    await wait_until(lambda: caplog.records, "caplog.records")

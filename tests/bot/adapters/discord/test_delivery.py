@@ -20,6 +20,7 @@ from tests.bot.discord_worlds import DiscordWorld
 from tests.fakes.answerer import FakeAnswerer
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord import FakeDiscord, Kind
+from tests.waiting import expect
 
 
 @pytest_asyncio.fixture
@@ -37,7 +38,7 @@ async def test_twenty_mentions_at_once_get_twenty_answers_in_threads(tmp_path: P
         await world.begin()
         asked = [await world.mention(f"where is part{number}?", author=f"{'ann bob'.split()[number % 2]}")
                  for number in range(20)]  # fmt: skip
-        async with asyncio.timeout(20):
+        async with expect("fake.until(lambda: sum('Answer to' in said for said in world.said()..."):
             await fake.until(lambda: sum("Answer to" in said for said in world.said()) == 20, within=20)
         threads = [[seen.text for seen in fake.answers(thread)] for thread in asked]
         await world.end()
@@ -435,7 +436,7 @@ async def test_a_gateway_that_is_away_at_the_start_is_waited_for(tmp_path: Path)
         await asyncio.wait({beginning}, timeout=0.1)
         assert not beginning.done()
         fake.gateway.down = None
-        async with asyncio.timeout(60):
+        async with expect("beginning.done()"):
             while not beginning.done():
                 fake.clock.advance(1)
                 await asyncio.wait({beginning}, timeout=0.05)
@@ -477,7 +478,7 @@ async def test_a_token_that_is_changed_while_citebot_runs_ends_it_with_a_sentenc
         await world.begin()
         fake.gateway.close_with(4004)
         task = world.task
-        async with asyncio.timeout(60):
+        async with expect("a token that is changed while citebot runs ends it with a sentence"):
             await asyncio.wait({task})
         with pytest.raises(SettingsError, match="Reset Token"):
             task.result()

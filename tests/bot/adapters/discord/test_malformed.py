@@ -19,6 +19,7 @@ from tests.bot.contract import settled
 from tests.bot.discord_worlds import DiscordWorld
 from tests.fakes.discord import FakeDiscord
 from tests.fakes.discord.sessions import DISPATCH
+from tests.waiting import expect
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -106,7 +107,7 @@ async def test_a_frame_that_cannot_be_read_has_the_connection_made_anew(
     gateway = world.fake.gateway
     socket = gateway.connections[-1].socket
     await (socket.send_str(frame) if isinstance(frame, str) else socket.send_bytes(frame))
-    async with asyncio.timeout(60):
+    async with expect("len(gateway.sessions) >= 2"):
         while len(gateway.sessions) < 2:
             world.fake.clock.advance(1)
             await asyncio.sleep(0.01)
@@ -126,7 +127,7 @@ async def test_a_session_that_begins_with_nothing_is_begun_anew(
         world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
         fake.gateway.empty_readies = 1
         beginning = asyncio.create_task(world.begin())
-        async with asyncio.timeout(60):
+        async with expect("beginning.done()"):
             while not beginning.done():
                 fake.clock.advance(1)
                 await asyncio.wait({beginning}, timeout=0.01)

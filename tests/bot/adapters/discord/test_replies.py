@@ -19,6 +19,7 @@ from bot.messages import Attachment, Button, MessageContent, MessageHandle, Plac
 from bot.replies.reply import Reply
 from bot.replies.send_budget import ReplyTransport
 from tests.fakes.discord import Clock, FakeDiscord, Kind, Permission, Seen
+from tests.waiting import expect
 
 T = TypeVar("T")
 NONCE = "0123456789abcdef0123456789abcdef"
@@ -62,7 +63,7 @@ class Desk:
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Do the work, letting time pass."""
         task = asyncio.ensure_future(work)
-        async with asyncio.timeout(60):
+        async with expect("task.done()"):
             while not task.done():
                 await asyncio.wait({task}, timeout=0.02)
                 self.fake.clock.advance(0.5)

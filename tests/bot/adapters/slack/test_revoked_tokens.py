@@ -12,6 +12,7 @@ import pytest_asyncio
 from bot.adapters.slack.connection import EVERY_SECONDS
 from tests.bot.slack_worlds import SlackWorld
 from tests.fakes.slack import FakeSlack
+from tests.waiting import expect
 
 
 @pytest_asyncio.fixture
@@ -26,7 +27,7 @@ async def world(tmp_path: Path) -> AsyncIterator[SlackWorld]:
 async def until_said(world: SlackWorld, words: str) -> str:
     """Let minutes pass until Slack's readiness says something, or nothing at all; return it."""
     assert world.slack is not None
-    async with asyncio.timeout(60):
+    async with expect("until said"):
         while (said := await world.slack.unready()) != words and not (words and words in said):
             world.fake.clock.advance(EVERY_SECONDS)
             await asyncio.sleep(0.01)
@@ -36,7 +37,7 @@ async def until_said(world: SlackWorld, words: str) -> str:
 async def asked_again(world: SlackWorld, times: int = 3) -> None:
     """Let minutes pass until Slack has been asked again and again."""
     wanted = len(world.fake.calls_of("auth.test")) + times
-    async with asyncio.timeout(60):
+    async with expect("len(world.fake.calls_of('auth.test')) >= wanted"):
         while len(world.fake.calls_of("auth.test")) < wanted:
             world.fake.clock.advance(EVERY_SECONDS)
             await asyncio.sleep(0.01)
@@ -73,7 +74,7 @@ async def test_a_question_under_way_is_answered_once_the_token_is_back(world: Sl
 
 async def until(world: SlackWorld, predicate: Callable[[], object]) -> None:
     """Let time pass until something is true."""
-    async with asyncio.timeout(60):
+    async with expect("predicate()"):
         while not predicate():
             world.fake.clock.advance(1)
             await asyncio.sleep(0.01)

@@ -21,6 +21,7 @@ from tests.bot.worlds import HOSTS
 from tests.fakes.answerer import FakeAnswerer
 from tests.fakes.parts import ANSWER, event
 from tests.fakes.slack import Clock, FakeSlack
+from tests.waiting import expect
 
 QUESTIONS = 30
 MOST_SILENT = 15.0  # seconds that an answer may stand still
@@ -74,7 +75,7 @@ async def silences_until_settled(world: SlackWorld) -> list[float]:
     """Let time pass until all answers are settled; return for how long each stood still at most."""
     changed: dict[str, tuple[str, float]] = {}
     silences: dict[str, float] = defaultdict(float)
-    async with asyncio.timeout(120):
+    async with expect("silences until settled"):
         while True:
             now, replies = world.clock.now(), world.replies()
             for reply in replies:
@@ -117,7 +118,7 @@ async def test_thirty_answers_at_once_keep_to_the_limits_and_none_stalls(
 async def shown(world: SlackWorld, asked: dict[str, float], words: str) -> dict[str, float]:
     """Let time pass until the answer to each question shows some words; return when each did."""
     seen: dict[str, float] = defaultdict(float)
-    async with asyncio.timeout(60):
+    async with expect("len(seen) >= len(asked)"):
         while len(seen) < len(asked):
             for reply in world.replies():
                 if words in reply.text and reply.thread_ts:

@@ -20,8 +20,8 @@ from bot.adapters.terminal.prompt import PromptedInput
 from indexer.index import CodeIndex
 from tests.fakes.parts import FakeIndex
 from tests.fakes.repositories import GitRepo
+from tests.waiting import wait_for
 
-LIMIT = 5
 PATHS = ["README.md", "src/api/views.py", "src/api/urls.py", "src/main.py", "tests/test_main.py"]
 
 
@@ -92,7 +92,7 @@ async def read_line(tmp_path: Path, type_keys: Callable[[], None]) -> str | None
     lines = PromptedInput(tmp_path / "history", lambda _: None, str, completer())
     reading = asyncio.ensure_future(lines.read())
     type_keys()
-    return await asyncio.wait_for(reading, LIMIT)
+    return await wait_for(reading, "the end of reading")
 
 
 async def test_alt_enter_begins_another_line(keyboard: PipeInput, tmp_path: Path) -> None:
@@ -107,10 +107,10 @@ async def test_tab_completes_the_only_command_that_fits(keyboard: PipeInput, tmp
     lines._session.default_buffer.on_completions_changed += lambda _: offers.set()
     reading = asyncio.ensure_future(lines.read())
     keyboard.send_text("/sta")
-    await asyncio.wait_for(offers.wait(), LIMIT)
+    await wait_for(offers.wait(), "offers")
     keyboard.send_text("\t\r")
 
-    assert await asyncio.wait_for(reading, LIMIT) == "/status"
+    assert await wait_for(reading, "the end of reading") == "/status"
 
 
 async def test_names_of_a_real_index_are_completed_by_their_last_parts(tmp_path: Path) -> None:

@@ -22,8 +22,7 @@ from bot.adapters.terminal.console import ConsoleChat, PipedInput
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.prompt import PromptedInput
 from tests.fakes.parts import CITATION, FakeAssistant, FakeIndex, event
-
-LIMIT = 5  # seconds that nothing here comes near
+from tests.waiting import LIMIT_SECONDS, expect, wait_for
 
 
 class Typed:
@@ -147,7 +146,7 @@ async def test_one_failure_does_not_end_the_chat() -> None:
 async def test_ctrl_c_stops_the_answer_and_not_the_program() -> None:
     window = Window("one?", "/status", assistant=FakeAssistant(hangs=True), stoppable=True)
 
-    async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
+    async with expect("ctrl c stops the answer and not the program"), asyncio.TaskGroup() as group:
         running = group.create_task(window.chat.run())
         await window.assistant.begun.wait()
         os.kill(os.getpid(), signal.SIGINT)
@@ -161,9 +160,9 @@ async def test_ctrl_c_stops_the_answer_and_not_the_program() -> None:
 async def test_ctrl_c_stops_a_refresh_in_its_thread() -> None:
     window = Window("/reindex", "/status", index=FakeIndex(endless=True), stoppable=True)
 
-    async with asyncio.timeout(LIMIT), asyncio.TaskGroup() as group:
+    async with expect("ctrl c stops a refresh in its thread"), asyncio.TaskGroup() as group:
         group.create_task(window.chat.run())
-        await asyncio.to_thread(window.index.begun.wait, LIMIT)
+        await asyncio.to_thread(window.index.begun.wait, LIMIT_SECONDS)
         os.kill(os.getpid(), signal.SIGINT)
 
     assert type(window.index.stopped_by).__name__ == "RefreshStopped"
@@ -210,7 +209,7 @@ async def test_the_prompt_returns_what_was_typed_and_keeps_it(keyboard: PipeInpu
 
     keyboard.send_text("where are retries?\r")
 
-    assert await asyncio.wait_for(lines.read(), LIMIT) == "where are retries?"
+    assert await wait_for(lines.read(), "lines.read()") == "where are retries?"
     assert "where are retries?" in history.read_text(encoding="utf-8")
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
 
@@ -218,7 +217,13 @@ async def test_the_prompt_returns_what_was_typed_and_keeps_it(keyboard: PipeInpu
 async def test_ctrl_d_ends_the_prompt(keyboard: PipeInput, tmp_path: Path) -> None:
     keyboard.send_text("\x04")
 
-    assert await asyncio.wait_for(PromptedInput(tmp_path / "history", lambda _: None).read(), LIMIT) is None
+    assert (
+        await wait_for(
+            PromptedInput(tmp_path / "history", lambda _: None).read(),
+            "the end of input",
+        )
+        is None
+    )
 
 
 async def test_ctrl_c_twice_at_an_empty_prompt_ends_it(keyboard: PipeInput, tmp_path: Path) -> None:
@@ -232,7 +237,7 @@ async def test_ctrl_c_twice_at_an_empty_prompt_ends_it(keyboard: PipeInput, tmp_
 
     keyboard.send_text("\x03")
 
-    assert await asyncio.wait_for(lines.read(), LIMIT) is None
+    assert await wait_for(lines.read(), "lines.read()") is None
     assert said == ["Press Ctrl-C again, or Ctrl-D, to leave."]
 
 
@@ -244,7 +249,7 @@ async def test_ctrl_c_clears_what_was_typed(keyboard: PipeInput, tmp_path: Path)
     keyboard.send_text("half a quest\x03")
     keyboard.send_text("whole\r")
 
-    assert await asyncio.wait_for(reading, LIMIT) == "whole"
+    assert await wait_for(reading, "the end of reading") == "whole"
     assert said == []
 
 
@@ -255,7 +260,7 @@ async def test_a_history_that_cannot_be_kept_is_said(keyboard: PipeInput, tmp_pa
 
     keyboard.send_text("one\r")
 
-    assert await asyncio.wait_for(lines.read(), LIMIT) == "one"
+    assert await wait_for(lines.read(), "lines.read()") == "one"
     assert "not remembered" in said[0]
 
 

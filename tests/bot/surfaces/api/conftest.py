@@ -30,8 +30,8 @@ from bot.surfaces.team_surfaces import SurfaceCore
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.parts import ANSWER, CITATION
 from tests.fakes.refs import FakeRefs
+from tests.waiting import LIMIT_SECONDS, wait_until
 
-LIMIT = 30.0
 TOKEN, OTHER = "citebot_of-ann", "citebot_of-bob"
 URL = "https://git.example/demo/src/session.py#L10-L24"
 CITED = replace(ANSWER, citations=(replace(CITATION, url=URL),))
@@ -103,7 +103,7 @@ class World:
     async def request(self, method: str, path: str, *, token: str | None = TOKEN, **options: Any) -> Reply:
         """Send a request; JSON is read."""
         headers = {**({"Authorization": f"Bearer {token}"} if token else {}), **options.pop("headers", {})}
-        timeout = aiohttp.ClientTimeout(total=LIMIT)
+        timeout = aiohttp.ClientTimeout(total=LIMIT_SECONDS)
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
             session.request(method, f"{self.address}{path}", headers=headers, **options) as answer,
@@ -121,9 +121,10 @@ class World:
 
     async def until_idle(self) -> None:
         """Wait until no run is under way."""
-        async with asyncio.timeout(LIMIT):
-            while self.answerer._stops or self.surfaces._repeated._running:  # noqa: ASYNC110 - tasks of others
-                await asyncio.sleep(0.01)
+        await wait_until(
+            lambda: not (self.answerer._stops or self.surfaces._repeated._running),
+            "no answer is under way",
+        )
 
 
 OpenWorld = Callable[..., AbstractAsyncContextManager[World]]

@@ -16,9 +16,10 @@ from bot.errors import LimitReached
 from bot.messages import IncomingMessage
 from bot.surfaces.api.repeated_questions import ENDING
 from bot.surfaces.long_requests import MOST_EACH
-from tests.bot.surfaces.api.conftest import LIMIT, OTHER, TOKEN, URL, World, open_world
+from tests.bot.surfaces.api.conftest import OTHER, TOKEN, URL, World, open_world
 from tests.bot.surfaces.test_sse import parse
 from tests.fakes.raw_http import write_request
+from tests.waiting import LIMIT_SECONDS, expect
 
 EVENTS = {"Accept": "text/event-stream"}
 PROBLEM = "application/problem+json"
@@ -169,7 +170,7 @@ async def test_who_goes_away_in_mid_answer_ends_the_run(
 ) -> None:
     async with open_world(gate=asyncio.Event()) as world:
         asking = asyncio.create_task(world.ask("what?", headers=headers))
-        async with asyncio.timeout(LIMIT):
+        async with expect("world.answerer.begun"):
             await world.answerer.begun.acquire()
         asking.cancel()
         await world.until_idle()
@@ -193,7 +194,7 @@ async def test_a_request_that_comes_again_is_answered_by_the_same_run() -> None:
     async with open_world(gate=gate) as world:
         key = {"Idempotency-Key": "8e03978e"}
         first = asyncio.create_task(world.ask("what?", headers=key))
-        async with asyncio.timeout(LIMIT):
+        async with expect("world.answerer.begun"):
             await world.answerer.begun.acquire()
         second = asyncio.create_task(world.ask("what?", headers={**key, **EVENTS}))
         first.cancel()  # what a client does whose time is up
@@ -228,7 +229,7 @@ async def test_what_was_refused_may_be_asked_again_with_its_key() -> None:
 async def test_a_repeated_request_that_nobody_waits_for_ends_after_a_while() -> None:
     async with open_world(gate=asyncio.Event(), grace=0.01) as world:
         asking = asyncio.create_task(world.ask("what?", headers={"Idempotency-Key": "1"}))
-        async with asyncio.timeout(LIMIT):
+        async with expect("world.answerer.begun"):
             await world.answerer.begun.acquire()
         asking.cancel()
         await world.until_idle()
@@ -244,11 +245,11 @@ async def test_one_person_holds_only_so_many_answers_and_nobody_else_waits() -> 
     async with open_world(gate=gate, places=20) as world:
         held = [asyncio.create_task(world.ask("what?")) for _ in range(MOST_EACH)]
         for _ in held:
-            async with asyncio.timeout(LIMIT):
+            async with expect("world.answerer.begun"):
                 await world.answerer.begun.acquire()
         refused = await world.ask("what?")
         other = asyncio.create_task(world.ask("what?", token=OTHER))
-        async with asyncio.timeout(LIMIT):
+        async with expect("world.answerer.begun"):
             await world.answerer.begun.acquire()
         gate.set()
         replies = [await each for each in [*held, other]]
@@ -261,7 +262,7 @@ async def test_where_all_connections_are_waiting_the_next_is_asked_to_come_back(
     gate = asyncio.Event()
     async with open_world(gate=gate, most_long=1) as world:
         first = asyncio.create_task(world.ask("what?"))
-        async with asyncio.timeout(LIMIT):
+        async with expect("world.answerer.begun"):
             await world.answerer.begun.acquire()
         refused = await world.ask("what?", token=OTHER)
         gate.set()
@@ -274,7 +275,7 @@ async def test_the_end_of_the_process_is_told_to_who_waits(monkeypatch: pytest.M
     monkeypatch.setattr("bot.serving.served_surfaces.DRAIN_SECONDS", 0.0)
     async with open_world(gate=asyncio.Event()) as world:
         asking = asyncio.create_task(world.ask("what?", headers=EVENTS))
-        async with asyncio.timeout(LIMIT):
+        async with expect("world.answerer.begun"):
             await world.answerer.begun.acquire()
     name, last = events_in((await asking).body)[-1]
 
@@ -299,13 +300,14 @@ async def test_who_never_reads_holds_nobody_up() -> None:
             ("Authorization", f"Bearer {TOKEN}"), ("Content-Type", "application/json"), ("Accept", "text/event-stream"),
         )  # fmt: skip
         lines = [
-            await asyncio.to_thread(socket.create_connection, (where.hostname, where.port), LIMIT) for _ in range(2)
+            await asyncio.to_thread(socket.create_connection, (where.hostname, where.port), LIMIT_SECONDS)
+            for _ in range(2)
         ]
         for line in lines:
             line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1_024)
             line.sendall(write_request("POST", "/api/ask", headers, body))
         for _ in lines:
-            async with asyncio.timeout(LIMIT):
+            async with expect("world.answerer.begun"):
                 await world.answerer.begun.acquire()
         gate.set()
         reply = await world.ask("where?", token=OTHER)
@@ -332,7 +334,7 @@ async def test_a_body_that_comes_slowly_is_given_up(monkeypatch: pytest.MonkeyPa
         headers = (("Authorization", f"Bearer {TOKEN}"), ("Content-Type", "application/json"))
         reader, writer = await asyncio.open_connection(where.hostname, where.port)
         writer.write(write_request("POST", "/api/ask", headers, b"{", length=100))
-        async with asyncio.timeout(LIMIT):
+        async with expect("a body that comes slowly is given up"):
             answer = await reader.read()
         writer.close()
 

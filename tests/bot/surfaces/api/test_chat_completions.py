@@ -26,8 +26,9 @@ from bot.surfaces.api.completion_messages import (
 )
 from bot.surfaces.ask_events import Answered, AskEvent, CitedPlace, RunBegun, TextPart
 from bot.surfaces.sse import HEARTBEAT, stream_events
-from tests.bot.surfaces.api.conftest import CITED, LIMIT, OTHER, TOKEN, URL, World, open_world
+from tests.bot.surfaces.api.conftest import CITED, OTHER, TOKEN, URL, World, open_world
 from tests.bot.surfaces.api.test_ask_requests import Refusing
+from tests.waiting import LIMIT_SECONDS, expect
 
 WHERE: list[Any] = [{"role": "user", "content": "where are events sent?"}]
 WHAT: list[Any] = [{"role": "user", "content": "what?"}]
@@ -36,7 +37,9 @@ SENT = "Events are sent by `Session.send` [1]."
 
 @asynccontextmanager
 async def calling(world: World, *, token: str = TOKEN, retries: int = 2) -> AsyncIterator[openai.AsyncOpenAI]:
-    client = openai.AsyncOpenAI(base_url=f"{world.address}/v1", api_key=token, max_retries=retries, timeout=LIMIT)
+    client = openai.AsyncOpenAI(
+        base_url=f"{world.address}/v1", api_key=token, max_retries=retries, timeout=LIMIT_SECONDS
+    )
     async with client:
         yield client
 
@@ -253,7 +256,7 @@ async def test_a_client_that_lost_its_answer_gets_it_without_asking_twice() -> N
         first = asyncio.create_task(
             world.request("POST", "/v1/chat/completions", json=body, headers={"X-Stainless-Retry-Count": "0"})
         )
-        async with asyncio.timeout(LIMIT):
+        async with expect("world.answerer.begun"):
             await world.answerer.begun.acquire()
         first.cancel()
         await asyncio.wait({first})
@@ -268,7 +271,7 @@ async def test_a_client_that_lost_its_answer_gets_it_without_asking_twice() -> N
 async def test_a_stream_that_breaks_off_raises_an_error() -> None:
     async with open_world(gate=asyncio.Event()) as world, calling(world) as client:
         stream = await client.chat.completions.create(model="citebot", messages=WHAT, stream=True)
-        async with asyncio.timeout(LIMIT):
+        async with expect("world.answerer.begun"):
             await world.answerer.begun.acquire()
         for run_id in list(world.answerer._stops):
             await world.answerer.stop(run_id)
@@ -283,7 +286,7 @@ async def test_heartbeats_keep_a_silent_stream_alive(monkeypatch: pytest.MonkeyP
     async with open_world(gate=gate) as world, aiohttp.ClientSession() as session:
         headers, body = {"Authorization": f"Bearer {TOKEN}"}, {"model": "citebot", "messages": WHAT, "stream": True}
         async with session.post(f"{world.address}/v1/chat/completions", json=body, headers=headers) as answer:
-            async with asyncio.timeout(LIMIT):
+            async with expect("heartbeats keep a silent stream alive"):
                 beats = await answer.content.readuntil(HEARTBEAT)
             gate.set()
             rest = await answer.text()

@@ -16,7 +16,8 @@ from bot.surfaces.api.ask_requests import Asking
 from bot.surfaces.api.http_api import HttpApi
 from bot.surfaces.api.repeated_questions import RepeatedQuestions
 from bot.surfaces.long_requests import LateCore, LongRequests
-from tests.bot.surfaces.api.conftest import LIMIT, TOKEN, World, open_world
+from tests.bot.surfaces.api.conftest import TOKEN, World, open_world
+from tests.waiting import LIMIT_SECONDS
 
 
 def make_document() -> dict[str, Any]:
@@ -54,17 +55,17 @@ def address() -> Iterator[str]:
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
     thread.start()
-    assert ready.wait(LIMIT)
+    assert ready.wait(LIMIT_SECONDS)
     yield opened[0]
     loop.call_soon_threadsafe(ended.set)
-    thread.join(LIMIT)
+    thread.join(LIMIT_SECONDS)
     loop.close()
 
 
 @SCHEMA.parametrize()
 @settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_the_server_does_what_the_document_says(address: str, case: Any) -> None:
-    case.call_and_validate(base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=LIMIT)
+    case.call_and_validate(base_url=address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=LIMIT_SECONDS)
 
 
 async def test_the_document_is_served_to_everybody_as_it_is(world: World) -> None:

@@ -37,8 +37,8 @@ from indexer.types import Location, Passage
 from tests.bot.surfaces.api.conftest import Entry, StraightRouter
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.parts import ANSWER, CITATION, FakeCode
+from tests.waiting import LIMIT_SECONDS
 
-LIMIT = 60.0
 ANN, BOB = "citebot_of-ann", "citebot_of-bob"
 URL = "https://git.example/demo/src/session.py#L10-L24"
 SOURCE = "\n".join(f"def line_{number}(): ..." for number in range(1, 60))
@@ -131,7 +131,7 @@ class Site:
     def visit(self) -> Visit:
         """Open a browser."""
         session = aiohttp.ClientSession(
-            cookie_jar=aiohttp.CookieJar(unsafe=True), timeout=aiohttp.ClientTimeout(total=LIMIT)
+            cookie_jar=aiohttp.CookieJar(unsafe=True), timeout=aiohttp.ClientTimeout(total=LIMIT_SECONDS)
         )
         self.visits.append(session)
         return Visit(self, session)

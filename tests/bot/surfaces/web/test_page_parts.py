@@ -27,9 +27,9 @@ from bot.surfaces.web.page_files import STATIC_FILES
 from bot.surfaces.web.run_course import RunCourse
 from indexer import ConfinedWorker, redact_secrets
 from tests.bot.surfaces.cores import SECRET
+from tests.waiting import LIMIT_SECONDS
 
 FOLDER = Path(web_surface.__file__).parent
-LIMIT = 60.0
 HTMX = "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717"
 PIECES = st.sampled_from(
     ["<script>", "</p>", "[1]", "[a](", "javascript:alert(1)", ")", "![", "](https://x.example)", "`", "```\n", "\n\n",
@@ -126,13 +126,13 @@ async def test_code_that_holds_the_lexer_up_takes_one_thread_and_others_are_show
     class Busy:
         def exchange(self, body: bytes) -> bytes | None:
             began.release()
-            ends.wait(LIMIT)
+            ends.wait(LIMIT_SECONDS)
             answers.append(body)
             return None
 
     highlighter = CodeHighlighter(Busy(), patience=0.01)
     held = asyncio.create_task(highlighter.highlight("slow.py", "x"))
-    assert await asyncio.to_thread(began.acquire, timeout=LIMIT)
+    assert await asyncio.to_thread(began.acquire, timeout=LIMIT_SECONDS)
     try:
         others = await asyncio.gather(*[highlighter.highlight("a.py", "<b>") for _ in range(20)])
         assert others == [["&lt;b&gt;"]] * 20
