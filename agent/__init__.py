@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from agent.goals.tools.goal_tools import make_goal_tools
     from agent.goals.workspace import EditedCopy
     from agent.graph import Step, build_graph, list_steps
-    from agent.guard.approval import parse_decision
+    from agent.guard.approval import UNDECIDED, is_undecided, parse_decision, parse_run_decision
     from agent.guard.classifier.background_classifier import BackgroundClassifier
     from agent.guard.classifier.onnx_model import OnnxModel
     from agent.guard.size import MAX_QUESTION, MAX_RAW_TEXT, QUESTION_TOO_LONG, fit_text
@@ -88,6 +88,7 @@ __all__ = [
     "MAX_RAW_TEXT",
     "QUESTION_TOO_LONG",
     "STOPPED",
+    "UNDECIDED",
     "Agent",
     "AgentError",
     "AgentEvent",
@@ -148,6 +149,7 @@ __all__ = [
     "is_repeat_request",
     "is_statement",
     "is_stop_request",
+    "is_undecided",
     "is_verify_request",
     "list_copies",
     "list_steps",
@@ -166,6 +168,7 @@ __all__ = [
     "parse_error_name",
     "parse_frames",
     "parse_goal_request",
+    "parse_run_decision",
     "ping_model",
     "prepare_postgres_conversations",
     "prune_idle_conversations",
@@ -192,7 +195,7 @@ _HOMES = {
     "agent.goals.goal_verdict": "GoalVerdict",
     "agent.goals.workspace": "EditedCopy",
     "agent.graph": "Step build_graph list_steps",
-    "agent.guard.approval": "parse_decision",
+    "agent.guard.approval": "UNDECIDED is_undecided parse_decision parse_run_decision",
     "agent.guard.classifier.background_classifier": "BackgroundClassifier",
     "agent.guard.classifier.onnx_model": "OnnxModel",
     "agent.guard.size": "MAX_QUESTION MAX_RAW_TEXT QUESTION_TOO_LONG fit_text",

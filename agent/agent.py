@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agent.answering.attached_images import keep_images
 from agent.errors import AgentError, CheckpointError, CheckpointOvertaken
 from agent.events import AgentEvent, AsyncEventBus, EventKind
-from agent.guard.approval import parse_decision
+from agent.guard.approval import UNDECIDED, is_undecided, parse_decision
 from agent.guard.thread_quotes import split_background
 from agent.limits import APPROVAL_CALLS
 from agent.nodes.conversation_memory import make_remembered_turn
@@ -131,6 +131,8 @@ class Agent:
             newest = await self._turns.find_run(thread)
             if newest is not None and _is_reply(own, newest) and await _may_reply(permit, newest):
                 return replace(newest, id=name, reply=own)
+            if newest is not None and _is_no_decision(own, newest) and await _may_reply(permit, newest):
+                return replace(newest, id=name, is_undecided=True)
             if newest is not None and not newest.is_finished:
                 await self._close(claim, newest.id)
             cleaned = await asyncio.to_thread(self._clean_attachments, attachments)
@@ -243,7 +245,8 @@ class Agent:
     ) -> Answer:
         """Say what a person is asked, or drop what only the running turn needed."""
         if result.request is not None:
-            text = self._redact(format_pause_question(result.request))
+            remark = f"{UNDECIDED}\n\n" if run.is_undecided else ""
+            text = remark + self._redact(format_pause_question(result.request))
             self._tasks.publish(run.id, "human_check_required", **result.request)
             self._tasks.publish(run.id, "token", text=text)
             return make_unanswered(text, "paused", code, seconds=seconds)
@@ -310,6 +313,12 @@ def _is_reply(text: str, run: AgentRun) -> bool:
     if run.pause is None or not run.is_waiting:
         return False
     return run.pause.request.get("kind") == "clarify" or bool(parse_decision(text))
+
+
+def _is_no_decision(text: str, run: AgentRun) -> bool:
+    """Whether a message speaks of what a run wants approved and decides nothing; the run waits on."""
+    wants_approval = run.is_waiting and run.pause is not None and run.pause.request.get("kind") != "clarify"
+    return wants_approval and is_undecided(text)
 
 
 async def _may_reply(permit: RunPermit | None, run: AgentRun) -> bool:

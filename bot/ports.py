@@ -313,6 +313,9 @@ class TurnRecords(Protocol):
     async def last(self, conversation: str) -> TurnRecord | None:
         """Return the newest turn of a conversation."""
 
+    async def list_newest(self, conversation: str, *, most: int) -> Sequence[KeptTurn]:
+        """Return the newest turns of a conversation, the last one first."""
+
     async def last_run(self, conversation: str) -> str:
         """Name the run of the newest turn of a conversation; empty if none is kept."""
 

@@ -1,17 +1,50 @@
-"""Finds what a person has to approve, and reads a yes or no; anything else is not an approval."""
+"""Finds what a person has to approve, and reads a yes or no by a table of whole messages."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
 
 from agent.ports import Deps
+from agent.questions.mentions import find_mentions
+from agent.questions.remarks import find_remark
 from agent.state import AgentState
 
-_YES = frozenset("yes y ok okay approve approved go continue proceed sure ja oui si".split())
-_NO = frozenset("no n abort aborted stop cancel cancelled don't dont nein non never".split())
-_WORD = re.compile(r"[\w']+")
+Decision = Literal["approve", "abort", ""]
+UNDECIDED = "I took that as neither a yes nor a no, so nothing was started."
+LONGEST_DECISION = 80  # characters of a message that may decide
+_MOST_WORDS = 8  # of a message that speaks of the request and decides nothing
+_FILE = Path(__file__).with_name("approval.toml")
+_PARTS = re.compile(r"[,.!;\n。、！，]+|(?<=\w) - ")
+_EDGES = " \t\r`'\"*_~()[]¡"
 _ASKS = re.compile(r"[?？]|\b(?:who|whose|what|which|where|when|why|how|does|did|wer|wo|wie|warum|welche\w*)\b")
+_APPROVES_RUN = re.compile("approve(?: ([0-9a-f]{8}))?")
+_WORD = re.compile(r"[^\s,.!;:]+")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DecisionRule:
+    """One entry of the table: see the beginning of the file."""
+
+    decision: Decision
+    says: tuple[str, ...]
+    examples: tuple[str, ...]
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DecisionTable:
+    """The table of decisions, as it is looked up."""
+
+    rules: tuple[DecisionRule, ...]
+    phrases: Mapping[str, Decision]
+    fills: frozenset[str]
 
 
 def list_unapproved_tools(names: Iterable[str], state: AgentState, deps: Deps) -> str:
@@ -27,16 +60,75 @@ def list_unapproved_tools(names: Iterable[str], state: AgentState, deps: Deps) -
 
 
 def is_approval(reply: object) -> bool:
-    """Whether a reply approves: `{"decision": "approve"}`, or words whose first is a yes."""
+    """Whether a reply approves: `{"decision": "approve"}`, or a message that says yes and nothing else."""
     return parse_decision(reply) == "approve"
 
 
-def parse_decision(reply: object) -> str:
-    """Return `approve`, `abort`, or an empty string where the reply is about something else, such as a question."""
-    text = str(reply.get("decision", "") if isinstance(reply, dict) else reply).lower()[:200]
-    words = _WORD.findall(text)
-    if not words or len(words) > 6 or _ASKS.search(text):
+def parse_decision(reply: object) -> Decision:
+    """Return `approve`, `abort`, or an empty string where the reply says anything beside a yes or a no."""
+    text = str(reply.get("decision", "") if isinstance(reply, dict) else reply)
+    if len(text) > LONGEST_DECISION:
         return ""
-    if any(word in _NO for word in words):
-        return "abort"
-    return "approve" if words[0] in _YES else ""
+    table, parts = load_decisions(), [part.strip(_EDGES) for part in _PARTS.split(_make_plain(text))]
+    whole = " ".join(filter(None, parts))
+    found: set[Decision] = set()
+    for part in (whole,) if whole in table.phrases else parts:
+        phrase = _strip_fills(part, table)
+        if phrase and phrase not in table.phrases:
+            return ""
+        found |= {table.phrases[phrase]} if phrase else set()
+    return "abort" if "abort" in found else "approve" if found else ""
+
+
+def parse_run_decision(text: str) -> tuple[Decision, str]:
+    """Read a decision about running code, and the run that it names: code runs only for the word `approve` itself."""
+    plain = _make_plain(text[: LONGEST_DECISION + 1]).strip(f"{_EDGES}.!")
+    if (approved := _APPROVES_RUN.fullmatch(plain)) is not None:
+        return "approve", approved[1] or ""
+    return ("abort" if parse_decision(text) == "abort" else ""), ""
+
+
+def is_undecided(text: str) -> bool:
+    """Whether a message speaks of a request for approval and decides nothing: "ok hold on", "sure, later"."""
+    plain = _make_plain(text[: LONGEST_DECISION + 1])
+    words = _WORD.findall(plain)
+    if not words or len(words) > _MOST_WORDS or _ASKS.search(plain) or find_mentions(text).anything:
+        return False
+    return words[0].strip(_EDGES) in load_decisions().phrases or find_remark(text) is not None
+
+
+@cache
+def load_decisions() -> DecisionTable:
+    """Read the table."""
+    content = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    rules = tuple(
+        DecisionRule(
+            decision=entry["decision"],
+            says=tuple(entry["says"]),
+            examples=tuple(entry["examples"]),
+            others=tuple(entry["others"]),
+        )
+        for entry in content["decisions"]
+    )
+    phrases: dict[str, Decision] = {
+        " ".join(_PARTS.sub(" ", _make_plain(phrase)).split()): rule.decision for rule in rules for phrase in rule.says
+    }
+    return DecisionTable(rules=rules, phrases=phrases, fills=frozenset(map(_make_plain, content["fills"])))
+
+
+def _make_plain(text: str) -> str:
+    """Return a text in one spelling: compatibility form, no case, straight apostrophes, single spaces."""
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'").replace("\ufe0f", "")
+    return " ".join(line for line in folded.split(" ") if line).strip()
+
+
+def _strip_fills(part: str, table: DecisionTable) -> str:
+    """Return a part of a message without what only makes it polite."""
+    while part not in table.phrases and (fill := next((one for one in table.fills if _has_fill(part, one)), "")):
+        part = part.removeprefix(fill) if part.startswith(fill) else part.removesuffix(fill)
+        part = part.strip(_EDGES)
+    return part
+
+
+def _has_fill(part: str, fill: str) -> bool:
+    return part == fill or part.startswith(f"{fill} ") or part.endswith(f" {fill}")

@@ -23,8 +23,8 @@ class AgentRun:
     """One question on its way to an answer; `state` is how far it has come, and empty for a new one.
 
     `pause` is what it asks of a person, as long as the step that takes the reply in is not saved, and `reply` what the
-    person said to the newest pause. Without a repository it is about the default one. `question` is empty once the run
-    is over.
+    person said to the newest pause; `is_undecided` says that they said neither yes nor no. Without a repository it is
+    about the default one. `question` is empty once the run is over.
     """
 
     id: str
@@ -33,6 +33,7 @@ class AgentRun:
     question: str
     attachments: Attachments = NOTHING_ATTACHED
     reply: str | None = None
+    is_undecided: bool = False
     pause: Pause | None = None
     state: AgentState = field(default_factory=AgentState)
     is_finished: bool = False

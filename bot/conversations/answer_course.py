@@ -19,7 +19,7 @@ from agent import (
 )
 from bot.conversations.answer_queue import AnswerQueue
 from bot.conversations.descriptions import describe_progress, find_freshness
-from bot.conversations.goal_turns import NOT_STARTED, follow_order, forget_goal, name_goal_thread
+from bot.conversations.goal_turns import NOT_STARTED, TOO_EARLY, follow_order, forget_goal, name_goal_thread
 from bot.conversations.turn_deps import Break, Said, TurnDeps
 from bot.conversations.turns.question_code import QuestionCode
 from bot.conversations.turns.run_follower import ClaimedMessage, TurnRun, find_waiting_turn, follow_run
@@ -34,7 +34,7 @@ from bot.replies.reply import Reply
 from bot.repositories.choice import AmbiguousRepository, RepositoryChoice, make_clarifying_question
 from bot.repositories.ref_chooser import write_ref
 from bot.storage.inbox import InboxEntry
-from bot.storage.turn_records import RunStats, TurnRecord
+from bot.storage.turn_records import KeptTurn, RunStats, TurnRecord
 from indexer import Progress
 
 NOT_YOURS = "Only the person who asked can do that."
@@ -133,17 +133,23 @@ class AnswerCourse:
             await self._follow(self.run)
         return await self._conclude(choice)
 
-    def _check_reply(self, waiting: TurnRecord | None) -> None:
+    def _check_reply(self, waiting: KeptTurn | None) -> None:
         """Raise `NotAllowed` where a message would go on with what somebody else asked, and may not.
 
-        An approval is given by the person who asked; which repository was meant, by whoever may ask about it.
+        An approval is given by the person who asked, once they have seen what it is for; which repository was meant, is
+        said by whoever may ask about it.
         """
         message = self._entry.message
-        if waiting is None or waiting.goal or waiting.person == message.author:
+        if waiting is None or waiting.record.goal:
             return
-        if parse_decision(message.text):
+        decision = parse_decision(message.text)
+        if waiting.record.person == message.author:
+            if decision == "approve" and message.sent_at < waiting.at:
+                raise NotAllowed(TOO_EARLY)
+            return
+        if decision:
             raise NotAllowed(NOT_YOURS)
-        for repository in waiting.names:
+        for repository in waiting.record.names:
             self._deps.access.check_repository(message, repository)
 
     async def _choose_ref(self, choice: RepositoryChoice) -> str:
@@ -170,7 +176,7 @@ class AnswerCourse:
         goals, message = self._deps.goals, self._entry.message
         if self.is_overheard:  # nobody has asked citebot for anything
             return None
-        said = await goals.reply(message, choice.question, last, choice.repositories)
+        said = await goals.reply(self._entry, choice.question, last, choice.repositories)
         if said is None or said.is_read:
             self._answer.end_with(self._deps.mask(said.text) if said is not None else "")
             return None
@@ -292,5 +298,5 @@ class AnswerCourse:
         freshness = await find_freshness(answer, self._deps.repositories, now, at=self._code.ref)
         return neutralize(freshness, self._deps.hosts)
 
-    async def _find_waiting_turn(self) -> TurnRecord | None:
+    async def _find_waiting_turn(self) -> KeptTurn | None:
         return await find_waiting_turn(self._deps.records, self._deps.inbox, self._entry.conversation)

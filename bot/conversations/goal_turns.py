@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent import (
+    UNDECIDED,
     AgentError,
     AgentEvent,
     Answer,
@@ -29,7 +30,7 @@ from bot.errors import NotAllowed
 from bot.messages import GoalOrder, IncomingMessage
 from bot.ports import GoalRuns, MessageInbox, TurnRecords
 from bot.storage.inbox import InboxEntry
-from bot.storage.turn_records import TurnRecord
+from bot.storage.turn_records import KeptTurn, TurnRecord
 from indexer import IndexerError
 
 AT_ONCE = 2  # runs in one process; each may keep a core busy
@@ -43,12 +44,16 @@ APPROVED = "Approved. It goes on in the message with the proposal."
 ABORTED = "Nothing is run."
 DECIDED = "This was decided already, or its question is gone. `stop` ends what is under way."
 CHANGED = "This proposal has changed. Look at it again, and approve it by its button."
+TOO_EARLY = "You wrote that before this was shown. Look at it, and write it again."
+NAME_IT = "There are several proposals here. To start the newest one, write `approve {name}`."
+UNKNOWN_RUN = "No proposal named `{name}` is waiting. Approve the newest one by its button."
+HOW_TO_DECIDE = "Write `{word}` to start it, or `abort` to drop it."
 NOTHING_TO_VERIFY = "There is nothing here that I could verify. Write `verify`, and what you want to have checked."
 ONE_REPOSITORY = "A goal run works in one repository. Write which one you mean."
-ASK = "Shall I start it? Approve by the button, with ✅, or write `approve` to me."
+ASK = "Shall I start it? Press the button, react with ✅, or write `{word}` to me."
 ASK_OTHERS = (
-    "Somebody whom the operator has named for that (`run` in the table [access] of citebot.toml) may start it: by the "
-    "button, with ✅, or by writing `approve` to me."
+    "Somebody whom the operator has named for that (`run` in the table [access] of citebot.toml) may start it: with "
+    "the button, with ✅, or by writing `{word}` to me."
 )
 
 log = logging.getLogger(__name__)
@@ -89,17 +94,20 @@ class ChatGoals:
     places: AnswerQueue = field(default_factory=lambda: AnswerQueue(AT_ONCE))
 
     async def reply(
-        self, message: IncomingMessage, question: str, last: TurnRecord | None, repositories: Sequence[str]
+        self, entry: InboxEntry, question: str, last: TurnRecord | None, repositories: Sequence[str]
     ) -> GoalReply | None:
         """Propose the run that a message wants, or say why there is none; None for a message that wants none."""
         wanted = find_wanted_goal(question, last)
         if wanted is not None:
-            return await self._propose(message, wanted, repositories)
+            word = f"approve {name_run(entry.run_id)}" if is_goal_proposed(last) else "approve"
+            return await self._propose(entry.message, wanted, repositories, word)
         if self.runs is not None and last is not None and is_verify_request(question):
             return GoalReply(text=NOTHING_TO_VERIFY)
         return None
 
-    async def _propose(self, message: IncomingMessage, wanted: WantedGoal, repositories: Sequence[str]) -> GoalReply:
+    async def _propose(
+        self, message: IncomingMessage, wanted: WantedGoal, repositories: Sequence[str], word: str
+    ) -> GoalReply:
         is_read = wanted.goal == "claim"  # what somebody doubts can be looked up as well
         if self.runs is None:
             return GoalReply(text=self.problem, is_read=is_read)
@@ -117,7 +125,7 @@ class ChatGoals:
             goal=wanted.goal, arguments=wanted.arguments, task=wanted.task, repository=repository,
             commit=proposal.commit, message=message.id,
         )  # fmt: skip
-        return GoalReply(text=f"{proposal.to_text()}\n\n{ask}", order=order, model=proposal.model)
+        return GoalReply(text=f"{proposal.to_text()}\n\n{ask.format(word=word)}", order=order, model=proposal.model)
 
     def offer_check(self, message: IncomingMessage, question: str, answer: Answer) -> GoalOrder | None:
         """Return the claim that an answer could be verified as: it rests on inference, and who asked may run it."""
@@ -134,17 +142,21 @@ class ChatGoals:
         return GoalOrder(goal=claim.goal, arguments=claim.arguments, task=claim.task, repository=answer.repository)
 
     async def decide(
-        self, decision: str, person: IncomingMessage, conversation: str, *, seen: str = ""
+        self, decision: str, person: IncomingMessage, conversation: str, *, seen: str = "", named: str | None = None
     ) -> InboxEntry | None:
         """Have the run that a conversation proposes begin, or end, in the reply that proposes it.
 
-        `seen` is the run that a button stands for; a word and a reaction stand for none. None where that was decided
-        already. Raises `NotAllowed` where the person may not, or may have seen another proposal than this one; who
-        asked may always end it.
+        `seen` is the run that a button stands for; a word and a reaction stand for none. `named` is the run that was
+        written beside a word, None where nothing was written. Returns None where that was decided already. Raises
+        `NotAllowed` where the person may not, or may have seen another proposal than this one; who asked may always
+        end it.
         """
-        last, run_id = await self.records.last(conversation), await self.records.last_run(conversation)
+        newest = await self.records.list_newest(conversation, most=2)
+        last, run_id = (newest[0].record, newest[0].run_id) if newest else (None, "")
         if last is None or last.goal is None or not is_goal_proposed(last):
             return None
+        if decision == "approve" and named is not None:
+            _check_word(named, person, newest)
         if decision == "approve" or person.author != last.person:
             self.access.check_run(person, last.goal.repository)
         asked = await self.inbox.find(replace(person.key, message=last.goal.message))
@@ -159,6 +171,21 @@ class ChatGoals:
         message = replace(asked.message, text=order.task, about=(order.repository,), order=order, place=place)
         log.info("a goal run: %s by %s", decision, person.author)
         return await self.inbox.revise(message, run_id=run_id)
+
+
+async def remind(records: TurnRecords, conversation: str) -> str:
+    """Say once that a proposal waits for a decision; empty where that was said already."""
+    last, *before = await records.list_newest(conversation, most=2)
+    if last.record.is_reminded:
+        return ""
+    await records.keep(last.run_id, conversation, replace(last.record, is_reminded=True))
+    word = f"approve {name_run(last.run_id)}" if before and is_goal_proposed(before[0].record) else "approve"
+    return f"{UNDECIDED} {HOW_TO_DECIDE.format(word=word)}"
+
+
+def name_run(run_id: str) -> str:
+    """Return the short name by which people tell a run from others."""
+    return run_id[:8]
 
 
 def is_goal_proposed(last: TurnRecord | None) -> bool:
@@ -210,6 +237,17 @@ async def forget_goal(runs: GoalRuns, thread: str) -> None:
         await runs.forget(thread)
     except AgentError as error:
         log.warning("a goal run that is over was not forgotten: %s", error)
+
+
+def _check_word(named: str, person: IncomingMessage, newest: Sequence[KeptTurn]) -> None:
+    """Raise `NotAllowed` where somebody who writes `approve` may mean another proposal than the newest one."""
+    last, *before = newest
+    if named and named != name_run(last.run_id):
+        raise NotAllowed(UNKNOWN_RUN.format(name=named))
+    if not named and before and is_goal_proposed(before[0].record):
+        raise NotAllowed(NAME_IT.format(name=name_run(last.run_id)))
+    if person.sent_at < last.at:
+        raise NotAllowed(TOO_EARLY)
 
 
 def _make_request(wanted: WantedGoal, repository: str) -> GoalRequest:

@@ -33,12 +33,20 @@ from agent import (
     AgentError,
     CheckpointOvertaken,
     CheckpointUnreachable,
-    parse_decision,
+    is_undecided,
+    parse_run_decision,
 )
 from bot.conversations.answer_course import AnswerCourse
 from bot.conversations.answer_queue import AnswerQueue
 from bot.conversations.commands import ParsedCommand, UnknownCommand
-from bot.conversations.goal_turns import ABORTED, APPROVED, DECIDED, is_goal_proposed
+from bot.conversations.goal_turns import (
+    ABORTED,
+    APPROVED,
+    DECIDED,
+    find_wanted_goal,
+    is_goal_proposed,
+    remind,
+)
 from bot.conversations.turn_deps import Break, TurnDeps
 from bot.conversations.turns.opened_reply import open_reply, take_back_strays, withdraw_if_deleted
 from bot.errors import (
@@ -224,9 +232,10 @@ class ActiveTurn:
         if command is not None:
             return self._deps.make_sentence(await self._run_command(command))
         await self._admit()
-        decision = parse_decision(self.entry.message.text)
-        if decision and is_goal_proposed(await self._deps.records.last(self.entry.conversation)):
-            return await self._decide(decision)
+        if is_goal_proposed(last := await self._deps.records.last(self.entry.conversation)):
+            decision, named = parse_run_decision(text := self.entry.message.text)
+            if decision or (is_undecided(text) and find_wanted_goal(text, last) is None):
+                return await (self._decide(decision, named) if decision else self._remind())
         if self._queue is None:
             await self._hand_on()
             return None
@@ -287,10 +296,19 @@ class ActiveTurn:
         await self._deps.inbox.hand_on(self.entry)
         self.is_handed_on, self._outcome = True, "handed_over"
 
-    async def _decide(self, decision: str) -> MessageContent:
+    async def _remind(self) -> MessageContent | None:
+        """Say once that what was written decides nothing about the goal run that is proposed."""
+        self.is_question, self._outcome = False, "command"
+        if said := await remind(self._deps.records, self.entry.conversation):
+            return self._deps.make_sentence(said)
+        self._outcome = "silent"
+        await self._deps.inbox.settle(self.entry, "closed")
+        return None
+
+    async def _decide(self, decision: str, named: str) -> MessageContent:
         """Decide, as a person says, about the goal run that the conversation proposes."""
         self.is_question, self._outcome = False, "command"
-        self.decided = await self._deps.goals.decide(decision, self.entry.message, self.entry.conversation)
+        self.decided = await self._deps.goals.decide(decision, self.entry.message, self.entry.conversation, named=named)
         if self.decided is None:
             return self._deps.make_sentence(DECIDED)
         return self._deps.make_sentence(APPROVED if decision == "approve" else ABORTED)

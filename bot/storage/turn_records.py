@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from agent import AgentEvent, Answer
 from bot.clock import Clock
@@ -26,8 +26,8 @@ class TurnRecord:
     `why` tells how its repository was found. An answer about several names them in `repositories` as well, and has a
     commit of each in `commits`. `watched` is the guard's verdict, `flagged` the number of passages of the evidence that
     gave orders. `found` is None where it was not noted whether the repository has what was asked for. `goal` is the
-    goal run that the reply proposes, or offers to propose. `at` has the kind,
-    the name and the commit of the ref that was read, unless it was the newest commit.
+    goal run that the reply proposes, or offers to propose; `is_reminded` that somebody wrote neither yes nor no to it.
+    `at` has the kind, the name and the commit of the ref that was read, unless it was the newest commit.
     """
 
     repository: str
@@ -50,6 +50,7 @@ class TurnRecord:
     found: bool | None = None
     goal: GoalOrder | None = None
     at: Mapping[str, str] = field(default_factory=dict)
+    is_reminded: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -158,6 +159,15 @@ class TurnRecordStore:
         )
         return _record(row[0]) if row else None
 
+    async def list_newest(self, conversation: str, *, most: int) -> Sequence[KeptTurn]:
+        """Return the newest turns of a conversation, the last one first."""
+        rows = await self._database.rows(
+            "SELECT run_id, conversation, at, record FROM turns WHERE conversation = ? ORDER BY at DESC, rowid DESC "
+            "LIMIT ?",
+            (conversation, most),
+        )
+        return _make_turns(rows)
+
     async def last_run(self, conversation: str) -> str:
         """Name the run of the newest turn of a conversation; empty if none is kept."""
         row = await self._database.row(
@@ -171,10 +181,7 @@ class TurnRecordStore:
             "SELECT run_id, conversation, at, record FROM turns WHERE at >= ? ORDER BY at DESC, rowid DESC LIMIT ?",
             (since, most),
         )
-        return [
-            KeptTurn(run_id=run_id, conversation=conversation, at=at, record=_record(record))
-            for run_id, conversation, at, record in rows
-        ]
+        return _make_turns(rows)
 
     async def forget(self, conversation: str) -> None:
         """Drop the turns of a conversation; opinions stay."""
@@ -209,9 +216,16 @@ class TurnRecordStore:
 
 
 def _list_fields(record: TurnRecord) -> Mapping[str, object]:
-    """List the fields; the release before this one reads all but that which most records do not have."""
+    """List the fields; the release before this one reads all but those which most records do not have."""
     fields = dataclasses.asdict(record)
-    return fields if record.at else {name: value for name, value in fields.items() if name != "at"}
+    return {name: value for name, value in fields.items() if value or name not in {"at", "is_reminded"}}
+
+
+def _make_turns(rows: Sequence[Sequence[Any]]) -> Sequence[KeptTurn]:
+    return [
+        KeptTurn(run_id=run_id, conversation=conversation, at=at, record=_record(record))
+        for run_id, conversation, at, record in rows
+    ]
 
 
 def _record(text: str) -> TurnRecord:

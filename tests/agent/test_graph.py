@@ -21,6 +21,7 @@ from agent.agent import Agent
 from agent.errors import ModelUnavailable, UnknownRun
 from agent.evidence.refs import make_lines_ref
 from agent.graph import build_graph
+from agent.guard.approval import UNDECIDED
 from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
 from agent.ports import Answer, Deps
 from agent.tools.registry import ToolRegistry, make_tool_registry
@@ -282,6 +283,18 @@ async def test_a_costly_plan_waits_for_approval(saver: SafeSqliteSaver, reply: s
     assert model.tasks.count("planner") == 1
     assert ("session [1]" in answer.text, "not approved" in answer.text) == (goes_on, not goes_on)
     assert (await answer_to(agent, "where is parse_date defined?")).route == "fast_path"
+
+
+async def test_who_hesitates_about_a_plan_is_asked_again_and_may_approve_then(saver: SafeSqliteSaver) -> None:
+    agent, model = agent_with(saver, research("Find pay", "Read send"), approval_calls=6)
+    paused = await answer_to(agent, QUESTION)
+    before = list(model.tasks)
+    for hesitation in ("okay not now", "yes but wait"):
+        again = await answer_to(agent, hesitation)
+        assert (again.route, again.text) == ("paused", f"{UNDECIDED}\n\n{paused.text}")
+    assert model.tasks == before
+
+    assert "session [1]" in (await answer_to(agent, "approve")).text
 
 
 async def test_another_question_gives_up_what_was_waiting(saver: SafeSqliteSaver) -> None:

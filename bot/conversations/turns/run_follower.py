@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from agent import AgentEvent, Attachments, RunPermit, UnknownRun
 from bot.ports import Answerer, MessageInbox, TurnRecords
 from bot.storage.inbox import InboxEntry
-from bot.storage.turn_records import TurnRecord
+from bot.storage.turn_records import KeptTurn
 
 log = logging.getLogger(__name__)
 
@@ -45,12 +45,12 @@ class ClaimedMessage:
         return await self.inbox.is_current(self.entry.conversation, run_id)
 
 
-async def find_waiting_turn(records: TurnRecords, inbox: MessageInbox, conversation: str) -> TurnRecord | None:
+async def find_waiting_turn(records: TurnRecords, inbox: MessageInbox, conversation: str) -> KeptTurn | None:
     """Return the newest turn of a conversation if it waits for a person, and its question still stands."""
-    last = await records.last(conversation)
-    if last is None or last.route != "paused":
-        return None
-    return last if await inbox.is_current(conversation, await records.last_run(conversation)) else None
+    for last in await records.list_newest(conversation, most=1):
+        if last.record.route == "paused" and await inbox.is_current(conversation, last.run_id):
+            return last
+    return None
 
 
 OpenEvents = Callable[[], AsyncIterator[AgentEvent]]

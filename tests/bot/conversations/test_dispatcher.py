@@ -465,6 +465,19 @@ async def test_a_yes_that_comes_before_the_question_is_nobody_elses(world: FakeW
     await settled(world, "web", "Only the person who asked can do that.")
 
 
+async def test_a_yes_that_was_written_before_the_question_was_shown_approves_nothing(world: FakeWorld) -> None:
+    world.agent._route, world.agent.gate = "paused", asyncio.Event()
+    thread = await world.mention("look it up on the web")
+    await world.agent.begun.acquire()
+    await world.mention("yes", thread=thread)
+    await until(world, lambda said: len(said) == 2)
+    await world.clock.advance(1)
+
+    world.agent.gate.set()
+
+    await settled(world, "web", "You wrote that before this was shown.")
+
+
 async def test_what_was_asked_back_is_told_by_who_may_ask_about_it(tmp_path: Path) -> None:
     rules = (AccessRule(repositories=("demo",), people=("ann",)),)
     async with opened(tmp_path, ChatPolicy(access=AccessPolicy(rules=rules))) as world:

@@ -14,6 +14,8 @@ import pytest
 
 from agent.llm.models import ChatModels
 from agent.runs.run_tasks import STOP_SECONDS
+from bot.errors import NotAllowed
+from bot.messages import IncomingMessage, Place
 from tests.agent.conftest import SECRET, redact
 from tests.agent.goals.conftest import MENDED
 from tests.agent.goals.test_goal_runs import claim_test
@@ -105,7 +107,7 @@ async def test_a_word_approves_and_the_claim_is_answered_with_its_test(open_goal
         await world.see(SHALL)
         await world.chat.mention("approve", author="bob", thread=thread)
         await world.see(SHALL, "You may not start goal runs")
-        await world.chat.mention("yes, go", thread=thread)
+        await world.chat.mention("approve", thread=thread)
 
         final, _, _ = await world.see(FALSE, "You may not start goal runs", "Approved. It goes on")
 
@@ -116,6 +118,57 @@ async def test_a_word_approves_and_the_claim_is_answered_with_its_test(open_goal
         await world.chat.mention("approve", thread=thread)
         await world.wait(lambda said: len(said) == 4)
         assert len(world.gemini.received) == 1
+
+
+@on_both
+async def test_who_hesitates_starts_nothing_and_is_told_once(open_goals: OpenGoals, platform: str) -> None:
+    async with open_goals(platform) as world:
+        world.gemini.script = lambda _: DISPROVED
+        thread = await world.chat.mention(CHECK)
+        await world.see(SHALL)
+        for hesitation in ("okay not now", "ok hold on", "yes", "yes but wait"):
+            await world.chat.mention(hesitation, thread=thread)
+        said = await world.wait(lambda said: len(said) >= 2)
+
+        assert "neither a yes nor a no" in said[1]
+        assert "Write `approve` to start it" in said[1]
+        assert (world.bench.sandbox.lines, world.gemini.received) == ([], [])
+        await world.chat.mention("approve", thread=thread)
+        await world.see(FALSE, "neither a yes nor a no", "Approved. It goes on")
+
+
+async def test_of_several_proposals_the_word_has_to_name_the_newest(open_goals: OpenGoals) -> None:
+    async with open_goals("slack") as world:
+        world.gemini.script = lambda _: DISPROVED
+        thread = await world.chat.mention("check that parse('7') returns [9]")
+        await world.see(SHALL)
+        await world.chat.mention(CHECK, thread=thread)
+        _, newest = await world.see(SHALL, SHALL)
+        word = re.search(r"`(approve \w{8})`", newest)
+        assert word is not None
+
+        await world.chat.mention("approve", thread=thread)
+        await world.see(SHALL, SHALL, "There are several proposals here")
+        await world.chat.mention("approve 0badcafe", thread=thread)
+        await world.see(SHALL, SHALL, "There are several", "No proposal named `0badcafe` is waiting")
+        assert world.gemini.received == []
+        await world.chat.mention(word[1], thread=thread)
+        await world.see(SHALL, FALSE, "There are several", "No proposal named", "Approved. It goes on")
+
+
+async def test_a_word_written_before_the_proposal_was_shown_approves_nothing(open_goals: OpenGoals) -> None:
+    async with open_goals("slack") as world:
+        await world.chat.mention(CHECK)
+        await world.see(SHALL)
+        goals = world.chat.conversations.deps.goals
+        (shown,) = await goals.records.recent(since=0.0, most=1)
+        place = Place(platform="slack", workspace="T1", channel=world.chat.channel)
+        early = IncomingMessage(
+            place=place, id="1", author=world.chat.people["ann"], text="approve", kind="mention", sent_at=shown.at - 1
+        )
+
+        with pytest.raises(NotAllowed, match="before this was shown"):
+            await goals.decide("approve", early, shown.conversation, named="")
 
 
 async def test_the_conversation_knows_what_the_run_has_shown(open_goals: OpenGoals) -> None:
