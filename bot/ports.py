@@ -424,8 +424,11 @@ class MessageInbox(Protocol):
     async def beat(self, held: Collection[InboxEntry]) -> tuple[frozenset[str], frozenset[str]]:
         """Renew the leases of messages; return the runs that this process still holds, and those asked to stop."""
 
-    async def still_holds(self, entry: InboxEntry) -> bool:
-        """Whether a message is still this process's to end; `InboxError` where others may have taken it unseen."""
+    async def still_holds(self, entry: InboxEntry, *, is_answered: bool = False) -> bool:
+        """Whether a message is still this process's to end; `InboxError` where others may have taken it unseen.
+
+        Deaths are not held against a message whose answer is complete.
+        """
 
     async def check(self) -> None:
         """Write something that means nothing; raises `InboxError` if nothing can be stored."""

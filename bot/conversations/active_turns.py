@@ -54,7 +54,7 @@ class ActiveTurns:
         self._turns: dict[int, ActiveTurn] = {}
         self._starting: dict[int, asyncio.Event] = {}  # set once the turn is known, or there is none
         self._orders: set[int] = set()  # the messages whose goal runs are begun here
-        self._suspects = Suspects()
+        self._suspects = Suspects(deps.clock)
         self._group: asyncio.TaskGroup | None = None
         self._broken_off: list[InboxEntry] = []  # their turns have lost the database
         self._with_strays: list[ActiveTurn] = []
@@ -187,11 +187,13 @@ class ActiveTurns:
         """Begin the turn of a message if it is time for it; without a queue it is not answered here."""
         if entry.message.place.platform not in self._begins_on or entry.id in {*self._starting, *self._turns}:
             return
-        may_begin = queue is None or self._suspects.may_begin(entry, busy=bool(self._starting or self._turns))
+        may_begin = queue is None or self._suspects.may_begin(entry)
         if may_begin or (not entry.deaths and self._deps.commands.parse(entry.message) is not None):
             group = self._get_group()
             self._starting[entry.id] = asyncio.Event()
-            self._orders |= {entry.id} if queue is not None and entry.message.order is not None else set()
+            if queue is not None:
+                self._suspects.begin(entry)
+                self._orders |= {entry.id} if entry.message.order is not None else set()
             group.create_task(self._claim_and_run(entry, queue, group, after=after, reason=reason))
 
     def _get_group(self) -> asyncio.TaskGroup:
@@ -211,13 +213,14 @@ class ActiveTurns:
     async def _claim_and_run(
         self, entry: InboxEntry, queue: AnswerQueue | None, group: asyncio.TaskGroup, *, after: float, reason: Break
     ) -> None:
-        """Claim a message and run its turn; then begin what had to wait until a suspect has come to its end."""
+        """Claim a message and run its turn; begin what had to wait for a suspect once its answer is complete."""
+        note_answered = partial(self._note_answered, entry.id)
         turn = None
         try:
             if after:
                 await self._deps.clock.sleep(after)
             transport = self.transports[entry.message.place.platform]
-            turn = await ActiveTurn.claim(entry, transport, self._deps, queue, group)
+            turn = await ActiveTurn.claim(entry, transport, self._deps, queue, group, on_answered=note_answered)
             if turn is not None:
                 turn.reason = reason
                 self._turns[entry.id] = turn
@@ -234,8 +237,15 @@ class ActiveTurns:
             self._with_strays += [turn] if turn is not None and turn.has_strays else []
         if turn is not None and turn.is_handed_on:
             await self._ask_for_answer(entry)
-        if self._suspects.clear(entry.id) and turn is not None:
-            await self._run_with_retry(self._sweep)
+        if turn is not None:
+            note_answered()
+        else:  # another process has it
+            self._suspects.conclude(entry.id)
+
+    def _note_answered(self, entry_id: int) -> None:
+        """Let others begin that have waited for the answer to a message."""
+        if self._suspects.conclude(entry_id):
+            self._get_group().create_task(self._run_with_retry(self._sweep))
 
     def _mark_started(self, entry_id: int) -> None:
         starting = self._starting.pop(entry_id, None)

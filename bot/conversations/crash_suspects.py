@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from bot.clock import Clock
 from bot.storage.inbox import InboxEntry
 from bot.storage.message_states import MAX_DEATHS
+
+QUARANTINE_SECONDS = 30.0  # in which only suspects are tried
 
 
 def is_suspect(entry: InboxEntry) -> bool:
@@ -14,26 +17,41 @@ def is_suspect(entry: InboxEntry) -> bool:
 
 
 class Suspects:
-    """The suspects whose turns have not ended here; while there are any, no other question begins.
+    """The suspects whose answers are not complete; for a limited time, no other question begins beside them.
 
-    They would be suspects themselves if the process died, and one that is innocent could be under way in two deaths.
+    Other questions would become suspects themselves if the process died. Two suspects never think side by side, so that
+    an innocent one is not under way in two deaths. A turn that only delivers a complete answer counts for nothing.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._suspects: set[int] = set()
+        self._thinking: set[int] = set()  # the turns here whose answers are not complete
+        self._quarantine_ends = 0.0
 
-    def note(self, entries: Iterable[InboxEntry]) -> None:
-        """Note which of the messages that wait to begin are suspects."""
-        self._suspects |= {entry.id for entry in entries if is_suspect(entry)}
+    def note(self, waiting: Iterable[InboxEntry]) -> None:
+        """Note which of the messages that wait to begin are suspects; those that others have taken are not ours."""
+        found = {entry.id for entry in waiting if is_suspect(entry)}
+        if found and not self._suspects:
+            self._quarantine_ends = self._clock.now() + QUARANTINE_SECONDS
+        self._suspects = found | (self._suspects & self._thinking)
 
-    def may_begin(self, entry: InboxEntry, *, busy: bool) -> bool:
-        """Whether a question may begin now; `busy` says whether something else is under way."""
+    def may_begin(self, entry: InboxEntry) -> bool:
+        """Whether a question may begin now."""
+        is_over = self._clock.now() >= self._quarantine_ends
         if is_suspect(entry):
-            return not busy
-        return entry.deaths >= MAX_DEATHS or not self._suspects
+            return not (self._thinking & self._suspects if is_over else self._thinking)
+        return entry.deaths >= MAX_DEATHS or is_over or not self._suspects
 
-    def clear(self, entry_id: int) -> bool:
-        """Note that a turn has ended here; return whether others may have waited for that."""
-        waited_for = bool(self._suspects)
+    def begin(self, entry: InboxEntry) -> None:
+        """Note that a turn begins here."""
+        self._thinking.add(entry.id)
+        if is_suspect(entry):
+            self._suspects.add(entry.id)
+
+    def conclude(self, entry_id: int) -> bool:
+        """Note that a turn thinks no longer; return whether others may have waited for that."""
+        may_be_waited_for = bool(self._suspects) and entry_id in self._thinking
         self._suspects.discard(entry_id)
-        return waited_for
+        self._thinking.discard(entry_id)
+        return may_be_waited_for

@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Self, cast
@@ -89,7 +89,7 @@ class ActiveTurn:
     settled with; `ended` is set at the end of `run`, for which `task` is the one that it runs in. A question that names
     nobody is answered only where something was found; `is_silent` says that nothing was. Where there is no queue, as on
     a front, nothing is answered either: `is_handed_on` says that another process has to. `decided` is the message whose
-    goal run this one has decided about.
+    goal run this one has decided about. `on_answered` is called once the final content is known, before its delivery.
     """
 
     def __init__(
@@ -99,6 +99,8 @@ class ActiveTurn:
         deps: TurnDeps,
         queue: AnswerQueue | None,
         group: asyncio.TaskGroup,
+        *,
+        on_answered: Callable[[], object],
     ) -> None:
         self.entry = entry
         self.reason: Break = ""
@@ -111,6 +113,7 @@ class ActiveTurn:
         self.task: asyncio.Task[None] | None = None
         self._deps = deps
         self._queue = queue
+        self._on_answered = on_answered
         self._outcome: TurnOutcome = "unsaid"
         self._gives_up = False  # the reply is that there is none, and must not be tried again
         self._lease_ends = 0.0
@@ -140,6 +143,8 @@ class ActiveTurn:
         deps: TurnDeps,
         queue: AnswerQueue | None,
         group: asyncio.TaskGroup,
+        *,
+        on_answered: Callable[[], object],
     ) -> Self | None:
         """Claim a message for this process; None where another process has it or its conversation, or it is over."""
         is_command = entry.deaths < MAX_DEATHS and deps.commands.parse(entry.message) is not None
@@ -147,7 +152,7 @@ class ActiveTurn:
         claimed = await deps.inbox.claim(entry.id, beside=is_command or queue is None, risky=queue is not None)
         if claimed is None:
             return None
-        turn = cls(claimed, transport, deps, queue, group)
+        turn = cls(claimed, transport, deps, queue, group, on_answered=on_answered)
         turn.note_lease(asked_at)
         return turn
 
@@ -161,8 +166,9 @@ class ActiveTurn:
         try:
             with logs.log_turn(self.entry.run_id, self.entry.conversation):
                 content = await self._make_final_content()
-                if content is None or not await self._is_still_held():
+                if content is None or not await self._is_still_held(is_answered=not self._gives_up):
                     return
+                self._on_answered()
                 if self._course.is_overheard and not self._course.has_found:
                     await self._end_silently()
                 else:
@@ -313,11 +319,14 @@ class ActiveTurn:
             return self._deps.make_sentence(DECIDED)
         return self._deps.make_sentence(APPROVED if decision == "approve" else ABORTED)
 
-    async def _is_still_held(self) -> bool:
-        """Whether the message is still this process's to end: what another one answers now is left to that one."""
+    async def _is_still_held(self, *, is_answered: bool = False) -> bool:
+        """Whether the message is still this process's to end: what another one answers now is left to that one.
+
+        Once the answer is complete, no death is held against the message any more.
+        """
         if self.reason in {"superseded", "lost"}:
             return False
-        if not await self._deps.inbox.still_holds(self.entry):
+        if not await self._deps.inbox.still_holds(self.entry, is_answered=is_answered):
             log.warning("a message was lost to another process, or edited, before it was replied to")
             self.reason = "lost"
         return self.reason != "lost"

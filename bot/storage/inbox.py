@@ -19,6 +19,7 @@ from bot.errors import InboxError
 from bot.messages import AttachedFile, GoalOrder, IncomingMessage, MessageHandle, MessageKey, Place
 from bot.storage.database import SqlDatabase
 from bot.storage.message_states import (
+    ANSWER,
     ASK_TO_STOP,
     BEGIN,
     BURY,
@@ -38,6 +39,7 @@ from bot.storage.message_states import (
     WITHDRAW,
     EndedState,
     MessageState,
+    Move,
     list_states,
     name_claims,
 )
@@ -281,27 +283,28 @@ class Inbox:
 
     async def beat(self, held: Collection[InboxEntry]) -> tuple[frozenset[str], frozenset[str]]:
         """Renew the leases of messages; return the runs that this process still holds, and those asked to stop."""
-        if not held:
-            return frozenset(), frozenset()
-        rows = await self._fetch_rows(
-            f"{RENEW.make_statement(holds=len(held))} RETURNING run_id, stop",
-            seconds=LEASE_SECONDS, **_make_claim_values(held),
-        )  # fmt: skip
-        return frozenset(str(run) for run, _ in rows), frozenset(str(run) for run, stop in rows if stop)
+        return await self._prolong(RENEW, held) if held else (frozenset(), frozenset())
 
-    async def still_holds(self, entry: InboxEntry) -> bool:
-        """Whether a message is still this process's to end.
+    async def still_holds(self, entry: InboxEntry, *, is_answered: bool = False) -> bool:
+        """Whether a message is still this process's to end; deaths are not held against one that is answered.
 
         Raises `InboxError` where others may have taken it and this process cannot ask. Where nobody can, they have not.
         """
         try:
-            held, _ = await self.beat([entry])
+            held, _ = await self._prolong(ANSWER if is_answered else RENEW, [entry])
         except InboxError as error:
             if self._database.is_remote:
                 raise
             log.warning("a message is replied to without asking the database: %s", error)
             return True
         return entry.run_id in held
+
+    async def _prolong(self, move: Move, held: Collection[InboxEntry]) -> tuple[frozenset[str], frozenset[str]]:
+        rows = await self._fetch_rows(
+            f"{move.make_statement(holds=len(held))} RETURNING run_id, stop",
+            seconds=LEASE_SECONDS, **_make_claim_values(held),
+        )  # fmt: skip
+        return frozenset(str(run) for run, _ in rows), frozenset(str(run) for run, stop in rows if stop)
 
     async def check(self) -> None:
         """Write a row that means nothing; raises `InboxError` if nothing can be stored."""

@@ -22,9 +22,9 @@ burial came between, however late it wakes up; after a burial it may still note 
 claim. What has no run, such as a command, is settled from `claimed`.
 
 Three other columns count one thing each: `tries` the claims since the last edit, but those that were released, `deaths`
-those of them in which the process died, and `under_way` is 1 while a death of the process would be held against the
-message. None follows from the others: a platform that is away, or a kill while the process ends in order, takes a try
-without a death. The agent counts no tries of its own.
+those of them in which the process died before the answer was complete, and `under_way` is 1 while a death of the
+process would be held against the message. None follows from the others: a platform that is away, or a kill while the
+process ends in order, takes a try without a death. The agent counts no tries of its own.
 
 A run claims its conversation as well, in the database of conversations (`agent/persistence/run_claims.py`): a lease
 is one of messages, and the two databases need not be one, so that no transaction compares both. A run may `begin` only
@@ -137,6 +137,8 @@ BEGIN = Move(
     writes="state = CASE state WHEN 'paused' THEN 'settled' ELSE 'running' END, updated_at = :now",
 )
 RENEW = Move(mover="holder", sources=HELD, writes="lease_until = lease_clock() + :seconds")
+# An answer that is complete only has to be delivered: nothing of the message is read any more.
+ANSWER = Move(mover="holder", sources=HELD, writes="lease_until = lease_clock() + :seconds, deaths = 0, under_way = 0")
 EXCUSE = Move(mover="holder", sources=HELD, writes="under_way = 0")
 POSTPONE = Move(mover="holder", sources=HELD, writes="under_way = 0, lease_until = lease_clock() + :seconds")
 RELEASE = Move(mover="holder", sources=HELD, writes=f"{_FREE_IT}, under_way = 0, tries = tries - 1")

@@ -61,12 +61,16 @@ class Shown:
 
 @dataclass
 class Failure:
-    """An error for calls of a method, so many times; `after` says that the call was carried out all the same."""
+    """An error for calls of a method, so many times; `after` says that the call was carried out all the same.
+
+    With a `message`, only calls about that one fail.
+    """
 
     method: str
     error: ChatError
     times: int = 1
     after: bool = False
+    message: str = ""
 
 
 class FakePlatform:
@@ -92,9 +96,9 @@ class FakePlatform:
         self._threads = threads
         self._spent: dict[tuple[SendMethod, str], deque[float]] = {}
 
-    def fail(self, method: str, error: ChatError, *, times: int = 1, after: bool = False) -> None:
+    def fail(self, method: str, error: ChatError, *, times: int = 1, after: bool = False, message: str = "") -> None:
         """Let the next calls of a method fail."""
-        self._failures.append(Failure(method, error, times, after))
+        self._failures.append(Failure(method, error, times, after, message))
 
     def freeze(self, at: int, *, after: bool) -> asyncio.Event:
         """Let a coming call hang for ever, before or after it was carried out; the event is set once it does."""
@@ -136,7 +140,7 @@ class FakePlatform:
         if handle.id not in self.messages:
             raise EditRefused("The message is gone.")
         self._check(content)
-        failure = self._failing("edit")
+        failure = self._failing("edit", handle.id)
         self._change(self.messages[handle.id], content)
         await self._reached(after=True)
         if failure:
@@ -217,10 +221,10 @@ class FakePlatform:
             raise RateLimited(spent[0] + rate.seconds - now)
         spent.append(now)
 
-    def _failing(self, method: str) -> ChatError | None:
+    def _failing(self, method: str, message: str = "") -> ChatError | None:
         """Raise the error that is due, or return it where the call is carried out before."""
         for failure in self._failures:
-            if failure.method == method and failure.times > 0:
+            if failure.method == method and failure.message in {"", message} and failure.times > 0:
                 failure.times -= 1
                 if not failure.after:
                     raise failure.error

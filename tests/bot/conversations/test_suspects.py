@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from bot.conversations.assembly import ChatPolicy
+from bot.conversations.crash_suspects import QUARANTINE_SECONDS
 from bot.storage.database import open_database
 from bot.storage.inbox import LEASE_SECONDS, Inbox
 from tests.bot.chat import message
 from tests.bot.contract import settled, until
 from tests.bot.worlds import FakeWorld
 from tests.fakes.clock import FakeClock
+from tests.fakes.platform import unreachable
+from tests.waiting import wait_until
 
 GUILTY = "where is the poison?"
 
 
 @pytest_asyncio.fixture
 async def world(tmp_path: Path) -> AsyncIterator[FakeWorld]:
-    made = FakeWorld(tmp_path / "i.sqlite", policy=ChatPolicy(max_concurrent=8))
+    made = FakeWorld(tmp_path / "i.sqlite", policy=ChatPolicy(max_concurrent=8, deadline=100_000))
     made.agent.gate = asyncio.Event()
     await made.begin()
     yield made
@@ -36,6 +41,17 @@ async def ask_all(world: FakeWorld, *questions: str) -> None:
         await world.mention(question)
     for _ in questions:
         await world.agent.begun.acquire()
+
+
+async def wait_for_run(world: FakeWorld) -> None:
+    """Let time pass until another run begins."""
+
+    async def has_begun() -> bool:
+        await world.pass_time(1)
+        return not world.agent.begun.locked()
+
+    await wait_until(has_begun, "another run")
+    await world.agent.begun.acquire()
 
 
 async def die(world: FakeWorld) -> None:
@@ -91,6 +107,60 @@ async def test_a_new_question_waits_while_a_suspect_is_tried(world: FakeWorld) -
     open_gate(world)
 
     await settled(world, "I could not finish this one", "Answer to: where is part 1?")
+
+
+async def test_others_wait_for_a_suspect_for_a_limited_time(world: FakeWorld) -> None:
+    await ask_all(world, GUILTY)
+    await die(world)
+    await world.agent.begun.acquire()
+    await world.mention("where is part 1?")
+
+    await world.clock.advance(QUARANTINE_SECONDS)
+    await wait_for_run(world)
+
+    assert [question for question, _, _ in world.agent.asked] == [GUILTY, "where is part 1?"]
+    open_gate(world)
+    await settled(world, f"Answer to: {GUILTY}", "Answer to: where is part 1?")
+
+
+async def test_two_suspects_never_think_side_by_side(world: FakeWorld) -> None:
+    await ask_all(world, GUILTY, "where is part 1?")
+    await die(world)
+    await world.agent.begun.acquire()
+
+    await world.mention("where is part 2?")
+    await world.clock.advance(QUARANTINE_SECONDS)
+    await wait_for_run(world)
+
+    assert world.agent.asked[-1][0] == "where is part 2?"
+    assert len(world.agent.resumed) == 1
+    open_gate(world)
+    await settled(world, f"Answer to: {GUILTY}", "Answer to: where is part 1?", "Answer to: where is part 2?")
+
+
+async def test_nobody_waits_for_the_delivery_of_a_suspects_answer(world: FakeWorld) -> None:
+    await ask_all(world, GUILTY)
+    await die(world)
+    await world.agent.begun.acquire()
+    await world.mention("where is part 1?")
+    world.platform.fail("edit", unreachable(), times=1_000, message="r1")
+
+    open_gate(world)
+
+    await until(world, lambda said: len(said) == 2 and "Answer" not in said[0] and "Answer to" in said[1])
+
+
+async def test_a_crash_during_the_delivery_of_an_answer_makes_no_suspect(world: FakeWorld, tmp_path: Path) -> None:
+    await ask_all(world, GUILTY)
+    world.platform.fail("edit", unreachable(), times=1_000, message="r1")
+    open_gate(world)
+    with closing(sqlite3.connect(tmp_path / "i.sqlite")) as database:
+        await until(world, lambda _: database.execute("SELECT under_way FROM inbox").fetchall() == [(0,)])
+
+    await die(world)
+    await world.mention("where is part 1?")
+
+    await until(world, lambda said: len(said) == 2 and "Answer" not in said[0] and "Answer to" in said[1])
 
 
 async def test_a_command_is_carried_out_while_a_suspect_is_tried(world: FakeWorld) -> None:
@@ -177,6 +247,22 @@ async def test_a_platform_that_is_away_does_not_count(inboxes: tuple[Inbox, Inbo
 
     assert await deaths(there) == 0
     assert await there.claim(entry.id) is not None
+
+
+async def test_a_death_after_the_answer_was_complete_does_not_count(
+    inboxes: tuple[Inbox, Inbox, FakeClock],
+) -> None:
+    here, there, _ = inboxes
+    await there.take_from("here")
+    entry = await here.find(message().key)
+    assert entry is not None
+    again = await here.claim(entry.id)
+    assert again is not None
+
+    assert await here.still_holds(again, is_answered=True)
+    await there.take_from("here")
+
+    assert await deaths(there) == 0
 
 
 async def test_another_text_is_another_chance(inboxes: tuple[Inbox, Inbox, FakeClock]) -> None:

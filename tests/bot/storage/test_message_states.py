@@ -24,7 +24,7 @@ from tests.fakes.clock import FakeClock
 
 PROCESSES = ("ann", "ben", "cas")
 # What a process does with the message, by its own newest claim, however stale that is; or what happens to it.
-BY_HOLDERS = ("begin", "note", "settle", "pause", "close", "release", "postpone", "beat", "excuse")
+BY_HOLDERS = ("begin", "note", "settle", "pause", "close", "release", "postpone", "beat", "answer", "excuse")
 BY_OTHERS = ("claim", "take over", "take expired", "revise", "withdraw", "wait", "wait long", "leave behind")
 OFTEN = ("claim", "claim", "claim", "begin", "pause", "wait long", "wait long", "take over")
 ENDS: Mapping[str, EndedState] = {"settle": "settled", "pause": "paused", "close": "closed"}
@@ -129,6 +129,10 @@ class Walk:
             handles = (handle(f"r{inbox.owner}{claim.token}"),)
             await inbox.note_handles(claim, handles)
             model.handles = handles if is_newest else model.handles
+        elif what == "answer":
+            assert await inbox.still_holds(claim, is_answered=True) == holds
+            if holds:
+                self.change(until=self.clock.now() + LEASE_SECONDS, deaths=0, under_way=0)
         elif what in ENDS:
             await self.settle(inbox, claim, ENDS[what], holds=holds)
         else:
