@@ -10,12 +10,25 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+
+import pytest
+from _pytest.mark import ParameterSet
 
 from tests.fakes.postgres import SERVER
 
 _OLDEST_PYTHON = (3, 11)
+
+
+def name_params(names: Iterable[str]) -> list[ParameterSet]:
+    """Return parameters of tests or fixtures; those that are called like something they need are marked so."""
+    return [pytest.param(name, id=name, marks=mark_needs(name)) for name in names]
+
+
+def mark_needs(*names: str) -> list[pytest.MarkDecorator]:
+    """Return marks for those of the names that are something that tests need."""
+    return [pytest.mark.needs(name) for name in names if name in _CHECKS]
 
 
 def find_problem(need: str) -> str:

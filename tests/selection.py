@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.needs import find_problem
 
-_LEFT_OUT = pytest.StashKey[Counter[str]]()
+_LEFT_OUT = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -19,18 +19,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_LEFT_OUT] = Counter()
+    config.stash[_LEFT_OUT] = 0
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.option.all and not any("::" in argument for argument in config.args):
-        _leave_out(config, items, "exhaustive (make test-all)", [each for each in items if _is_exhaustive(each)])
+        exhaustive = [item for item in items if item.get_closest_marker("exhaustive")]
+        _leave_out(config, items, exhaustive)
+        config.stash[_LEFT_OUT] = len(exhaustive)
     _fold_missing(config, items)
-
-
-def _is_exhaustive(item: pytest.Item) -> bool:
-    return item.get_closest_marker("exhaustive") is not None
 
 
 def _fold_missing(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -44,14 +42,12 @@ def _fold_missing(config: pytest.Config, items: list[pytest.Item]) -> None:
         rest = [item for item in group if item not in gone]
         if rest and (problem := find_problem(need)):
             rest[0].add_marker(pytest.mark.skip(reason=f"{len(rest)} tests need {need}: {problem}"))
-            _leave_out(config, items, f"without {need} (see the skip)", rest[1:])
+            _leave_out(config, items, rest[1:])
             gone.update(rest)
 
 
-def _leave_out(config: pytest.Config, items: list[pytest.Item], why: str, left_out: Sequence[pytest.Item]) -> None:
+def _leave_out(config: pytest.Config, items: list[pytest.Item], left_out: Sequence[pytest.Item]) -> None:
     if left_out:
-        counts = config.stash[_LEFT_OUT]
-        counts[why] += len(left_out)
         config.hook.pytest_deselected(items=left_out)
         unwanted = set(left_out)
         items[:] = [item for item in items if item not in unwanted]
@@ -59,23 +55,21 @@ def _leave_out(config: pytest.Config, items: list[pytest.Item], why: str, left_o
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):
-        counts = session.config.stash[_LEFT_OUT]
-        session.config.workeroutput["left_out"] = dict(counts)
+        session.config.workeroutput["left_out"] = session.config.stash[_LEFT_OUT]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take over what a worker left out, which is the same for all of them."""
-    left_out: Counter[str] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
-    stash = node.config.stash
-    stash[_LEFT_OUT] = stash[_LEFT_OUT] | left_out
+    """Take over how many tests a worker left out, which are the same for all of them."""
+    node.config.stash[_LEFT_OUT] |= getattr(node, "workeroutput", {}).get("left_out", 0)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    skipped = [each.longrepr[2].removeprefix("Skipped: ") for each in terminalreporter.stats.get("skipped", [])]
-    left_out = [f"{count} {why}" for why, count in config.stash[_LEFT_OUT].items()]
     if config.pluginmanager.has_plugin("randomly"):
         seed = config.option.randomly_seed
         terminalreporter.write_line(f"The order was random; to repeat it: -p randomly --randomly-seed={seed}")
-    if reasons := [*left_out, *dict.fromkeys(skipped)]:
+    skipped = [each.longrepr[2].removeprefix("Skipped: ") for each in terminalreporter.stats.get("skipped", [])]
+    exhaustive = config.stash[_LEFT_OUT]
+    reasons = [f"{exhaustive} tests are exhaustive: make test-all"] * bool(exhaustive) + [*dict.fromkeys(skipped)]
+    if reasons:
         terminalreporter.write_line(f"Not run: {'; '.join(reasons)}.")

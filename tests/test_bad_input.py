@@ -301,6 +301,7 @@ def test_a_file_in_place_of_the_data_folder_is_named(citebot: Citebot, repo: Git
     assert home.read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.needs("mounts")
 def test_a_read_only_data_folder_is_named(repo: GitRepo, home: Path) -> None:
     done = mounted("ro", "citebot ask x --json", repo.root, home)
 
@@ -321,6 +322,7 @@ citebot symbols brand_new; echo "= $?"
 """
 
 
+@pytest.mark.needs("mounts")
 def test_a_full_disk_leaves_the_earlier_index_and_is_made_good_later(repo: GitRepo, home: Path) -> None:
     done = mounted("size=3m", FILL_UP, repo.root, home)
 

@@ -15,8 +15,6 @@ from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parent.parent
 
-pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Path:
@@ -58,15 +56,6 @@ def test_help_lists_every_target(bench: Path) -> None:
     assert sorted(line.split()[1] for line in done.stdout.splitlines()) == sorted(phony.split())
 
 
-def test_help_works_where_nothing_is_installed_and_from_elsewhere(bench: Path, tmp_path: Path) -> None:
-    shutil.rmtree(bench / ".venv")
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-
-    assert "make ask" in make(elsewhere, "-f", str(bench / "Makefile"), "help").stdout
-    assert not (bench / ".venv").exists()
-
-
 @pytest.mark.parametrize("shown", [each for each in shown_commands() if each.words[0] == "make"], ids=str)
 def test_a_documented_target_works(bench: Path, shown: Shown) -> None:
     (bench / ".venv" / ".installed-dev").touch()
@@ -74,10 +63,6 @@ def test_a_documented_target_works(bench: Path, shown: Shown) -> None:
     done = make(bench, *shown.words[1:])
 
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_run_starts_a_chat_about_the_current_repository(bench: Path) -> None:
-    assert make(bench, "run").stdout.splitlines() == ["-P", "-m", "bot", "chat"]
 
 
 def test_started_elsewhere_it_takes_nothing_from_there(bench: Path, tmp_path: Path) -> None:
@@ -120,35 +105,6 @@ def test_a_question_is_never_executed(bench: Path, by: str) -> None:
     assert list(bench.glob("p?")) == []
 
 
-def test_ask_without_a_question_says_how_to(bench: Path) -> None:
-    done = make(bench, "ask")
-
-    assert done.returncode != 0
-    assert done.stderr.startswith('Usage: make ask Q="')
-
-
-def test_nothing_is_installed_for_a_question_that_is_missing(bench: Path) -> None:
-    (bench / ".venv" / ".installed").unlink()
-
-    assert "setup.sh" not in make(bench, "-n", "ask").stdout
-    assert "setup.sh" in make(bench, "-n", "ask", "Q=where?").stdout
-
-
-def test_an_installation_older_than_its_requirements_is_renewed(bench: Path) -> None:
-    assert "setup.sh" not in make(bench, "-n", "run").stdout
-
-    os.utime(bench / ".venv" / ".installed", (0, 0))
-
-    assert "sh scripts/setup.sh .venv .\n" in make(bench, "-n", "run").stdout
-
-
-def test_lint_and_test_install_the_development_tools(bench: Path) -> None:
-    planned = make(bench, "-n", "lint", "test").stdout
-
-    assert planned.count('sh scripts/setup.sh .venv ".[dev]"') == 1
-    assert [tool in planned for tool in ("ruff check", "ruff format --check", "mypy", "pytest")] == [True] * 4
-
-
 def test_fuzzing_takes_a_number_of_seconds_and_nothing_else(bench: Path) -> None:
     (bench / ".venv" / ".installed-dev").touch()
 
@@ -158,16 +114,6 @@ def test_fuzzing_takes_a_number_of_seconds_and_nothing_else(bench: Path) -> None
     assert "Usage: make fuzz" in done.stderr
     assert list(bench.glob("p?")) == []
     assert make(bench, "fuzz", "SECONDS=0").returncode == 0
-
-
-def test_fuzzing_goes_round_until_a_text_breaks_a_promise(bench: Path) -> None:
-    (bench / ".venv" / ".installed-dev").touch()
-    script(bench / ".venv" / "bin" / "python", 'echo "$CITEBOT_FUZZ_EXAMPLES $*"; exit 1')
-
-    done = make(bench, "fuzz", "SECONDS=60")
-
-    assert done.returncode != 0
-    assert done.stdout.splitlines() == ["2000 -m pytest --numprocesses=auto --timeout=3600 tests/fuzz"]
 
 
 def setup(folder: Path, *tools: str, **scripts: str) -> str:
@@ -219,26 +165,3 @@ def test_an_installation_that_fails_shows_all_that_the_installer_said(bench: Pat
         "no space left",
         "citebot: The installation failed; what went wrong is above, and in new/install.log.",
     ]
-
-
-def test_an_installation_shows_what_it_is_at(bench: Path) -> None:
-    path = bench / "bin"
-    path.mkdir()
-    for tool in ("sh", *SHELL_TOOLS):
-        (path / tool).symlink_to(shutil.which(tool) or "")
-    script(path / "uv", UV.format("read line <go"))  # which waits until somebody writes to it
-    os.mkfifo(bench / "go")
-    terminal, other_end = os.openpty()
-    with subprocess.Popen(
-        ["sh", "scripts/setup.sh", "new", "."], cwd=bench, env={"PATH": str(path)}, stderr=other_end
-    ) as installing:
-        os.close(other_end)
-        shown = b""
-        while b"Downloading numpy" not in shown:
-            shown += os.read(terminal, 1024)
-        (bench / "go").write_text("go\n", encoding="utf-8")
-        assert installing.wait(LIMIT_SECONDS) == 0
-    os.close(terminal)
-
-    assert b"Installing citebot into new" in shown
-    assert not (bench / "new" / "install.log").exists()

@@ -420,6 +420,7 @@ async def postgres_bench(tools_bench: Bench) -> AsyncIterator[Bench]:
         yield replace(tools_bench, url=url)
 
 
+@pytest.mark.needs("postgres")
 @pytest.mark.parametrize("point", IN_POSTGRES)
 async def test_killed_over_postgres_nothing_is_paid_for_twice(
     postgres_bench: Bench, tools_whole: Whole, tmp_path: Path, point: str

@@ -179,6 +179,7 @@ ask
 """
 
 
+@pytest.mark.needs("mounts")
 def test_a_database_that_cannot_be_written_is_named_and_serves_again_later(shop: Path, home: Path) -> None:
     done = mounted("size=4m", UNWRITABLE, shop, home)
 

@@ -140,7 +140,7 @@ def test_a_directory_that_others_write_in_is_not_trusted(tmp_path: Path) -> None
     assert (settings.fusion, "everybody may write in this directory" in settings.remark) == ("score", True)
 
 
-@pytest.mark.skipif(bool(os.geteuid()), reason="only root can give a folder to another user")
+@pytest.mark.needs("root")
 def test_a_directory_of_another_user_is_not_trusted(tmp_path: Path) -> None:
     (tmp_path / "citebot.toml").write_text('fusion = "rrf"\n', encoding="utf-8")
     os.chown(tmp_path, 12_345, 12_345)
@@ -159,7 +159,7 @@ def test_a_file_that_others_write_to_is_not_trusted(tmp_path: Path) -> None:
     assert (settings.fusion, "everybody may write to it" in settings.remark) == ("score", True)
 
 
-@pytest.mark.skipif(bool(os.geteuid()), reason="only root can give a file to another user")
+@pytest.mark.needs("root")
 def test_a_file_of_another_user_is_not_trusted(tmp_path: Path) -> None:
     (tmp_path / "citebot.toml").write_text('fusion = "rrf"\n', encoding="utf-8")
     os.chown(tmp_path / "citebot.toml", 12_345, 12_345)

@@ -13,6 +13,7 @@ from agent.persistence.checkpointer import open_saver
 from agent.persistence.conversation_saver import ConversationSaver
 from agent.persistence.postgres.saver import open_postgres_saver
 from tests.fakes.postgres import make_database
+from tests.needs import name_params
 
 OpenSaver = Callable[[], AbstractAsyncContextManager[ConversationSaver]]
 
@@ -32,7 +33,7 @@ async def begin_postgres(_: Path) -> AsyncIterator[OpenSaver]:
 IMPLEMENTATIONS = {"sqlite": begin_sqlite, "postgres": begin_postgres}
 
 
-@pytest_asyncio.fixture(params=IMPLEMENTATIONS)
+@pytest_asyncio.fixture(params=name_params(IMPLEMENTATIONS))
 async def open_conversations(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OpenSaver]:
     """Open the conversations, as another process does that shares them, or the same one after a restart."""
     async with IMPLEMENTATIONS[request.param](tmp_path) as opening:

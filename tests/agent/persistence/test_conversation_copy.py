@@ -16,6 +16,7 @@ from agent.persistence.evidence_store import EvidenceStore
 from agent.persistence.postgres.conversation_copy import ConversationCounts, copy_conversations
 from tests.agent.persistence.conftest import IMPLEMENTATIONS
 from tests.agent.persistence.test_saver_contract import CONFIG, in_thread, make_graph, put
+from tests.needs import mark_needs
 
 WAYS = [("sqlite", "postgres"), ("postgres", "sqlite"), ("sqlite", "sqlite"), ("postgres", "postgres")]
 Both = tuple[ConversationSaver, ConversationSaver]
@@ -25,7 +26,7 @@ def tell_nobody(done: int, total: int) -> None:
     assert 0 < done <= total
 
 
-@pytest_asyncio.fixture(params=WAYS, ids="-".join)
+@pytest_asyncio.fixture(params=[pytest.param(way, marks=mark_needs(*way)) for way in WAYS], ids="-".join)
 async def both(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Both]:
     async with AsyncExitStack() as stack:
         opened = []

@@ -15,6 +15,7 @@ from agent.persistence.memory_store import open_memory_store
 from agent.persistence.postgres.saver import open_postgres_saver
 from agent.ports import EvidenceTexts, MemoryEvidence
 from tests.fakes.postgres import make_database
+from tests.needs import name_params
 
 OfConversation = Callable[[str], EvidenceTexts]
 
@@ -52,7 +53,7 @@ IMPLEMENTATIONS: dict[str, Callable[[Path], AbstractAsyncContextManager[OfConver
 }
 
 
-@pytest_asyncio.fixture(params=IMPLEMENTATIONS)
+@pytest_asyncio.fixture(params=name_params(IMPLEMENTATIONS))
 async def evidence_of(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OfConversation]:
     async with IMPLEMENTATIONS[request.param](tmp_path) as opened:
         yield opened

@@ -287,6 +287,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
+@pytest.mark.needs("mounts")
 def test_a_disk_without_room_for_the_copy_is_named_and_nothing_is_changed(tmp_path: Path, home: Path) -> None:
     path = make_database(tmp_path / "n.sqlite", notes=60_000)
     script = f'cp {path} "$CITEBOT_HOME/"; "$0" -P {tmp_path / "program.py"}'
@@ -302,6 +303,7 @@ def test_a_disk_without_room_for_the_copy_is_named_and_nothing_is_changed(tmp_pa
     ("journal", "says"),
     [("DELETE", "no copy of it could be kept before ([Errno 30]"), ("WAL", "unable to open database file")],
 )
+@pytest.mark.needs("mounts")
 def test_a_folder_that_is_read_only_is_named_and_nothing_is_changed(
     tmp_path: Path, home: Path, journal: str, says: str
 ) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 import pytest_asyncio
 from langchain_core.runnables import RunnableConfig
@@ -19,7 +20,7 @@ from agent.persistence.postgres.saver import PostgresSaver, load_postgres_schema
 from agent.persistence.postgres_migrations import migrate_postgres
 from tests.fakes.postgres import SERVER, make_database
 
-psycopg = pytest.importorskip("psycopg", reason="the extra `cluster` is not installed")
+pytestmark = pytest.mark.needs("postgres")
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 
 

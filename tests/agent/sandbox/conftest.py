@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import Callable, Iterator
 
@@ -12,9 +11,9 @@ from agent.sandbox.bubblewrap import Bubblewrap
 from agent.sandbox.environment import PythonEnvironment
 from agent.sandbox.landlock import Landlock
 from agent.sandbox.sandbox import Sandbox, StartProgram
-from agent.sandbox.trials import try_sandbox
 from indexer.subprocesses import start_confined_async
 from tests.agent.sandbox.surroundings import SYSTEM_PATH, Surroundings, open_surroundings
+from tests.needs import name_params
 
 MECHANISMS: dict[str, Callable[[StartProgram, PythonEnvironment], Sandbox]] = {
     "bubblewrap": Bubblewrap,
@@ -30,12 +29,7 @@ def surroundings() -> Iterator[Surroundings]:
         yield found
 
 
-@pytest.fixture(scope="package", params=MECHANISMS)
+@pytest.fixture(scope="package", params=name_params(MECHANISMS))
 def sandbox(request: pytest.FixtureRequest, surroundings: Surroundings) -> Sandbox:
-    """A mechanism that holds on this machine; skips with the reason where it does not."""
-    trial = asyncio.run(
-        try_sandbox(MECHANISMS[request.param](start_confined_async, PythonEnvironment()), surroundings.root)
-    )
-    if trial.problem:
-        pytest.skip(f"{request.param} cannot be used here: {trial.problem} {trial.advice}")
-    return trial.sandbox
+    """A mechanism that holds on this machine."""
+    return MECHANISMS[request.param](start_confined_async, PythonEnvironment())

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from langgraph.types import Command
 
@@ -25,6 +26,8 @@ from tests.agent.persistence.test_saver_contract import CONFIG, make_graph
 from tests.fakes.citebot import Citebot, converse
 from tests.fakes.postgres import make_database
 
+pytestmark = pytest.mark.needs("postgres")
+
 QUESTION = "who calls parse_date?"
 
 
@@ -37,7 +40,6 @@ def url() -> Iterator[str]:
 
 
 def rows(url: str, sql: str) -> list[tuple[Any, ...]]:
-    psycopg = pytest.importorskip("psycopg")
     with psycopg.connect(url) as connection:
         return [*connection.execute(sql).fetchall()]
 
@@ -177,7 +179,6 @@ def test_a_move_that_fails_half_way_leaves_both_as_they_were(
 def test_what_a_citebot_uses_is_not_moved(
     citebot: Citebot, home: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    psycopg = pytest.importorskip("psycopg")
     fill(home)
     monkeypatch.setenv("DATABASE_URL", url)
 

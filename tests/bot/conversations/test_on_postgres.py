@@ -20,6 +20,8 @@ from tests.fakes.postgres import make_database, open_clocked_postgres
 from tests.fakes.slack import FakeSlack
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.needs("postgres")
+
 
 @pytest_asyncio.fixture(params=["fake", "slack"])
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:

@@ -17,6 +17,7 @@ from bot.ports import AnswerJobs, RefreshJobs
 from bot.storage.postgres import open_postgres
 from tests.fakes.local_answers import LocalAnswerJobs
 from tests.fakes.postgres import make_database
+from tests.needs import name_params
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ IMPLEMENTATIONS: dict[str, Callable[[], AbstractAsyncContextManager[Jobs]]] = {
 }
 
 
-@pytest_asyncio.fixture(params=IMPLEMENTATIONS)
+@pytest_asyncio.fixture(params=name_params(IMPLEMENTATIONS))
 async def jobs(request: pytest.FixtureRequest) -> AsyncIterator[Jobs]:
     """Open the jobs."""
     async with IMPLEMENTATIONS[request.param]() as opened:

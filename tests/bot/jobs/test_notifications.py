@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+import pytest
 import pytest_asyncio
 
 from bot.jobs.notifications import listen
@@ -17,6 +18,8 @@ from tests.fakes.loopback.changes import Changes
 from tests.fakes.postgres import make_database
 from tests.indexer.segments.test_manifest_contract import FIRST, make_next, publish
 from tests.waiting import LIMIT_SECONDS
+
+pytestmark = pytest.mark.needs("postgres")
 
 
 class Ear:

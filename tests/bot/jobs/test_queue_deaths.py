@@ -7,6 +7,7 @@ import signal
 from collections import defaultdict
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
 
 from bot.jobs.job_queue import JobQueue, open_job_queue
@@ -15,6 +16,8 @@ from bot.jobs.queued_refreshes import QueuedRefreshJobs
 from tests.bot.jobs.conftest import make_queue_database
 from tests.bot.jobs.test_refresh_contract import follow
 from tests.fakes.job_worker import TABLES, TIMES, WorkerProcess, run_sql, start_workers, until_rows
+
+pytestmark = pytest.mark.needs("postgres")
 
 
 @pytest_asyncio.fixture

@@ -16,6 +16,8 @@ from bot.jobs.queue_schema import list_due_upgrades, prepare_queue
 from bot.storage.postgres import open_postgres
 from tests.fakes.postgres import make_database
 
+pytestmark = pytest.mark.needs("postgres")
+
 
 @pytest_asyncio.fixture
 async def url() -> AsyncIterator[str]:

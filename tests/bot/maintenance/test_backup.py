@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -260,9 +259,8 @@ def test_a_damaged_database_is_named_and_no_backup_made(full: Path, citebot: Cit
     assert {path.name for path in tmp_path.iterdir()} == {"home"}
 
 
+@pytest.mark.needs("root")
 def test_a_database_of_another_user_is_named_and_no_backup_made(full: Path, tmp_path: Path) -> None:
-    if os.geteuid() or not shutil.which("setpriv"):
-        pytest.skip("only root can make files of another user, and give up its power over them")
     os.chown(full / INBOX_FILE, 65_534, 65_534)
     (full / INBOX_FILE).chmod(0o600)
     powerless = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", sys.executable, "-m", "bot"]
@@ -286,6 +284,7 @@ def test_what_a_killed_restore_moved_away_is_put_back(saved: Path, full: Path, c
     assert contents(full) == before
 
 
+@pytest.mark.needs("mounts")
 def test_a_full_disk_makes_no_backup_and_loses_nothing(tmp_path: Path) -> None:
     repo = GitRepo(tmp_path / "repo")
     repo.write("a.py", "def first() -> None:\n    pass\n")
@@ -304,6 +303,7 @@ def test_a_full_disk_makes_no_backup_and_loses_nothing(tmp_path: Path) -> None:
     assert "a.py:1-2" in done.stdout
 
 
+@pytest.mark.needs("mounts")
 def test_a_disk_without_room_is_told_before_anything_is_restored(saved: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("CITEBOT_HOME", str(tmp_path / "small"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
 import stat
 from itertools import combinations, pairwise, product
 from pathlib import Path
@@ -137,7 +136,7 @@ def test_our_own_layout_keeps_boxes_apart_and_on_the_sheet(
     check_placed(place_flow(flow, lay_out_alone(flow, direction, widest=widest), direction), direction)
 
 
-@pytest.mark.skipif(shutil.which("dot") is None, reason="there is no dot on this machine")
+@pytest.mark.needs("dot")
 @settings(max_examples=12, deadline=None)
 @given(st.integers(1, 8), PAIRS, st.sampled_from(DIRECTIONS))
 def test_the_layout_of_dot_keeps_boxes_apart_and_on_the_sheet(

@@ -29,6 +29,7 @@ def make_parts() -> ReadingParts:
     return ReadingParts(name="shop", web_url=None, embedder=open_embedder("static"), recipe=RankingWeights())
 
 
+@pytest.mark.needs("postgres")
 async def test_what_one_machine_publishes_others_serve(tmp_path: Path) -> None:
     repository = GitRepo(tmp_path / "shop")
     repository.write("pay.py", "def pay() -> None:\n    pass\n")
@@ -51,6 +52,7 @@ async def test_what_one_machine_publishes_others_serve(tmp_path: Path) -> None:
             assert await theirs.sweep() == 0
 
 
+@pytest.mark.needs("postgres")
 async def test_who_does_everything_publishes_and_answers_from_what_another_one_has_published(tmp_path: Path) -> None:
     repository = GitRepo(tmp_path / "shop")
     repository.write("pay.py", "def pay() -> None:\n    pass\n")

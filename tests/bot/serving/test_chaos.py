@@ -8,6 +8,8 @@ import pytest
 
 from tests.bot.chaos import SMALL, run_chaos
 
+pytestmark = pytest.mark.needs("postgres")
+
 
 @pytest.mark.timeout(600)
 async def test_whatever_dies_each_question_is_settled_exactly_once(tmp_path: Path) -> None:

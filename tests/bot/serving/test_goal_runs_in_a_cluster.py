@@ -22,6 +22,8 @@ from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack
 from tests.waiting import LIMIT_SECONDS, expect, wait_until
 
+pytestmark = pytest.mark.needs("postgres")
+
 __all__ = ["python"]  # a fixture
 
 RUNS = """

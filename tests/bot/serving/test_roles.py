@@ -20,6 +20,8 @@ from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack
 from tests.waiting import LIMIT_SECONDS
 
+pytestmark = pytest.mark.needs("postgres")
+
 
 @pytest.fixture(scope="module")
 def forks() -> Iterator[Forks]:

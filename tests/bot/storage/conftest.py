@@ -32,6 +32,7 @@ from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 from tests.fakes.clock import FakeClock
 from tests.fakes.postgres import make_database, open_clocked_postgres
+from tests.needs import name_params
 
 LIMITS = QuestionLimits(per_minute=2, per_day=5)
 
@@ -102,7 +103,7 @@ def clock() -> FakeClock:
     return FakeClock(1_000_000.0)
 
 
-@pytest_asyncio.fixture(params=IMPLEMENTATIONS)
+@pytest_asyncio.fixture(params=name_params(IMPLEMENTATIONS))
 async def open_store(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock) -> AsyncIterator[OpenStore]:
     """Open the stores, as another process does that shares them, or the same one after a restart."""
     async with IMPLEMENTATIONS[request.param](tmp_path, clock) as opening:

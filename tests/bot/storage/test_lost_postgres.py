@@ -19,6 +19,8 @@ from tests.fakes.cut_proxy import CutProxy, open_cut_proxy
 from tests.fakes.postgres import make_database
 from tests.waiting import expect
 
+pytestmark = pytest.mark.needs("postgres")
+
 
 @pytest_asyncio.fixture
 async def way() -> AsyncIterator[tuple[CutProxy, PostgresDatabase]]:

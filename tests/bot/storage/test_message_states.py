@@ -21,6 +21,7 @@ from bot.storage.message_states import HELD, OPEN, EndedState
 from tests.bot.chat import handle, message
 from tests.bot.storage.conftest import IMPLEMENTATIONS
 from tests.fakes.clock import FakeClock
+from tests.needs import name_params
 
 PROCESSES = ("ann", "ben", "cas")
 # What a process does with the message, by its own newest claim, however stale that is; or what happens to it.
@@ -74,7 +75,7 @@ def postgres_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         yield opened
 
 
-@pytest.fixture(params=IMPLEMENTATIONS)
+@pytest.fixture(params=name_params(IMPLEMENTATIONS))
 def desk(request: pytest.FixtureRequest) -> Desk:
     opened = request.getfixturevalue(f"{request.param}_desk")
     assert isinstance(opened, Desk)
@@ -260,6 +261,7 @@ def test_only_the_newest_claim_moves_a_message_and_no_run_is_settled_twice(
     sqlite_desk.walk(moves)
 
 
+@pytest.mark.needs("postgres")
 @settings(max_examples=15)
 @given(moves=MOVES)
 def test_so_it_is_in_postgres(postgres_desk: Desk, moves: Sequence[tuple[str, str]]) -> None:

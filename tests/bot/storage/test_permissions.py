@@ -96,7 +96,7 @@ def test_links_are_not_followed_out_of_the_folder(tmp_path: Path) -> None:
     assert outside.stat().st_mode & 0o777 == 0o644
 
 
-AS_ROOT = pytest.mark.skipif(bool(os.geteuid()), reason="only root can give a folder to another user")
+AS_ROOT = pytest.mark.needs("root")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
+import psycopg
 import pytest
 import pytest_asyncio
 
@@ -21,7 +22,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.postgres import make_database
 from tests.fakes.refusing_postgres import be_of_version, refuse_connections
 
-psycopg = pytest.importorskip("psycopg", reason="the extra `cluster` is not installed")
+pytestmark = pytest.mark.needs("postgres")
 NEWEST = load_postgres_schema().newest
 INSERT = "INSERT INTO threads (key, conversation, last_at) VALUES (?, ?, ?)"
 

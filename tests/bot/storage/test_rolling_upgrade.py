@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 from psycopg import AsyncConnection
 
@@ -31,6 +32,8 @@ from tests.bot.chat import handle, message
 from tests.fakes.postgres import make_database
 from tests.indexer.segments.test_manifest_contract import FIRST, make_next, publish
 from tests.waiting import expect
+
+pytestmark = pytest.mark.needs("postgres")
 
 OLD: dict[str, Any] = json.loads((Path(__file__).parent / "layouts" / "program_6.json").read_text(encoding="utf-8"))
 OLD_LAYOUT = 6

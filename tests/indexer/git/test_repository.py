@@ -128,7 +128,7 @@ def test_repository_of_another_user_is_refused_with_the_command_to_trust_it(
         Repository.open(repo.root)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@pytest.mark.needs("unprivileged")
 def test_unreadable_git_directory_is_refused(repo: GitRepo) -> None:
     (repo.root / ".git").chmod(0)
     try:

@@ -675,6 +675,7 @@ EOF
 """
 
 
+@pytest.mark.needs("mounts")
 def test_a_full_disk_is_told_and_gone_on_from_when_there_is_room(
     work: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

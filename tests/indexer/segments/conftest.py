@@ -26,6 +26,7 @@ from indexer.segments.shared_index import SharedIndex
 from tests.fakes.postgres import make_database
 from tests.fakes.repositories import GitRepo
 from tests.fakes.s3 import BUCKET, FakeS3, serve_s3
+from tests.needs import name_params
 
 OpenManifests = Callable[[], AbstractAsyncContextManager[Manifests]]
 
@@ -80,7 +81,7 @@ async def begin_postgres(_: Path) -> AsyncIterator[OpenManifests]:
 MANIFESTS = {"file": begin_file, "postgres": begin_postgres}
 
 
-@pytest_asyncio.fixture(params=MANIFESTS)
+@pytest_asyncio.fixture(params=name_params(MANIFESTS))
 async def open_manifests(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[OpenManifests]:
     """Open manifests, as another process does that shares them."""
     async with MANIFESTS[request.param](tmp_path) as opening:

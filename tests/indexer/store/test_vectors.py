@@ -303,7 +303,7 @@ def test_a_folder_that_cannot_be_made_is_unwritable(tmp_path: Path) -> None:
         ChromaVectors(tmp_path / "file" / "store", "vectors", DIMENSIONS)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+@pytest.mark.needs("unprivileged")
 def test_a_read_only_folder_is_unwritable(filled_folder: Path, tmp_path: Path) -> None:
     folder = tmp_path / "store"
     shutil.copytree(filled_folder, folder)

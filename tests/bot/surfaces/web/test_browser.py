@@ -15,7 +15,7 @@ from tests.bot.surfaces.web.conftest import Site
 CHROMIUM = shutil.which("chromium") or ""
 MILLISECONDS = 60_000
 
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium here: apt-get install chromium")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.needs("chromium")]
 
 
 @dataclass
