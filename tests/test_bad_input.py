@@ -310,6 +310,25 @@ def test_a_read_only_data_folder_is_named(repo: GitRepo, home: Path) -> None:
     assert "cannot be written to. Make it writable or set CITEBOT_HOME to another." in done.stderr
 
 
+READ_ONLY = """
+citebot index >/dev/null 2>&1 || exit 98
+mount -o remount,ro "$CITEBOT_HOME"
+citebot symbols send_again; echo "= $?"
+echo 'def brand_new(): pass' >new.py; git add new.py; git -c user.name=a -c user.email=a@b commit -qm new
+citebot ask 'where is `send_again` defined?'; echo "= $?"
+"""
+
+
+def test_a_whole_index_in_a_read_only_data_folder_answers(repo: GitRepo, home: Path) -> None:
+    done = mounted("size=10m", READ_ONLY, repo.root, home)
+
+    symbols, answer, _ = done.stdout.split("= ")
+    assert "src/retry.py:1" in symbols
+    assert answer.startswith("0\n`send_again` is defined in `src/retry.py`")
+    assert "Using what was indexed at " in done.stderr
+    assert "cannot be written to" in done.stderr
+
+
 FILL_UP = """
 citebot index >/dev/null 2>&1 || exit 98
 cat /dev/zero >"$CITEBOT_HOME/filler" 2>/dev/null

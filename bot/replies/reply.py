@@ -31,7 +31,7 @@ from bot.replies.send_budget import ReplyTransport
 T = TypeVar("T")
 HandleListener = Callable[[Sequence[MessageHandle]], Awaitable[None]]
 HandleCheck = Callable[[MessageHandle], Awaitable[bool]]
-TRIES = 4  # of the final content, where calls get no answer
+TRIES = 4  # of the placeholder and of the final content, where calls get no answer
 _TINY = 1e-3
 LONG = 4_000  # characters, from which on a text is laid out in a thread
 BACKOFF = 1.5  # seconds before the second try, twice that before the third
@@ -113,11 +113,15 @@ class Reply:
         A stream is only for the process that goes on with it.
         """
         async with self._sending:
-            if not self._platform.capabilities.edits:
+            if self._platform.capabilities.edits:
+                await self._retry(self._show_placeholder, content, may_stream=may_stream)
+            else:
                 await self._platform.hint(self._place, content.status)
-            elif self._parts or await self._recover_message() or not (may_stream and await self._begin_stream(content)):
-                await self._deliver(content, final=False, patient=True)
             self._on_shown(content)
+
+    async def _show_placeholder(self, content: MessageContent, *, may_stream: bool) -> None:
+        if self._parts or await self._recover_message() or not (may_stream and await self._begin_stream(content)):
+            await self._deliver(content, final=False, patient=True)
 
     def show(self, content: MessageContent | Callable[[], MessageContent]) -> None:
         """Make this the newest content; never waits. It is sent while `growing` is open, if nothing newer comes.
@@ -146,15 +150,19 @@ class Reply:
     async def settle(self, content: MessageContent) -> None:
         """Show the final content; raises `ChatError` only after all ways and tries."""
         async with self._sending:
-            retrying = AsyncRetrying(
-                sleep=self._transport.clock.sleep,
-                retry=retry_if_exception_type(PlatformUnreachable),
-                wait=wait_exponential(BACKOFF),
-                stop=stop_after_attempt(TRIES),
-                reraise=True,
-            )
-            await retrying(self._deliver, content, final=True, patient=True)
+            await self._retry(self._deliver, content, final=True, patient=True)
             self._on_shown(content)
+
+    async def _retry(self, send: Callable[..., Awaitable[None]], content: MessageContent, **how: bool) -> None:
+        """Send, and once more where the platform gives no answer, up to the last try."""
+        retrying = AsyncRetrying(
+            sleep=self._transport.clock.sleep,
+            retry=retry_if_exception_type(PlatformUnreachable),
+            wait=wait_exponential(BACKOFF),
+            stop=stop_after_attempt(TRIES),
+            reraise=True,
+        )
+        await retrying(send, content, **how)
 
     async def withdraw(self) -> None:
         """Delete the whole reply."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from indexer.checksums import Checksums
 from indexer.errors import DamagedCatalog
-from indexer.store.catalog_schema import ALIVE, TABLES, has_content, prepare_schema
+from indexer.store.catalog_schema import ALIVE, TABLES, connect_catalog, has_content, prepare_schema
 from indexer.store.catalog_writer import CatalogWriter
 from indexer.store.data_folder import make_damaged_catalog_error, map_storage_errors
 from indexer.text.decoding import unpack
@@ -106,7 +106,7 @@ class Catalog:
             raise
 
     def _connect(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self._path, check_same_thread=False, isolation_level=None, timeout=10)
+        db = connect_catalog(self._path)
         db.row_factory = sqlite3.Row
         return db
 

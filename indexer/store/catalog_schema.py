@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -100,8 +101,15 @@ def create_catalog_tables(db: sqlite3.Connection) -> None:
     db.executescript(_SCHEMA)
 
 
+def connect_catalog(path: Path) -> sqlite3.Connection:
+    """Connect to a catalog, be its folder read-only: SQLite makes files beside one that may change."""
+    is_fixed = not os.access(path.parent, os.W_OK) and not has_content(path.with_name(f"{path.name}-wal"))
+    place = f"{path.absolute().as_uri()}?immutable=1" if is_fixed else str(path)
+    return sqlite3.connect(place, uri=is_fixed, check_same_thread=False, isolation_level=None, timeout=10)
+
+
 def _read_version(path: Path) -> int:
-    with closing(sqlite3.connect(path)) as db:
+    with closing(connect_catalog(path)) as db:
         (version,) = db.execute("PRAGMA user_version").fetchone()
     return int(version)
 

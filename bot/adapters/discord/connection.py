@@ -22,6 +22,7 @@ PORTAL = "https://discord.com/developers/applications"
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 # Discord allows fifty calls in a second; the rest is for what discord.py calls by itself.
 MOST_CALLS, CALL_SECONDS = 40, 1.0
+ANSWER_SECONDS = 45.0  # a call that takes longer has no answer; discord.py waits for limits within it
 FAREWELL = 5.0  # seconds in which the gateway may answer that it is left
 
 BAD_TOKEN = (

@@ -19,7 +19,7 @@ from bot.adapters.discord.api_errors import (
     read_error_code,
 )
 from bot.adapters.discord.channels import PLATFORM, ChannelDirectory, find_reply, read_thread
-from bot.adapters.discord.connection import CallPacer
+from bot.adapters.discord.connection import ANSWER_SECONDS, CallPacer
 from bot.adapters.discord.ephemeral import DiscordEphemeralMessages, is_ephemeral
 from bot.adapters.discord.rendering import render_buttons, render_file, render_text
 from bot.adapters.discord.reply_targets import ReplyTarget, ReplyTargets
@@ -48,7 +48,6 @@ RATES: Mapping[SendMethod, RateLimit] = {
 MAX_UNITS = 1_950  # Discord takes 2,000, and does not say of what
 MAX_PARTS = 8
 LONGEST_NONCE = 25
-SECONDS = 45.0  # a call that takes longer has no answer; discord.py waits for limits within it
 FILES = ("https://cdn.discordapp.com", "https://media.discordapp.net")
 OLD = 3_600.0  # seconds, after which Discord allows only a few more edits of a message
 
@@ -121,7 +120,7 @@ class DiscordPlatform:
         try:
             await self._pacer.acquire()
             with map_edit_errors():
-                async with asyncio.timeout(SECONDS):
+                async with asyncio.timeout(ANSWER_SECONDS):
                     await self._get_message(handle).delete()
         except EditRefused as refused:
             if read_error_code(refused) not in GONE:
@@ -183,7 +182,7 @@ class DiscordPlatform:
             )
         await self._pacer.acquire()
         with map_post_errors():
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(ANSWER_SECONDS):
                 return await channel.send(
                     render_text(content),
                     nonce=nonce,
@@ -206,7 +205,7 @@ class DiscordPlatform:
         files = [render_file(content.file)] if content.file else []
         await self._pacer.acquire()
         with map_edit_errors():
-            async with asyncio.timeout(SECONDS):
+            async with asyncio.timeout(ANSWER_SECONDS):
                 await self._get_message(handle).edit(
                     content=render_text(content), view=render_buttons(content), attachments=files
                 )

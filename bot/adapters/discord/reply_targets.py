@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,9 +20,9 @@ from bot.adapters.discord.api_errors import (
     read_error_code,
 )
 from bot.adapters.discord.channels import MOST_KNOWN
-from bot.adapters.discord.connection import CallPacer
+from bot.adapters.discord.connection import ANSWER_SECONDS, CallPacer
 from bot.adapters.discord.rendering import UNNAMED, make_thread_name, to_plain_markdown
-from bot.errors import PostRefused
+from bot.errors import PlatformUnreachable, PostRefused
 from bot.messages import Place
 
 ARCHIVE_AFTER: Final = 1_440  # minutes; for so long a thread stays in the list
@@ -48,6 +49,7 @@ class ReplyTargets:
         self._known: LRUCache[Place, ReplyTarget] = LRUCache(MOST_KNOWN)
         self._names: LRUCache[Place, str] = LRUCache(MOST_KNOWN)
         self._closed: LRUCache[str, bool] = LRUCache(MOST_KNOWN)
+        self._unanswered: LRUCache[Place, bool] = LRUCache(MOST_KNOWN)  # a thread was asked for there, in vain
 
     def expect(self, place: Place, question: str) -> None:
         """Note that the thread of a place will have to be started, and the question that it is named after.
@@ -100,17 +102,18 @@ class ReplyTargets:
         return ReplyTarget(channel=thread)
 
     async def _start_thread(self, place: Place) -> ReplyTarget:
-        """Start the thread on the question; where that is refused, reply to the question."""
+        """Start the thread on the question; where that is refused, or fails twice, reply to the question."""
         if not self._can_start_thread(place):
             return self.reply_below(place)
-        name = self._names.pop(place, None) or await self._fetch_name(place)
         try:
+            name = self._names.get(place) or await self._fetch_name(place)
             await self._pacer.acquire()
             with map_post_errors():
-                # The method of discord.py needs a known server, which after a restart it is not at once.
-                await self._client.http.start_thread_with_message(
-                    int(place.channel), int(place.thread), name=name, auto_archive_duration=ARCHIVE_AFTER
-                )
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    # The method of discord.py needs a known server, which after a restart it is not at once.
+                    await self._client.http.start_thread_with_message(
+                        int(place.channel), int(place.thread), name=name, auto_archive_duration=ARCHIVE_AFTER
+                    )
         except PostRefused as refused:
             code = read_error_code(refused)
             if code == THREAD_EXISTS:
@@ -119,6 +122,13 @@ class ReplyTargets:
                 raise
             log.info("a reply is sent in the channel: %s", refused)
             return self.reply_below(place)
+        except PlatformUnreachable as away:
+            if self._unanswered.pop(place, False):
+                log.warning("a reply is sent in the channel: %s", away)
+                return self.reply_below(place)
+            self._unanswered[place] = True
+            raise
+        self._names.pop(place, None)
         return ReplyTarget(channel=int(place.thread), begun=True)
 
     def _can_start_thread(self, place: Place) -> bool:

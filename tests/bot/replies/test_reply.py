@@ -112,6 +112,17 @@ async def test_a_reply_begins_with_a_sign_of_life_and_ends_in_the_same_message()
     assert stage.noted == [("r1",)]
 
 
+@pytest.mark.parametrize("able", [ABLE, SLACK_LIKE])
+async def test_a_placeholder_that_gets_no_answer_is_sent_again(able: Capabilities) -> None:
+    stage = Stage(able)
+    stage.platform.fail("post", unreachable(), times=2)
+    stage.platform.fail("stream_start", unreachable())
+
+    await stage.clock.run(stage.reply.begin(THINKING))
+
+    assert [shown.content.status for shown in stage.platform.messages.values()] == [THINKING.status]
+
+
 async def test_only_the_newest_text_is_sent_after_an_edit_that_took_long() -> None:
     stage = Stage(dataclasses.replace(ABLE, edit_every=0))
     stage.platform.gate = asyncio.Event()

@@ -193,6 +193,27 @@ async def test_where_no_thread_can_begin_the_question_is_replied_to(desk: Desk, 
     assert len(desk.fake.calls_of("start_thread_from_message")) == 1
 
 
+async def test_a_thread_that_discord_did_not_start_at_once_is_asked_for_again(desk: Desk) -> None:
+    desk.fake.faults.refuse("start_thread_from_message", 0, status=503)
+    reply = desk.reply(await desk.platform())
+
+    await desk.run(reply.begin(WORKING))
+
+    assert len(desk.answers()) == 1
+    assert desk.fake.answers(desk.channel) == []
+
+
+async def test_where_no_thread_can_be_had_twice_the_question_is_replied_to(desk: Desk) -> None:
+    desk.fake.faults.refuse("start_thread_from_message", 0, status=503, times=None)
+    reply = desk.reply(await desk.platform())
+
+    await desk.run(reply.begin(WORKING))
+    await desk.run(reply.settle(DONE))
+
+    assert [each.reply_to for each in desk.fake.answers(desk.channel)] == [desk.question]
+    assert len(desk.fake.calls_of("start_thread_from_message")) == 2
+
+
 async def test_where_threads_take_no_messages_the_question_is_replied_to(desk: Desk) -> None:
     desk.fake.deny(desk.channel, desk.fake.bot_id, Permission.SEND_MESSAGES_IN_THREADS)
     platform = await desk.platform()
