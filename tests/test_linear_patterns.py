@@ -27,6 +27,10 @@ FLAGS_AT = {"compile": 1, "sub": 4, "subn": 4, "split": 3}  # which argument; th
 # What may be slow by its shape and is not: by file and name (or source), what bounds its input, and where.
 ALLOWED = {
     ("agent/answers/answer_parts.py", "_RULES"): "plain_sentence() cuts the sentence to 1,000 characters",
+    **{
+        ("agent/questions/intents/placeholders.py", name): "mask_question() cuts the text to 2,000 characters"
+        for name in ("_QUOTED", "_PATH", "_CODE", "_SHAPES")
+    },
     ("agent/text/statement_starts.py", "_TOKEN"): "an escaped quote is read with its backslash, so that no string is "
     "looked for from within another: one search of each kind of quote fails in a line",
     ("agent/guard/injection/normalization.py", "_LONG_RUN"): "one character and itself again: the group has no choice",

@@ -1,0 +1,1 @@
+"""Tells what a question wants by a linear model that is fitted to example lines."""

@@ -1,0 +1,87 @@
+"""The model that ranks intents: read from `model.npz`, which `scripts/train_intents.py` writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import as_file, files
+from typing import TYPE_CHECKING, Literal, get_args
+
+from agent.questions.intents.features import BITS, list_features
+from agent.questions.intents.placeholders import NameWords, mask_question
+
+if TYPE_CHECKING:
+    from numpy import float32
+    from numpy.typing import NDArray
+
+IntentName = Literal[
+    "absence",
+    "add_another",
+    "callees",
+    "callers",
+    "changes",
+    "command",
+    "comparison",
+    "contents",
+    "definition",
+    "error",
+    "explanation",
+    "listing",
+    "origin",
+    "other_office",
+    "overview",
+    "people",
+    "place",
+    "reason",
+    "talk",
+    "tests",
+    "value",
+]
+INTENTS: tuple[IntentName, ...] = get_args(IntentName)
+SURE = 0.85  # the least confidence with which at most 3 % of the lines left out are taken for something else
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RankedIntent:
+    """An intent that a question may have, and how likely that is."""
+
+    name: IntentName
+    confidence: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class IntentModel:
+    """Weights of each column for each intent; `common` are the words of the example lines, `digest` is of those."""
+
+    weights: NDArray[float32] = field(repr=False)
+    bias: NDArray[float32] = field(repr=False)
+    temperature: float
+    common: frozenset[str] = field(repr=False)
+    digest: str
+
+    def rank(self, question: str, name_words: NameWords | None = None) -> list[RankedIntent]:
+        """Return all intents, the likeliest first; for `name_words` see `mask_question`."""
+        import numpy as np  # no command waits for it before it is known to be right
+
+        columns, values = list_features(mask_question(question, name_words))
+        scores = (self.bias + np.array(values, np.float32) @ self.weights[columns]) / self.temperature
+        odds = np.exp(scores - scores.max())
+        shares = odds / odds.sum()
+        return [RankedIntent(name=INTENTS[at], confidence=float(shares[at])) for at in np.argsort(-shares)]
+
+
+@cache
+def load_model() -> IntentModel:
+    """Read the model that ships with the package."""
+    import numpy as np  # as above
+
+    with as_file(files("agent.questions.intents") / "model.npz") as path, np.load(path, allow_pickle=False) as stored:
+        weights = np.zeros((1 << BITS, len(INTENTS)), np.float32)
+        weights[stored["columns"]] = stored["rows"] * stored["scales"].astype(np.float32)[:, None]
+        return IntentModel(
+            weights=weights,
+            bias=stored["bias"],
+            temperature=float(stored["temperature"]),
+            common=frozenset(str(stored["common"]).split()),
+            digest=str(stored["digest"]),
+        )

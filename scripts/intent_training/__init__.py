@@ -1,0 +1,1 @@
+"""Makes the model that tells what a question wants out of example lines."""
