@@ -34,6 +34,7 @@ from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.postgres import make_database
 from tests.fakes.scripted_model import ScriptedModel, ScriptedModels
 from tests.fakes.shop import SHOP
+from tests.forks import open_fork_server
 
 TURNS = 40
 QUESTION = "who calls parse_date?"
@@ -121,7 +122,8 @@ async def measure() -> dict[str, str]:
 
 def run_chaos_in(folder: Path, questions: int, seed: int) -> dict[str, str]:
     """Let processes die, and say what became of the questions."""
-    report = asyncio.run(run_chaos(make_large(questions), folder, seed=seed))
+    with open_fork_server() as forks:
+        report = asyncio.run(run_chaos(forks, make_large(questions), folder, seed=seed))
     for found in (*report.unclean, *report.missing_pushes, *report.dead_leases):
         print(f"not clean: {found}")
     return report.list_figures()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import statistics
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 from bot.tasks import run_in_background
 from tests.bot.chaos import SMALL, Asked, Scene, open_scene, watch_answers
 from tests.fakes.gemini import FakeGemini, Reply, running_gemini
+from tests.forks import open_fork_server
 
 MODEL_SECONDS = 0.3
 PLACES = 8  # of one answerer: MAX_CONCURRENT_ANSWERS
@@ -39,9 +39,9 @@ def make_variables(gemini: FakeGemini, seconds: float) -> Mapping[str, str]:
 @asynccontextmanager
 async def open_team(answerers: int, *, model_seconds: float) -> AsyncIterator[tuple[Scene, Path]]:
     """Start an indexer, a front and answerers, each of which has answered once."""
-    with tempfile.TemporaryDirectory() as folder, running_gemini() as gemini:
-        async with open_scene(SMALL, Path(folder), make_variables(gemini, model_seconds)) as scene:
-            await scene.cluster.hurry()
+    with tempfile.TemporaryDirectory() as folder, running_gemini() as gemini, open_fork_server() as forks:
+        async with open_scene(forks, SMALL, Path(folder), make_variables(gemini, model_seconds)) as scene:
+            scene.cluster.is_hurried = True
             for role in ("index", "front", *["answer"] * answerers):
                 await scene.cluster.start(role)  # type: ignore[arg-type]
             async with run_in_background(watch_answers(scene)):
@@ -106,9 +106,9 @@ async def measure_recovery() -> dict[str, str]:
             while not (rows := await scene.database.rows(sql, [asked.message])):  # noqa: ASYNC110
                 await asyncio.sleep(_LOOK_SECONDS)
             pid = int(str(rows[0][0]).split("/")[1])
-            os.kill(pid, signal.SIGKILL)
+            dying = next(member for member in scene.cluster.members if member.fork.pid == pid)
             killed = time.monotonic()
-            await scene.cluster.end(scene.cluster.members[pid], 0)
+            await scene.cluster.end(dying, signal.SIGKILL)
             while asked.seconds is None:  # noqa: ASYNC110
                 await asyncio.sleep(_LOOK_SECONDS)
             seconds.append(asked.began + asked.seconds - killed)

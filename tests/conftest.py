@@ -12,6 +12,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from tests.forks import ForkServer, open_fork_server
+
 pytest_plugins = ("tests.selection",)
 
 FUZZ_VARIABLE = "CITEBOT_FUZZ_EXAMPLES"
@@ -38,3 +40,10 @@ def _heard_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def forks(_restricted_umask: None, _heard_interrupts: None) -> Iterator[ForkServer]:
+    """Start processes that need not import citebot."""
+    with open_fork_server() as server:
+        yield server

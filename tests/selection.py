@@ -73,3 +73,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     reasons = [f"{exhaustive} tests are exhaustive: make test-all"] * bool(exhaustive) + [*dict.fromkeys(skipped)]
     if reasons:
         terminalreporter.write_line(f"Not run: {'; '.join(reasons)}.")
+
+
+def mark_all_but(quick: Sequence[str], points: Sequence[str]) -> list[Any]:
+    """Return the parameters of a test of which only a few run in `make test`."""
+    assert set(quick) <= set(points)
+    return [each if each in quick else pytest.param(each, marks=pytest.mark.exhaustive) for each in points]

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
@@ -20,9 +16,11 @@ from agent.conversations import open_conversations
 from agent.llm.models import ChatModels, open_models
 from agent.ports import Answer
 from tests.agent.conftest import by_forms, remembered
-from tests.fakes.dying import JOINED, NODES, THREAD, WHAT, WHICH, Asking, open_agent
+from tests.fakes.dying import JOINED, NODES, THREAD, WHAT, WHICH, Asking, answer_and_die, open_agent
 from tests.fakes.gemini import FakeGemini, Received, Reply, calls, fills, hangs, running_gemini, says
 from tests.fakes.postgres import make_database
+from tests.forks import ForkServer
+from tests.selection import mark_all_but
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")  # the models live in one loop
 
@@ -109,24 +107,10 @@ class Whole:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Nursery:
-    """A process whose children are killed."""
-
-    process: subprocess.Popen[str]
-
-    def killed(self, database: Path, url: str | None, point: str, question: str, way: str) -> int:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps([str(database), url, point, question, way]) + "\n")
-        self.process.stdin.flush()
-        return int(self.process.stdout.readline())
-
-
-@dataclass(frozen=True, kw_only=True)
 class Bench:
-    """A process to have turns killed in, the models that the next process has, and the Gemini behind both."""
+    """Processes to have turns killed in, the models that the next process has, and the Gemini behind both."""
 
-    nursery: Nursery
+    forks: ForkServer
     gemini: FakeGemini
     models: ChatModels
     way: str = "forms"
@@ -141,10 +125,8 @@ class Bench:
     async def killed(self, database: Path, point: str, whole: Whole) -> Counter[str]:
         """Have a turn killed and taken up again; it ends as if undisturbed. Returns what was paid for beyond that."""
         self._choose_way()
-        assert (
-            await asyncio.to_thread(self.nursery.killed, database, self.url, point, whole.question, self.way)
-            == -signal.SIGKILL
-        )
+        told = (self.gemini.url, str(database), self.url, point, whole.question, self.way)
+        assert await self.forks.end_of(answer_and_die, *told) == -signal.SIGKILL
         async with open_agent(database, self.url, self.models) as agent:
             answer = await Asking(agent=agent, database=database, way=self.way).take_up()
             history = await remembered(agent, THREAD)
@@ -176,13 +158,6 @@ def gemini() -> Iterator[FakeGemini]:
         yield fake
 
 
-@pytest.fixture(scope="module")
-def nursery(gemini: FakeGemini) -> Iterator[Nursery]:
-    command = [sys.executable, "-m", "tests.fakes.dying", gemini.url]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield Nursery(process=process)
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def models(gemini: FakeGemini) -> AsyncIterator[ChatModels]:
     async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url) as opened:
@@ -190,8 +165,8 @@ async def models(gemini: FakeGemini) -> AsyncIterator[ChatModels]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def bench(nursery: Nursery, gemini: FakeGemini, models: ChatModels) -> Bench:
-    return Bench(nursery=nursery, gemini=gemini, models=models)
+async def bench(forks: ForkServer, gemini: FakeGemini, models: ChatModels) -> Bench:
+    return Bench(forks=forks, gemini=gemini, models=models)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -245,6 +220,7 @@ BESIDE = [
 IN_A_TOOL = ["tool_start!", "tool_start!2", "tool_executor|", "tool_node|"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("point", [*BOUNDARIES, *LATER, *ASKED, *BESIDE, *IN_A_TOOL])
 async def test_killed_between_nodes_nothing_is_paid_for_twice(
     bench: Bench, whole: Whole, tmp_path: Path, point: str
@@ -252,6 +228,7 @@ async def test_killed_between_nodes_nothing_is_paid_for_twice(
     assert await bench.killed(tmp_path / "c.db", point, whole) == {}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("node", TASKS.values())
 async def test_killed_before_an_answer_is_saved_only_that_is_asked_again(
     bench: Bench, whole: Whole, tmp_path: Path, node: str
@@ -259,6 +236,7 @@ async def test_killed_before_an_answer_is_saved_only_that_is_asked_again(
     assert await bench.killed(tmp_path / "c.db", f"{node}|", whole) == {node: 1}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("piece", ["token!3", "token!9"])  # the first two are questions back
 async def test_killed_in_mid_stream_the_answer_is_written_anew(
     bench: Bench, whole: Whole, tmp_path: Path, piece: str
@@ -266,6 +244,7 @@ async def test_killed_in_mid_stream_the_answer_is_written_anew(
     assert await bench.killed(tmp_path / "c.db", piece, whole) == {"synthesis": 1}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("point", ["out_of_scope<", "out_of_scope>"])
 async def test_killed_in_small_talk_it_is_answered_once(
     bench: Bench, small_talk: Whole, tmp_path: Path, point: str
@@ -290,28 +269,28 @@ BY_TOOLS = [
 ]
 
 
-@pytest.mark.parametrize("point", BY_TOOLS)
+@pytest.mark.parametrize("point", mark_all_but(["tool_node|"], BY_TOOLS))
 async def test_killed_between_rounds_nothing_is_paid_for_twice(
     tools_bench: Bench, tools_whole: Whole, tmp_path: Path, point: str
 ) -> None:
     assert await tools_bench.killed(tmp_path / "c.db", point, tools_whole) == {}
 
 
-@pytest.mark.parametrize(
-    ("point", "task"),
-    [
-        ("executor_llm|", ANSWERING),
-        ("executor_llm|2", ANSWERING),
-        ("executor_llm|3", ANSWERING),
-        ("executor_llm|4", "executor_llm"),
-        ("executor_llm|6", ANSWERING),
-        ("token!3", ANSWERING),  # the first two are questions back
-    ],
-)
+AT_A_REPLY = {
+    "executor_llm|": ANSWERING,
+    "executor_llm|2": ANSWERING,
+    "executor_llm|3": ANSWERING,
+    "executor_llm|4": "executor_llm",
+    "executor_llm|6": ANSWERING,
+    "token!3": ANSWERING,  # the first two are questions back
+}
+
+
+@pytest.mark.parametrize("point", mark_all_but(["executor_llm|3"], [*AT_A_REPLY]))
 async def test_killed_before_a_round_is_saved_only_that_is_asked_again(
-    tools_bench: Bench, tools_whole: Whole, tmp_path: Path, point: str, task: str
+    tools_bench: Bench, tools_whole: Whole, tmp_path: Path, point: str
 ) -> None:
-    assert await tools_bench.killed(tmp_path / "c.db", point, tools_whole) == {task: 1}
+    assert await tools_bench.killed(tmp_path / "c.db", point, tools_whole) == {AT_A_REPLY[point]: 1}
 
 
 # Steps side by side, and what is not about the code
@@ -340,13 +319,14 @@ SIDE_BY_SIDE = [
 ]
 
 
-@pytest.mark.parametrize("point", SIDE_BY_SIDE)
+@pytest.mark.parametrize("point", mark_all_but(["tool_node|"], SIDE_BY_SIDE))
 async def test_killed_between_steps_side_by_side_nothing_is_paid_for_twice(
     tools_bench: Bench, whole_in_parts: Whole, tmp_path: Path, point: str
 ) -> None:
     assert await tools_bench.killed(tmp_path / "c.db", point, whole_in_parts) == {}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "point", [*(f"{node}{sign}" for node in ("executor_llm", "out_of_scope", "conversation_memory") for sign in "<>")]
 )
@@ -356,6 +336,7 @@ async def test_killed_while_it_declines_nothing_is_paid_for_twice(
     assert await tools_bench.killed(tmp_path / "c.db", point, whole_off_topic) == {}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("point", "has_called"), [("reply>", False), ("reply>3", True)])
 async def test_killed_while_a_step_waits_for_its_reply_only_that_is_asked_again(
     tools_bench: Bench, whole_in_parts: Whole, tmp_path: Path, point: str, has_called: bool
@@ -393,6 +374,7 @@ ACROSS = [
 ]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("point", ACROSS)
 async def test_killed_in_a_run_about_two_repositories_nothing_is_paid_for_twice(
     joined_bench: Bench, joined_whole: Whole, tmp_path: Path, point: str
@@ -400,6 +382,7 @@ async def test_killed_in_a_run_about_two_repositories_nothing_is_paid_for_twice(
     assert await joined_bench.killed(tmp_path / "c.db", point, joined_whole) == {}
 
 
+@pytest.mark.exhaustive
 async def test_killed_in_mid_answer_about_two_repositories_it_is_written_anew(
     joined_bench: Bench, joined_whole: Whole, tmp_path: Path
 ) -> None:
@@ -420,6 +403,7 @@ async def postgres_bench(tools_bench: Bench) -> AsyncIterator[Bench]:
         yield replace(tools_bench, url=url)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.needs("postgres")
 @pytest.mark.parametrize("point", IN_POSTGRES)
 async def test_killed_over_postgres_nothing_is_paid_for_twice(
@@ -428,6 +412,8 @@ async def test_killed_over_postgres_nothing_is_paid_for_twice(
     assert await postgres_bench.killed(tmp_path / "c.db", point, tools_whole) == {}
 
 
+@pytest.mark.exhaustive
+@pytest.mark.needs("postgres")
 @pytest.mark.parametrize(("point", "task"), [("executor_llm|3", ANSWERING), ("executor_llm|4", "executor_llm")])
 async def test_killed_over_postgres_before_a_round_is_saved_only_that_is_asked_again(
     postgres_bench: Bench, tools_whole: Whole, tmp_path: Path, point: str, task: str
@@ -435,6 +421,8 @@ async def test_killed_over_postgres_before_a_round_is_saved_only_that_is_asked_a
     assert await postgres_bench.killed(tmp_path / "c.db", point, tools_whole) == {task: 1}
 
 
+@pytest.mark.exhaustive
+@pytest.mark.needs("postgres")
 async def test_killed_over_postgres_between_steps_side_by_side_nothing_is_paid_for_twice(
     postgres_bench: Bench, whole_in_parts: Whole, tmp_path: Path
 ) -> None:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import signal
 import statistics
@@ -24,12 +23,13 @@ from bot.storage.inbox import LEASE_SECONDS
 from bot.storage.postgres import PostgresDatabase, open_postgres
 from bot.tasks import run_in_background
 from tests.bot.clusters import Cluster, Member, share
-from tests.bot.offices import REDELIVERY, Forks
+from tests.bot.offices import REDELIVERY
 from tests.fakes.cut_proxy import CutProxy, open_cut_proxy
 from tests.fakes.discord import FakeDiscord
 from tests.fakes.postgres import make_database
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack
+from tests.forks import ForkServer
 
 Platform = Literal["slack", "discord"]
 Misfortune = Literal["kill", "end", "stop", "refuse", "hang"]
@@ -167,47 +167,43 @@ class Scene:
 
 @asynccontextmanager
 async def open_scene(
-    scale: Scale, folder: Path, variables: Mapping[str, str] = MappingProxyType({})
+    forks: ForkServer, scale: Scale, folder: Path, variables: Mapping[str, str] = MappingProxyType({})
 ) -> AsyncIterator[Scene]:
     """Make everything, with no process yet; `variables` are for all of them."""
     repository = GitRepo(folder / "shop")
     repository.write("shop/dates.py", 'def parse_date(text):\n    """Read a date."""\n    return text.split("-")\n')
     repository.commit("Sell things")
-    forks = await asyncio.to_thread(Forks)
-    try:
-        async with (
-            make_database() as url,
-            open_postgres(url) as database,
-            open_cut_proxy(url) as (network, address),
-            FakeSlack() as slack,
-            FakeDiscord() as discord,
-        ):
-            discord.limits.enabled = False
-            shared = {
-                **share(address, repository, folder),
-                "DISCORD_TOKEN": discord.token,
-                "DISCORD_API_BASE_URL": discord.api_url,
-                "DISCORD_GATEWAY_URL": discord.gateway_url,
-                "CITEBOT_TEST_LOGS": str(folder),
-                **variables,
-            }
-            cluster = Cluster(slack, forks, shared, folder)
-            speaker, room = discord.add_user("bo"), discord.add_channel("general")
-            try:
-                yield Scene(
-                    scale=scale, cluster=cluster, discord=discord, speaker=speaker, room=room, repository=repository,
-                    database=database, network=network,
-                )  # fmt: skip
-            finally:
-                await cluster.close()
-    finally:
-        forks.close()
+    async with (
+        make_database() as url,
+        open_postgres(url) as database,
+        open_cut_proxy(url) as (network, address),
+        FakeSlack() as slack,
+        FakeDiscord() as discord,
+    ):
+        discord.limits.enabled = False
+        shared = {
+            **share(address, repository, folder),
+            "DISCORD_TOKEN": discord.token,
+            "DISCORD_API_BASE_URL": discord.api_url,
+            "DISCORD_GATEWAY_URL": discord.gateway_url,
+            "CITEBOT_TEST_LOGS": str(folder),
+            **variables,
+        }
+        cluster = Cluster(slack, forks, shared, folder)
+        speaker, room = discord.add_user("bo"), discord.add_channel("general")
+        try:
+            yield Scene(
+                scale=scale, cluster=cluster, discord=discord, speaker=speaker, room=room, repository=repository,
+                database=database, network=network,
+            )  # fmt: skip
+        finally:
+            await cluster.close()
 
 
-async def run_chaos(scale: Scale, folder: Path, *, seed: int = 7) -> Report:
+async def run_chaos(forks: ForkServer, scale: Scale, folder: Path, *, seed: int = 7) -> Report:
     """Ask, push, and let things go wrong meanwhile; then wait until all is calm, and look at what is there."""
     began = time.monotonic()
-    async with open_scene(scale, folder) as scene:
+    async with open_scene(forks, scale, folder) as scene:
         for role in scale.roles:
             await scene.cluster.start(role)
         async with run_in_background(watch_answers(scene)), run_in_background(watch_leases(scene)):
@@ -232,15 +228,15 @@ async def misfortunes(scene: Scene, chance: random.Random) -> AsyncIterator[None
             yield
     finally:
         scene.network.set_mode("pass")
-        for member in scene.cluster.members.values():
-            os.kill(member.pid, signal.SIGCONT)
+        for member in scene.cluster.members:
+            member.fork.send(signal.SIGCONT)
 
 
 async def bring_misfortune(scene: Scene, chance: random.Random) -> None:
     """Kill, stop, or cut off: one thing after the other, without end."""
     while True:
         await asyncio.sleep(scene.scale.pause)
-        member = chance.choice([*scene.cluster.members.values()])
+        member = chance.choice(scene.cluster.members)
         misfortune = chance.choice(MISFORTUNES)
         scene.misfortunes[misfortune] += 1
         match misfortune:
@@ -249,9 +245,9 @@ async def bring_misfortune(scene: Scene, chance: random.Random) -> None:
             case "end":
                 await replace_member(scene, member, signal.SIGTERM)
             case "stop":
-                os.kill(member.pid, signal.SIGSTOP)
+                member.fork.send(signal.SIGSTOP)
                 await asyncio.sleep(scene.scale.stall)
-                os.kill(member.pid, signal.SIGCONT)
+                member.fork.send(signal.SIGCONT)
             case "refuse" | "hang":
                 scene.network.set_mode(misfortune)
                 if misfortune == "refuse":
@@ -263,7 +259,7 @@ async def bring_misfortune(scene: Scene, chance: random.Random) -> None:
 async def replace_member(scene: Scene, member: Member, number: int) -> None:
     """End a process, and start another one in its role."""
     await scene.cluster.end(member, number)
-    scene.deaths[str(member.pid)] = time.monotonic()
+    scene.deaths[str(member.fork.pid)] = time.monotonic()
     await scene.cluster.start(member.role)
 
 

@@ -13,10 +13,11 @@ from typing import Any
 import aiohttp
 
 from bot.serving.roles import Role
-from tests.bot.offices import Forks
 from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
+from tests.fakes.serving import serve
 from tests.fakes.slack import FakeSlack, Seen
+from tests.forks import Fork, ForkServer
 from tests.waiting import LIMIT_SECONDS, expect
 
 
@@ -24,7 +25,7 @@ from tests.waiting import LIMIT_SECONDS, expect
 class Member:
     """One process of a cluster: where its metrics are."""
 
-    pid: int
+    fork: Fork
     role: Role
     metrics: str
 
@@ -47,12 +48,13 @@ class Member:
 class Cluster:
     """The processes of one test, and Ann who asks them in a channel."""
 
-    def __init__(self, fake: FakeSlack, forks: Forks, variables: Mapping[str, str], directory: Path) -> None:
+    def __init__(self, fake: FakeSlack, forks: ForkServer, variables: Mapping[str, str], directory: Path) -> None:
         fake.limits.enabled = False
         self.fake = fake
         self.ann = fake.add_user("ann")
         self.channel = fake.add_channel("general", members=(self.ann,))
-        self.members: dict[int, Member] = {}
+        self.members: list[Member] = []
+        self.is_hurried = False  # those that are started from now on call the platform as often as they like
         self._forks = forks
         self._directory = directory
         self._variables = {
@@ -72,24 +74,22 @@ class Cluster:
         port = find_free_port()
         home = self._directory / f"home {port}"  # each process has a machine of its own
         environment = self._variables | {"CITEBOT_METRICS_PORT": str(port), "CITEBOT_HOME": str(home)} | variables
-        pid = await self._forks.ask("start", environment, str(self._directory), point, role)
-        member = self.members[pid] = Member(pid=pid, role=role, metrics=f"http://127.0.0.1:{port}")
+        fork = await asyncio.to_thread(
+            self._forks.start, serve, str(self._directory), point, role, self.is_hurried, env=environment
+        )
+        member = Member(fork=fork, role=role, metrics=f"http://127.0.0.1:{port}")
+        self.members.append(member)
         await wait_until(lambda: is_ready(member))
         return member
 
-    async def hurry(self) -> None:
-        """Let the processes that are started from now on call the platform as often as they like."""
-        await self._forks.ask("hurry")
-
     async def end(self, member: Member, number: int = signal.SIGTERM) -> int:
         """Send a signal and wait for the end; return how it ended."""
-        del self.members[member.pid]
-        return await self._forks.ask("end", member.pid, int(number))
+        self.members.remove(member)
+        return await member.fork.end(number)
 
     async def close(self) -> None:
         """Kill what still runs."""
-        for member in list(self.members.values()):
-            os.kill(member.pid, signal.SIGCONT)
+        for member in list(self.members):
             await self.end(member, signal.SIGKILL)
 
     async def ask(self, text: str, thread: str | None = None) -> str:

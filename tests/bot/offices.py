@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from bot.adapters.slack.connection import CONNECTIONS
 from tests.fakes.discord import FakeDiscord
 from tests.fakes.loopback.faults import Gate
+from tests.fakes.serving import serve
 from tests.fakes.slack import FakeSlack
-from tests.waiting import LIMIT_SECONDS, expect
+from tests.forks import Fork, ForkServer
+from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parent.parent.parent
 REDELIVERY = 60.0  # seconds until Slack delivers again what nobody acknowledged
@@ -215,63 +214,44 @@ async def in_discord() -> AsyncIterator[DiscordOffice]:
 OFFICES: Mapping[str, Callable[[], AbstractAsyncContextManager[Office]]] = {"slack": in_slack, "discord": in_discord}
 
 
-class Forks:
-    """The program that starts processes and ends them, shared by all tests."""
-
-    def __init__(self) -> None:
-        self._program = subprocess.Popen(
-            [sys.executable, "-m", "tests.fakes.serving"],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    async def ask(self, *line: Any) -> int:
-        """Send a line and return the number that it is answered with."""
-        async with expect("ask"):
-            return await asyncio.to_thread(self._asked, line)
-
-    def _asked(self, line: Sequence[Any]) -> int:
-        assert self._program.stdin is not None
-        assert self._program.stdout is not None
-        print(json.dumps(line), file=self._program.stdin, flush=True)
-        return int(self._program.stdout.readline())
-
-    def close(self) -> None:
-        """End it."""
-        self._program.communicate(timeout=LIMIT_SECONDS)
-
-
 class Processes:
     """The processes of one test, which serve its offices."""
 
-    def __init__(self, forks: Forks, variables: Mapping[str, str], directory: Path, offices: Sequence[Office]) -> None:
+    def __init__(
+        self,
+        forks: ForkServer,
+        variables: Mapping[str, str],
+        directory: Path,
+        offices: Sequence[Office],
+        *,
+        is_hurried: bool = False,
+    ) -> None:
         self._forks = forks
         self._variables = dict(variables)
         for office in offices:
             self._variables |= office.variables
         self._directory = directory
         self._offices = offices
-        self._running: set[int] = set()
+        self._is_hurried = is_hurried
+        self._running: list[Fork] = []
 
-    async def start(self, point: str = "", *, heard: Sequence[Office] | None = None) -> int:
-        """Start a process that is killed at the point, and wait until it hears all offices, or some; return its pid."""
-        pid = await self._forks.ask("start", self._variables, str(self._directory), point)
-        self._running.add(pid)
+    async def start(self, point: str = "", *, heard: Sequence[Office] | None = None) -> Fork:
+        """Start a process that is killed at the point, and wait until it hears all offices, or some."""
+        told = (str(self._directory), point, "all", self._is_hurried)
+        fork = await asyncio.to_thread(self._forks.start, serve, *told, env=self._variables)
+        self._running.append(fork)
         for office in self._offices if heard is None else heard:
             await office.until(lambda: office.is_connected)  # noqa: B023
-        return pid
+        return fork
 
-    async def end(self, pid: int, number: int = signal.SIGTERM) -> int:
+    async def end(self, fork: Fork, number: int = signal.SIGTERM) -> int:
         """Send a signal, unless it is 0, and wait for the end, also as the platforms see it; return how it ended."""
-        code = await self._forks.ask("end", pid, int(number))
-        self._running.discard(pid)
+        code = await fork.end(number)
         for office in self._offices:
             await office.until(lambda: not office.is_connected)  # noqa: B023
         return code
 
     async def close(self) -> None:
         """Kill what still runs."""
-        for pid in list(self._running):
-            await self.end(pid, signal.SIGKILL)
+        for fork in self._running:
+            await fork.end(signal.SIGKILL)

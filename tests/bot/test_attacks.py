@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.bot.offices import Forks, Processes, in_discord, in_slack
+from tests.bot.offices import Processes, in_discord, in_slack
 from tests.fakes.attacks import (
     FAMILIES,
     FILES,
@@ -27,6 +27,7 @@ from tests.fakes.attacks import (
 )
 from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
+from tests.forks import ForkServer
 
 PROMISED = 1.0  # seconds to a sign of life, for 95 of 100 questions
 
@@ -37,13 +38,6 @@ path = "{0}/shop"
 [[repositories]]
 path = "{0}/website"
 """
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    made = Forks()
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")
@@ -76,11 +70,10 @@ def address(settings: Mapping[str, str], which: str) -> str:
 
 
 @asynccontextmanager
-async def besieged(forks: Forks, settings: Mapping[str, str], shop: GitRepo) -> AsyncIterator[tuple[Town, str]]:
+async def besieged(forks: ForkServer, settings: Mapping[str, str], shop: GitRepo) -> AsyncIterator[tuple[Town, str]]:
     """A workspace with a serving process that has answered a first question, and the address of its metrics."""
-    await forks.ask("hurry")
     async with in_slack() as office:
-        processes = Processes(forks, settings, shop.root.parent, [office])
+        processes = Processes(forks, settings, shop.root.parent, [office], is_hurried=True)
         try:
             await processes.start()
             town = Town(office.fake, address(settings, "WEB"))
@@ -111,7 +104,7 @@ async def endure(town: Town, metrics: str, attacks: Attacks) -> None:
 
 @pytest.mark.parametrize("length", [FITTING, LONGEST])
 async def test_messages_of_any_family_hold_nobody_up(
-    length: int, forks: Forks, settings: Mapping[str, str], repositories: tuple[GitRepo, GitRepo]
+    length: int, forks: ForkServer, settings: Mapping[str, str], repositories: tuple[GitRepo, GitRepo]
 ) -> None:
     async with besieged(forks, settings, repositories[0]) as (town, metrics):
         attacks = {name: attack for name, attack in MESSAGES.items() if name.startswith(f"{length:,} ")}
@@ -119,14 +112,14 @@ async def test_messages_of_any_family_hold_nobody_up(
 
 
 async def test_long_texts_hold_nobody_up_however_they_come_in(
-    forks: Forks, settings: Mapping[str, str], repositories: tuple[GitRepo, GitRepo]
+    forks: ForkServer, settings: Mapping[str, str], repositories: tuple[GitRepo, GitRepo]
 ) -> None:
     async with besieged(forks, settings, repositories[0]) as (town, metrics):
         await endure(town, metrics, WAYS)
 
 
 async def test_pushed_files_hold_nobody_up(
-    forks: Forks, settings: Mapping[str, str], repositories: tuple[GitRepo, GitRepo]
+    forks: ForkServer, settings: Mapping[str, str], repositories: tuple[GitRepo, GitRepo]
 ) -> None:
     shop, _ = repositories
     async with besieged(forks, settings, shop) as (town, metrics):
@@ -134,11 +127,10 @@ async def test_pushed_files_hold_nobody_up(
 
 
 async def test_messages_in_discord_hold_nobody_up(
-    forks: Forks, settings: Mapping[str, str], repositories: tuple[GitRepo, GitRepo]
+    forks: ForkServer, settings: Mapping[str, str], repositories: tuple[GitRepo, GitRepo]
 ) -> None:
-    await forks.ask("hurry")
     async with in_discord() as office:
-        processes = Processes(forks, settings, repositories[0].root.parent, [office])
+        processes = Processes(forks, settings, repositories[0].root.parent, [office], is_hurried=True)
         try:
             await processes.start()
             mallory, square = office.fake.add_user("mallory"), office.fake.add_channel("square")

@@ -32,6 +32,7 @@ from tests.fakes.gemini import (
     says,
     withholds,
 )
+from tests.forks import ForkServer, run_citebot
 from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -216,22 +217,16 @@ def test_a_refused_key_is_told_by_the_name_of_its_variable(
 
 
 @pytest.mark.usefixtures("shop")
-def test_text_of_a_model_that_breaks_off_is_taken_back(gemini: FakeGemini) -> None:
+def test_text_of_a_model_that_breaks_off_is_taken_back(forks: ForkServer, gemini: FakeGemini) -> None:
     begun = Event()
     gemini.script = lambda _: breaks("Half of a sentence that goes on and on, " * 40, read=begun)
-    command = [sys.executable, "-P", "-m", "bot", "ask", LOOKUP, "--json", "--trace"]
 
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asking:
-        assert asking.stdout
-        assert asking.stderr
-        traced = ""
-        for line in asking.stderr:
-            traced += line
-            if 'text begins: "Half of' in line:
-                begun.set()
-        answer = json.loads(asking.stdout.read())
+    with forks.listening(run_citebot, "ask", LOOKUP, "--json", "--trace") as asking:
+        asking.read_until('text begins: "Half of')
+        begun.set()
+        traced = asking.err.read()
+        answer = json.loads(asking.out.read())
 
-    assert begun.is_set(), traced
     assert "text is withdrawn" in traced
     assert "Half of a sentence" not in answer["answer"]
     assert answer["answer"].startswith("*Without the language model, because the provider of the language model")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +20,10 @@ from bot.app import make_redactor
 from bot.messages import ButtonPress, ThreadMessage
 from bot.settings import Settings
 from tests.bot.contract import until
-from tests.bot.offices import DiscordOffice, Forks, Processes, SlackOffice, in_discord, in_slack
+from tests.bot.offices import DiscordOffice, Processes, SlackOffice, in_discord, in_slack
 from tests.bot.worlds import FakeWorld
 from tests.fakes.repositories import GitRepo
+from tests.forks import ForkServer
 from tests.waiting import wait_for
 
 QUESTION = "where is parse_date defined?"
@@ -61,15 +62,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
     return made
 
 
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    made = Forks()
-    yield made
-    made.close()
-
-
 @pytest_asyncio.fixture
-async def team(repository: GitRepo, forks: Forks, tmp_path: Path) -> AsyncIterator[Team]:
+async def team(repository: GitRepo, forks: ForkServer, tmp_path: Path) -> AsyncIterator[Team]:
     async with in_slack() as slack, in_discord() as discord:
         variables = {"PATH": os.environ["PATH"], "CITEBOT_HOME": str(tmp_path), "CITEBOT_WEB_PORT": "0"}
         processes = Processes(forks, variables, repository.root, [slack, discord])

@@ -1,10 +1,8 @@
-"""Processes that are killed while they answer: `python -m tests.fakes.dying GEMINI_URL`.
+"""A process that is killed while it answers.
 
-Each line of its input, `[database, url, point, question, way]`, starts a process that answers the question and gets
-SIGKILL at the point; the line that comes back is how it ended. The way is `tools`, `joined` for the same about two
-repositories, or `forms` for a model that calls none; the url, if there is one, is of conversations in Postgres. The
-processes are forked: what takes seconds to import is imported once. Which message is under way is noted beside the
-database before the agent is asked, as the inbox of a bot does.
+Which message is under way is noted beside the database before the agent is asked, as the inbox of a bot does. The way
+is `tools`, `joined` for the same about two repositories, or `forms` for a model that calls none; the url, if there is
+one, is of conversations in Postgres.
 
 A point is a name, a sign and, from the second time on, a number: a node begins (`router<`), has returned but nothing
 of it is saved (`router|`), the step is over for the checkpointer (`router>2`, and `begin>` for the first of all), which
@@ -17,15 +15,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import importlib
 import json
 import os
 import re
 import signal
-import sys
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -40,9 +36,7 @@ from agent.agent import Agent
 from agent.conversations import open_conversations
 from agent.errors import UnknownRun
 from agent.events import AgentEvent, AsyncEventBus
-from agent.llm.chat_model import LangChainChatModel
-from agent.llm.models import DEFAULT_MODEL, ChatModels
-from agent.llm.providers import parse_model_spec
+from agent.llm.models import ChatModels, open_models
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.persistence.conversation_saver import ConversationSaver
 from agent.persistence.postgres.saver import PostgresSaver
@@ -203,41 +197,16 @@ async def end_of(events: AsyncGenerator[AgentEvent, None]) -> Answer:
     return answer
 
 
-async def built(gemini_url: str) -> ChatModels:
-    """Return models with the real class behind them, as it is before it is first asked."""
-    chat = LangChainChatModel(
-        parse_model_spec(DEFAULT_MODEL, google_api_key=SecretStr("k"), google_base_url=gemini_url)
-    )
-    await chat._get_model()
-    return ChatModels(main=(chat,), small=(chat,))
+async def answer(gemini_url: str, database: Path, url: str | None, question: str, way: str) -> None:
+    """Answer a question from its beginning to its end."""
+    async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini_url) as models:
+        for chat in models.main:
+            chat.calls_tools = way != "forms"
+        async with open_agent(database, url, models) as agent:
+            await Asking(agent=agent, database=database, way=way).put(question)
 
 
-async def die(models: ChatModels, database: str, url: str | None, point: str, question: str, way: str) -> None:
-    """Answer, and be killed on the way."""
-    for chat in models.main:
-        chat.calls_tools = way != "forms"
+def answer_and_die(gemini_url: str, database: str, url: str | None, point: str, question: str, way: str) -> None:
+    """Answer a question in this process, which gets SIGKILL at a point."""
     Fuse(point).arm()
-    async with open_agent(Path(database), url, models) as agent:
-        await Asking(agent=agent, database=Path(database), way=way).put(question)
-
-
-def killed(models: ChatModels, line: str) -> int:
-    """Run a process to its end, and return how it ended."""
-    child = os.fork()
-    if not child:
-        asyncio.run(die(models, *json.loads(line)))
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def main(gemini_url: str) -> None:
-    """Start a process for each line, one after the other."""
-    with suppress(ImportError):  # the extra `cluster`
-        importlib.import_module("langgraph.checkpoint.postgres.aio")
-    models = asyncio.run(built(gemini_url))
-    for line in sys.stdin:
-        print(killed(models, line), flush=True)  # noqa: T201 - the other side reads it
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+    asyncio.run(answer(gemini_url, Path(database), url, question, way))

@@ -1,4 +1,4 @@
-"""A goal run that gets SIGKILL at a point: `python -m tests.fakes.dying_goals GEMINI_URL DATABASE FOLDER POINT`.
+"""A goal run that gets SIGKILL at a point.
 
 A point is a name, a sign and a number, as in `tests.fakes.dying`: a node begins for the n-th time (`plan<2`), has
 returned (`plan|2`), or its step is saved (`plan>2`); an event is told (`command!1`).
@@ -11,7 +11,6 @@ import functools
 import os
 import re
 import signal
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -75,9 +74,8 @@ class Fuse:
         return deadly
 
 
-async def die(url: str, database: Path, folder: Path, point: str) -> None:
-    """Run towards the goal until the point."""
-    Fuse(point).arm()
+async def run(url: str, database: Path, folder: Path) -> None:
+    """Run towards the goal."""
     copies = folder / "dying"
     copies.mkdir()
     async with (
@@ -90,5 +88,7 @@ async def die(url: str, database: Path, folder: Path, point: str) -> None:
         await bench.run(KILLED)
 
 
-if __name__ == "__main__":
-    asyncio.run(die(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4]))
+def run_and_die(url: str, database: str, folder: str, point: str) -> None:
+    """Run towards the goal in this process until the point."""
+    Fuse(point).arm()
+    asyncio.run(run(url, Path(database), Path(folder)))

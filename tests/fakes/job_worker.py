@@ -1,7 +1,7 @@
-"""A process that works on jobs, to be stopped and killed: `python -m tests.fakes.job_worker URL SECONDS`.
+"""A process that works on jobs, to be stopped and killed.
 
-It answers, for which it takes so long, and refreshes. In the table `begun` it notes what it begins, and in `settled`
-what it has ended first of all, as the inbox would take it.
+It answers, for which it takes so long, and refreshes. In the table `ready` it notes that it works, in `begun` what it
+begins, and in `settled` what it has ended first of all, as the inbox would take it.
 """
 
 from __future__ import annotations
@@ -9,11 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from contextlib import asynccontextmanager
 from typing import Any
 
 from psycopg import AsyncConnection
@@ -22,11 +19,13 @@ from bot.jobs.job_queue import QueueTimes, open_job_queue
 from bot.jobs.queued_answers import QueuedAnswerJobs
 from bot.jobs.queued_refreshes import QueuedRefreshJobs
 from indexer import Progress, RefreshReport
-from tests.waiting import expect, wait_for
+from tests.forks import Fork, ForkServer
+from tests.waiting import expect
 
 # Times that a test can wait for, and that a busy machine keeps.
 TIMES = QueueTimes(heartbeat=0.3, stalled=3.0, sweep=0.3, poll=1.0, shutdown=5.0)
 TABLES = (
+    "CREATE TABLE ready (pid BIGINT)",
     "CREATE TABLE begun (id BIGSERIAL, entry BIGINT, pid BIGINT, at TIMESTAMPTZ DEFAULT clock_timestamp())",
     "CREATE TABLE settled (id BIGSERIAL, entry BIGINT PRIMARY KEY, at TIMESTAMPTZ DEFAULT clock_timestamp())",
 )
@@ -46,47 +45,16 @@ async def until_rows(url: str, sql: str) -> list[tuple[Any, ...]]:
     return found
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkerProcess:
-    """The process, as the test has it."""
-
-    process: asyncio.subprocess.Process
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
-    def send(self, number: signal.Signals) -> None:
-        os.kill(self.pid, number)
-
-
 @asynccontextmanager
-async def start_workers(url: str, count: int, *, seconds: float = 0.05) -> AsyncIterator[list[WorkerProcess]]:
+async def start_workers(forks: ForkServer, url: str, count: int, *, seconds: float = 0.05) -> AsyncIterator[list[Fork]]:
     """Start processes, and wait until they work; kill what is left of them at the end."""
-    async with AsyncExitStack() as stack:
-        workers = []
-        for _ in range(count):
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "tests.fakes.job_worker",
-                url,
-                str(seconds),
-                cwd=Path(__file__).parents[2],
-                stdout=asyncio.subprocess.PIPE,
-            )
-            stack.push_async_callback(_kill, process)
-            workers.append(WorkerProcess(process=process))
-        for worker in workers:
-            assert worker.process.stdout is not None
-            assert await wait_for(worker.process.stdout.readline(), "worker.process.stdout.readline()") == b"ready\n"
+    workers = [await asyncio.to_thread(forks.start, work_on_jobs, url, seconds) for _ in range(count)]
+    try:
+        await until_rows(url, f"SELECT 1 FROM ready HAVING count(*) >= {count}")
         yield workers
-
-
-async def _kill(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        process.kill()
-    await process.wait()
+    finally:
+        for worker in workers:
+            await worker.end(signal.SIGKILL)
 
 
 async def work(url: str, seconds: float) -> None:
@@ -111,10 +79,10 @@ async def work(url: str, seconds: float) -> None:
         QueuedAnswerJobs(queue).work_on_answers(answer, at_once=4),
         QueuedRefreshJobs(queue).work_on_refreshes(refresh, at_once=2),
     ):
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
+        await notes.execute("INSERT INTO ready VALUES (%s)", (os.getpid(),))
         await asyncio.Event().wait()
 
 
-if __name__ == "__main__":
-    asyncio.run(work(sys.argv[1], float(sys.argv[2])))
+def work_on_jobs(url: str, seconds: float) -> None:
+    """Work in this process until it is ended."""
+    asyncio.run(work(url, seconds))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import signal
 from pathlib import Path
 
 import pytest
@@ -13,19 +13,19 @@ from indexer.index import CodeIndex
 from indexer.remotes.clone import RemoteClone
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.types import Progress
-from tests.fakes.crashing import POINTS, REMOTE_POINTS, Crashes, is_switched
+from tests.fakes.crashing import POINTS, REMOTE_POINTS, is_switched, refresh_and_die
 from tests.fakes.git_host import GitHost, published, serving
 from tests.fakes.repositories import GitRepo
+from tests.forks import ForkServer
+from tests.selection import mark_all_but
 
 GENERATIONS_BEFORE = 5  # enough for the refresh that is killed to have something to sweep
 BEFORE, AFTER = ["events/counter.py", "events/stays.py"], ["events/new.py", "events/stays.py"]
 
 
-@pytest.fixture(scope="module")
-def crashes() -> Iterator[Crashes]:
-    made = Crashes()
-    yield made
-    made.close()
+async def die(forks: ForkServer, repository: Path | str, home: Path, point: str) -> None:
+    """Have a process refresh, which is killed and does not end by itself."""
+    assert await forks.end_of(refresh_and_die, str(repository), str(home), point) == -signal.SIGKILL
 
 
 @pytest.fixture
@@ -64,15 +64,15 @@ async def assert_serves(reader: IndexReader, commit: str, expected: list[str]) -
     assert (await reader.search("handle event"))[0].location.path in expected
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", mark_all_but(["vectors<"], POINTS))
 async def test_killed_anywhere_the_old_generation_serves_and_the_next_refresh_completes(
-    repository: GitRepo, tmp_path: Path, crashes: Crashes, point: str
+    repository: GitRepo, tmp_path: Path, forks: ForkServer, point: str
 ) -> None:
     home = tmp_path / "home"
     await indexed(repository, home)
     old = repository.sha()
     new = changed(repository)
-    assert await crashes.killed(repository.root, home, point)
+    await die(forks, repository.root, home, point)
 
     index = await CodeIndex.open(repository.root, home=home)
     try:
@@ -87,9 +87,10 @@ async def test_killed_anywhere_the_old_generation_serves_and_the_next_refresh_co
         await index.aclose()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("point", REMOTE_POINTS)
 async def test_killed_between_the_host_and_the_index_the_next_start_completes(
-    repository: GitRepo, tmp_path: Path, crashes: Crashes, point: str
+    repository: GitRepo, tmp_path: Path, forks: ForkServer, point: str
 ) -> None:
     home = tmp_path / "home"
     repository.write("events/counter.py", code(0))
@@ -105,7 +106,7 @@ async def test_killed_between_the_host_and_the_index_the_next_start_completes(
         await index.aclose()
         new = changed(repository)
         repository.git("push", "--quiet", "origin", "HEAD")
-        assert await crashes.killed(clone.remote.url, home, point)
+        await die(forks, clone.remote.url, home, point)
 
         again = RemoteClone(clone.remote, home)
         await again.prepare()
@@ -119,14 +120,14 @@ async def test_killed_between_the_host_and_the_index_the_next_start_completes(
 
 
 async def test_a_commit_that_ends_two_processes_is_set_aside_until_the_next_one(
-    repository: GitRepo, tmp_path: Path, crashes: Crashes
+    repository: GitRepo, tmp_path: Path, forks: ForkServer
 ) -> None:
     home = tmp_path / "home"
     await indexed(repository, home)
     old = repository.sha()
     new = changed(repository)
     for _ in range(2):
-        assert await crashes.killed(repository.root, home, "chunks>")
+        await die(forks, repository.root, home, "chunks>")
 
     index = await CodeIndex.open(repository.root, home=home)
     try:
@@ -142,13 +143,13 @@ async def test_a_commit_that_ends_two_processes_is_set_aside_until_the_next_one(
 
 
 async def test_a_full_index_gives_a_commit_another_chance(
-    repository: GitRepo, tmp_path: Path, crashes: Crashes
+    repository: GitRepo, tmp_path: Path, forks: ForkServer
 ) -> None:
     home = tmp_path / "home"
     await indexed(repository, home)
     new = changed(repository)
     for _ in range(2):
-        assert await crashes.killed(repository.root, home, "chunks>")
+        await die(forks, repository.root, home, "chunks>")
 
     index = await CodeIndex.open(repository.root, home=home)
     try:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,27 +17,27 @@ from tests.agent.conftest import SECRET
 from tests.agent.goals.conftest import KILLED, MENDED, GoalBench, Ran
 from tests.agent.test_overtaken import StallingSaver
 from tests.fakes.code import COMMIT
+from tests.fakes.dying_goals import run_and_die
 from tests.fakes.gemini import Received, calls, hangs, says
+from tests.forks import ForkServer
+from tests.selection import mark_all_but
 from tests.waiting import wait_for
 
-ROOT = Path(__file__).parents[3]
 WRITE = ("file_write", {"path": "parser.py", "content": MENDED})
 NOTES = ("file_write", {"path": "notes.txt", "content": "kept\n"})
 # A node begins, has returned but is not saved, or is saved.
 POINTS = [f"{node}{sign}1" for node in ("plan", "act", "evaluate") for sign in "<|>"]
 
 
-@pytest.mark.parametrize("point", [*POINTS, "plan<2", "act|2", "command!1", "command!3"])
-async def test_a_run_that_is_killed_goes_on_where_it_was(bench: GoalBench, tmp_path: Path, point: str) -> None:
+@pytest.mark.parametrize("point", mark_all_but(["act|1"], [*POINTS, "plan<2", "act|2", "command!1", "command!3"]))
+async def test_a_run_that_is_killed_goes_on_where_it_was(
+    bench: GoalBench, forks: ForkServer, tmp_path: Path, point: str
+) -> None:
     bench.gemini.replies.extend([calls(NOTES), calls(WRITE)])
     bench.gemini.script = lambda _: calls(NOTES, WRITE)  # asked again, where the reply was not saved
     database = tmp_path / "killed.db"
-    died = await asyncio.to_thread(
-        subprocess.run,
-        [sys.executable, "-m", "tests.fakes.dying_goals", bench.gemini.url, str(database), str(tmp_path), point],
-        cwd=ROOT, check=False, timeout=60,
-    )  # fmt: skip
-    assert died.returncode == -signal.SIGKILL
+    code = await forks.end_of(run_and_die, bench.gemini.url, str(database), str(tmp_path), point)
+    assert code == -signal.SIGKILL
     paid = len(bench.gemini.received)
 
     ran = await bench.take_up(database)

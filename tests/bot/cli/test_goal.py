@@ -7,10 +7,7 @@ import os
 import re
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,9 +20,9 @@ from tests.fakes.citebot import Citebot, Done
 from tests.fakes.gemini import FakeGemini, calls, running_gemini
 from tests.fakes.prepared_python import prepared_python
 from tests.fakes.repositories import GitRepo
-from tests.waiting import LIMIT_SECONDS
+from tests.forks import ForkServer, run_citebot
+from tests.waiting import block_until
 
-ROOT = Path(__file__).parents[3]
 FAULTY = "def parse(text):\n    return [int(part) for part in text.split(',')]\n"
 MENDED = "def parse(text):\n    return [int(part) for part in text.split(',') if part]\n"
 TESTS = "from parser import parse\n\n\ndef test_empty():\n    assert parse('') == []\n"
@@ -91,16 +88,19 @@ def test_a_failing_test_is_mended_and_the_patch_on_standard_output_applies(
     assert "Reached" in done.err
 
 
-def test_a_patch_gets_to_programs_byte_by_byte(repo: GitRepo, gemini: FakeGemini) -> None:
+def test_a_patch_gets_to_programs_byte_by_byte(
+    forks: ForkServer, repo: GitRepo, gemini: FakeGemini, tmp_path: Path
+) -> None:
     before = b"# -*- coding: latin-1 -*-\r\n# caf\xe9\x0c\x1b[2J\r\n" + FAULTY.encode()
     (repo.root / "parser.py").write_bytes(before)
     repo.commit()
     gemini.replies.append(calls(("bash_exec", {"command": "sed -i 's/)]/) if part]/; s/caf/Caf/' parser.py"})))
 
-    line = [sys.executable, "-m", "bot", "goal", *SELECTED, "--repo", str(repo.root)]
-    done = subprocess.run(line, cwd=ROOT, capture_output=True, check=True)
+    with (tmp_path / "patch").open("wb") as patch:
+        fork = forks.start(run_citebot, "goal", *SELECTED, "--repo", str(repo.root), stdout=patch.fileno())
+    assert fork.wait() == 0
 
-    subprocess.run(["git", "apply"], cwd=repo.root, input=done.stdout, check=True)
+    subprocess.run(["git", "apply", str(tmp_path / "patch")], cwd=repo.root, check=True)
     assert (repo.root / "parser.py").read_bytes() == before.replace(b")]", b") if part]").replace(b"caf", b"Caf")
 
 
@@ -217,35 +217,6 @@ WRITE = ("file_write", {"path": "parser.py", "content": MENDED})
 SELECTED = ("pytest", "accept empty input", "--select", "test_parser.py", "--yes")
 
 
-@contextmanager
-def working_elsewhere(repo: GitRepo, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Run `citebot goal` in a process of its own, which is killed at the end if it still works."""
-    line = [sys.executable, "-m", "bot", "goal", *arguments, "--repo", str(repo.root)]
-    with subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def read_until(process: subprocess.Popen[str], word: str) -> str:
-    """Read what a process says up to a line with a word."""
-    assert process.stderr is not None
-    said = ""
-    for line in process.stderr:
-        said += line
-        if word in line:
-            return said
-    raise AssertionError(said)
-
-
-def wait_for(found: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not found():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def waiting_command(python: Path) -> str:
     """A command that waits for a file, in the folder of the host that the sandbox shows read-only."""
     return f"until [ -e {python}/go ]; do sleep 0.05; done"
@@ -258,36 +229,37 @@ def released(python: Path) -> Iterator[Path]:
 
 
 def interrupt(
-    citebot: Citebot, repo: GitRepo, how: signal.Signals, command: str, *arguments: str
+    citebot: Citebot, forks: ForkServer, repo: GitRepo, how: signal.Signals, command: str, *arguments: str
 ) -> tuple[str, set[int]]:
     """Interrupt a run while it waits for a command; returns its name, and what is left of the command."""
-    with working_elsewhere(repo, *arguments) as process:
-        said = read_until(process, "$ until")
-        wait_for(lambda: bool(list_processes(command)))
+    with forks.listening(run_citebot, "goal", *arguments, "--repo", str(repo.root)) as running:
+        said = running.read_until("$ until")
+        block_until(lambda: list_processes(command), "the command to begin")
         (name,) = set(re.findall(r"the goal run (\w{8})", said))
         assert "is under way in another process" in goal(citebot, repo, "resume", name).complaint
-        process.send_signal(how)
-        _, rest = process.communicate(timeout=LIMIT_SECONDS)
+        running.fork.send(how)
+        rest = running.err.read()
+        running.fork.wait()
     assert how == signal.SIGKILL or f"`citebot goal resume {name}` goes on with it." in rest
     return name, set(list_processes(command))
 
 
 def test_a_run_that_is_interrupted_during_a_command_is_resumed_once(
-    citebot: Citebot, repo: GitRepo, gemini: FakeGemini, python: Path, released: Path
+    citebot: Citebot, forks: ForkServer, repo: GitRepo, gemini: FakeGemini, python: Path, released: Path
 ) -> None:
     command = waiting_command(python)
     gemini.replies.append(calls(WRITE, ("bash_exec", {"command": command})))
-    name, left = interrupt(citebot, repo, signal.SIGTERM, command, *SELECTED)
+    name, left = interrupt(citebot, forks, repo, signal.SIGTERM, command, *SELECTED)
     assert not left
-    again, left = interrupt(citebot, repo, signal.SIGKILL, command, "resume")
+    again, left = interrupt(citebot, forks, repo, signal.SIGKILL, command, "resume")
     assert again == name
 
-    with working_elsewhere(repo, "resume", name, "--json") as resumed:
-        read_until(resumed, "$ until")  # the command that is shown is about to begin
+    with forks.listening(run_citebot, "goal", "resume", name, "--json", "--repo", str(repo.root)) as resumed:
+        resumed.read_until("$ until")  # the command that is shown is about to begin
         assert not left & set(list_processes(command)), "the command of the killed run is still alive"
-        wait_for(lambda: bool(list_processes(command)))
+        block_until(lambda: list_processes(command), "the command to begin again")
         released.touch()
-        out, _ = resumed.communicate(timeout=LIMIT_SECONDS)
+        out = resumed.out.read()
 
     assert json.loads(out)["achieved"]
     assert len(gemini.received) == 1
@@ -296,19 +268,20 @@ def test_a_run_that_is_interrupted_during_a_command_is_resumed_once(
 
 
 def test_two_runs_at_once_on_one_repository_do_not_touch_each_other(
-    citebot: Citebot, repo: GitRepo, gemini: FakeGemini, python: Path, released: Path
+    citebot: Citebot, forks: ForkServer, repo: GitRepo, gemini: FakeGemini, python: Path, released: Path
 ) -> None:
     gemini.replies.append(calls(WRITE, ("bash_exec", {"command": waiting_command(python)})))
     gemini.script = lambda _: calls(WRITE)
-    with working_elsewhere(repo, *SELECTED) as process:
-        name = re.findall(r"goal run (\w{8})", read_until(process, "$ until"))[0]
+    with forks.listening(run_citebot, "goal", *SELECTED, "--repo", str(repo.root)) as running:
+        name = re.findall(r"goal run (\w{8})", running.read_until("$ until"))[0]
 
         second = goal(citebot, repo, *SELECTED)
         released.touch()
-        first, _ = process.communicate(timeout=LIMIT_SECONDS)
+        first = running.out.read()
+        code = running.fork.wait()
 
     assert f"The goal run {name} is working on this repository as well." in second.err
-    assert (second.code, process.returncode) == (0, 0)
+    assert (second.code, code) == (0, 0)
     assert second.out == first
 
 

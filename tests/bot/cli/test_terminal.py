@@ -7,8 +7,6 @@ import os
 import re
 import select
 import struct
-import subprocess
-import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
@@ -17,23 +15,21 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.gemini import Failure, FakeGemini, running_gemini, says
+from tests.forks import ForkServer, run_citebot
 from tests.waiting import LIMIT_SECONDS
 
-ROOT = Path(__file__).parents[3]
 PROMPT = "\x1b[?2004h"  # what a prompt that takes keys begins with
 
 
 class Pty:
     """A terminal with a program in it; `seen` is everything that was written to it."""
 
-    def __init__(self, *arguments: str, env: dict[str, str]) -> None:
+    def __init__(self, forks: ForkServer, *arguments: str, env: dict[str, str]) -> None:
         self._own, self._other = os.openpty()
         fcntl.ioctl(self._other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
         self.seen = ""
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "bot", *arguments],
-            cwd=ROOT, env=env, stdin=self._other, stdout=self._other, stderr=self._other,
-        )  # fmt: skip
+        end = self._other
+        self._fork = forks.start(run_citebot, *arguments, env=env, stdin=end, stdout=end, stderr=end)
 
     def type(self, text: str) -> None:
         os.write(self._own, text.encode())
@@ -48,8 +44,8 @@ class Pty:
 
     def wait_for_end(self) -> int:
         """Read on, as a program may wait for its last line to be taken, until it has ended."""
-        self._read_until(lambda: self._process.poll() is not None)
-        return int(self._process.returncode)
+        self._read_until(lambda: self._fork.poll() is not None)
+        return self._fork.wait()
 
     def _read_until(self, is_over: Callable[[], bool]) -> None:
         until = time.monotonic() + LIMIT_SECONDS
@@ -63,8 +59,7 @@ class Pty:
         return bool(termios.tcgetattr(self._other)[3] & termios.ECHO)
 
     def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
+        self._fork.kill()
         os.close(self._own)
         os.close(self._other)
 
@@ -79,8 +74,8 @@ def surroundings(shop: Path, home: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def terminal(surroundings: dict[str, str]) -> Iterator[Pty]:
-    pty = Pty("chat", env=surroundings)
+def terminal(forks: ForkServer, surroundings: dict[str, str]) -> Iterator[Pty]:
+    pty = Pty(forks, "chat", env=surroundings)
     yield pty
     pty.close()
 
@@ -137,10 +132,10 @@ def test_the_terminal_shows_again_what_is_typed_when_the_conversation_is_over(te
 
 
 def test_the_first_places_are_linked_until_the_answer_begins(
-    shop: Path, surroundings: dict[str, str], gemini: FakeGemini
+    forks: ForkServer, shop: Path, surroundings: dict[str, str], gemini: FakeGemini
 ) -> None:
     gemini.replies.append(says("The function `parse_date` reads it [E1].", pause=LIMIT_SECONDS))
-    pty = Pty("ask", "where is parse_date defined?", env=surroundings)
+    pty = Pty(forks, "ask", "where is parse_date defined?", env=surroundings)
     try:
         pty.wait_for("shop/dates.py:6-8\x1b]8;;\x1b\\\r\n")
         pty.wait_for("Writing the answer")
@@ -157,10 +152,10 @@ def test_the_first_places_are_linked_until_the_answer_begins(
 
 
 def test_a_fallback_is_told_in_one_sentence_and_no_line_of_the_log_stands_in_the_live_display(
-    surroundings: dict[str, str], gemini: FakeGemini
+    forks: ForkServer, surroundings: dict[str, str], gemini: FakeGemini
 ) -> None:
     gemini.script = lambda _: Failure(status=429)
-    pty = Pty("ask", "where is parse_date defined?", env=surroundings)
+    pty = Pty(forks, "ask", "where is parse_date defined?", env=surroundings)
     try:
         assert pty.wait_for_end() == 0
     finally:

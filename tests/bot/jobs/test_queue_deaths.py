@@ -15,7 +15,8 @@ from bot.jobs.queued_answers import QueuedAnswerJobs
 from bot.jobs.queued_refreshes import QueuedRefreshJobs
 from tests.bot.jobs.conftest import make_queue_database
 from tests.bot.jobs.test_refresh_contract import follow
-from tests.fakes.job_worker import TABLES, TIMES, WorkerProcess, run_sql, start_workers, until_rows
+from tests.fakes.job_worker import TABLES, TIMES, run_sql, start_workers, until_rows
+from tests.forks import Fork, ForkServer
 
 pytestmark = pytest.mark.needs("postgres")
 
@@ -38,14 +39,16 @@ async def until_settled(url: str, count: int) -> None:
     await until_rows(url, f"SELECT 1 FROM settled HAVING count(*) = {count}")
 
 
-async def find_who_began(url: str, entry: int, workers: list[WorkerProcess]) -> WorkerProcess:
+async def find_who_began(url: str, entry: int, workers: list[Fork]) -> Fork:
     ((pid,),) = await until_rows(url, f"SELECT pid FROM begun WHERE entry = {entry} ORDER BY id DESC LIMIT 1")
     return next(worker for worker in workers if worker.pid == pid)
 
 
-async def test_killed_and_stopped_workers_lose_nothing_and_keep_the_order(url: str, queue: JobQueue) -> None:
+async def test_killed_and_stopped_workers_lose_nothing_and_keep_the_order(
+    url: str, queue: JobQueue, forks: ForkServer
+) -> None:
     jobs = QueuedAnswerJobs(queue)
-    async with start_workers(url, 3) as workers:
+    async with start_workers(forks, url, 3) as workers:
         for entry in range(150):
             await jobs.ask_for_answer(entry, f"conversation {entry % 15}")
             if entry in {40, 80}:
@@ -61,9 +64,11 @@ async def test_killed_and_stopped_workers_lose_nothing_and_keep_the_order(url: s
     assert all(entries == sorted(entries) for entries in order.values())
 
 
-async def test_what_a_killed_worker_was_at_goes_on_before_what_came_later(url: str, queue: JobQueue) -> None:
+async def test_what_a_killed_worker_was_at_goes_on_before_what_came_later(
+    url: str, queue: JobQueue, forks: ForkServer
+) -> None:
     jobs = QueuedAnswerJobs(queue)
-    async with start_workers(url, 2, seconds=1.0) as workers:
+    async with start_workers(forks, url, 2, seconds=1.0) as workers:
         await jobs.ask_for_answer(1, "c")
         await jobs.ask_for_answer(2, "c")
         (await find_who_began(url, 1, workers)).send(signal.SIGKILL)
@@ -73,9 +78,9 @@ async def test_what_a_killed_worker_was_at_goes_on_before_what_came_later(url: s
     assert await run_sql(url, "SELECT entry FROM begun ORDER BY id") == [(1,), (1,), (2,)]
 
 
-async def test_a_worker_that_wakes_up_late_goes_on_working(url: str, queue: JobQueue) -> None:
+async def test_a_worker_that_wakes_up_late_goes_on_working(url: str, queue: JobQueue, forks: ForkServer) -> None:
     jobs = QueuedAnswerJobs(queue)
-    async with start_workers(url, 2, seconds=0.5) as workers:
+    async with start_workers(forks, url, 2, seconds=0.5) as workers:
         await jobs.ask_for_answer(1, "c")
         stopped = await find_who_began(url, 1, workers)
         stopped.send(signal.SIGSTOP)
@@ -89,9 +94,11 @@ async def test_a_worker_that_wakes_up_late_goes_on_working(url: str, queue: JobQ
     assert len(await run_sql(url, "SELECT 1 FROM begun WHERE entry = 1")) == 2
 
 
-async def test_who_follows_a_refresh_is_told_its_end_although_the_indexer_dies(url: str, queue: JobQueue) -> None:
+async def test_who_follows_a_refresh_is_told_its_end_although_the_indexer_dies(
+    url: str, queue: JobQueue, forks: ForkServer
+) -> None:
     jobs = QueuedRefreshJobs(queue)
-    async with start_workers(url, 2, seconds=1.0) as workers:
+    async with start_workers(forks, url, 2, seconds=1.0) as workers:
         courses = [await jobs.ask_for_refresh("one", full=True)]
         dying = await find_who_began(url, -1, workers)
         courses.append(await jobs.ask_for_refresh("one"))  # beside which the first cannot be tried again in place

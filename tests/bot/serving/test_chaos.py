@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.bot.chaos import SMALL, run_chaos
+from tests.forks import ForkServer
 
 pytestmark = pytest.mark.needs("postgres")
 
 
 @pytest.mark.timeout(600)
-async def test_whatever_dies_each_question_is_settled_exactly_once(tmp_path: Path) -> None:
-    report = await run_chaos(SMALL, tmp_path)
+async def test_whatever_dies_each_question_is_settled_exactly_once(forks: ForkServer, tmp_path: Path) -> None:
+    report = await run_chaos(forks, SMALL, tmp_path)
 
     assert report.is_clean, report

@@ -13,13 +13,13 @@ from bot.adapters.slack.rendering import PREFIX
 from tests.agent.goals.conftest import PARSER
 from tests.agent.goals.test_goal_runs import claim_test
 from tests.bot.clusters import Cluster, share
-from tests.bot.offices import Forks
 from tests.bot.serving.test_goal_runs_of_a_service import ENDLESS, is_running, python, require_sandbox
 from tests.bot.slack_worlds import shown
 from tests.fakes.gemini import FakeGemini, calls, running_gemini
 from tests.fakes.postgres import make_database
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack
+from tests.forks import ForkServer
 from tests.waiting import LIMIT_SECONDS, expect, wait_until
 
 pytestmark = pytest.mark.needs("postgres")
@@ -36,20 +36,13 @@ STOP_SECONDS = 2.0 + 4.0  # and what a busy machine takes for it
 
 
 @pytest.fixture
-def forks() -> Iterator[Forks]:
-    made = Forks()
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def gemini() -> Iterator[FakeGemini]:
     with running_gemini() as fake:
         yield fake
 
 
 @pytest_asyncio.fixture
-async def cluster(forks: Forks, gemini: FakeGemini, python: Path, tmp_path: Path) -> AsyncIterator[Cluster]:
+async def cluster(forks: ForkServer, gemini: FakeGemini, python: Path, tmp_path: Path) -> AsyncIterator[Cluster]:
     repository = GitRepo(tmp_path / "parser")
     for path, text in PARSER.items():
         repository.write(path, text)

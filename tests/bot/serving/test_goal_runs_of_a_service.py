@@ -15,12 +15,13 @@ from bot.app import examine_sandboxes
 from bot.settings import Settings
 from tests.agent.goals.conftest import PARSER
 from tests.agent.goals.test_goal_runs import claim_test
-from tests.bot.offices import Forks, Processes, in_slack
+from tests.bot.offices import Processes, in_slack
 from tests.bot.slack_worlds import shown
 from tests.fakes.gemini import FakeGemini, calls, running_gemini
 from tests.fakes.prepared_python import prepared_python
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack
+from tests.forks import ForkServer
 from tests.waiting import LIMIT_SECONDS, wait_until
 
 ENDLESS = "sleep 271.8281"
@@ -34,13 +35,6 @@ run = ["slack:{person}"]
 [sandbox]
 python = "{python}"
 """
-
-
-@pytest.fixture
-def forks() -> Iterator[Forks]:
-    made = Forks()
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -120,7 +114,7 @@ def is_running(command: str) -> bool:
 
 
 async def test_a_run_goes_on_after_a_kill_and_another_is_stopped_with_its_command(
-    forks: Forks, python: Path, gemini: FakeGemini, tmp_path: Path
+    forks: ForkServer, python: Path, gemini: FakeGemini, tmp_path: Path
 ) -> None:
     async with in_slack() as office:
         ann = Asker(office.fake)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,20 +14,13 @@ from bot.errors import SettingsError
 from bot.serving.roles import assign_duties
 from bot.settings import Settings
 from tests.bot.clusters import Cluster, Member, share, wait_until
-from tests.bot.offices import Forks
 from tests.fakes.postgres import make_database
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack
+from tests.forks import ForkServer
 from tests.waiting import LIMIT_SECONDS
 
 pytestmark = pytest.mark.needs("postgres")
-
-
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    made = Forks()
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -39,7 +32,7 @@ def repository(tmp_path: Path) -> GitRepo:
 
 
 @pytest_asyncio.fixture
-async def cluster(forks: Forks, repository: GitRepo, tmp_path: Path) -> AsyncIterator[Cluster]:
+async def cluster(forks: ForkServer, repository: GitRepo, tmp_path: Path) -> AsyncIterator[Cluster]:
     async with make_database() as url, FakeSlack() as fake:
         made = Cluster(fake, forks, share(url, repository, tmp_path), tmp_path)
         try:

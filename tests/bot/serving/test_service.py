@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
@@ -18,12 +16,13 @@ import pytest_asyncio
 from bot.errors import BackupError
 from bot.maintenance.backup import restore_backup, write_backup
 from bot.storage.database import INBOX_FILE, open_database
-from tests.bot.offices import OFFICES, ROOT, Forks, Office, Processes, in_discord, in_slack
+from tests.bot.offices import OFFICES, Office, Processes, in_discord, in_slack
 from tests.fakes import pushes
 from tests.fakes.git_host import GitHost, published, serving
 from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
-from tests.waiting import LIMIT_SECONDS, expect
+from tests.forks import Ended, ForkServer, run_citebot
+from tests.waiting import expect
 
 MOST_CALLS = 12
 # One turn without a model: its nodes, and its journal.
@@ -34,7 +33,15 @@ POINTS = (
 )  # fmt: skip
 # What is saved at each node is the core's; a few of them show that another platform goes on from there as well.
 FEW_POINTS = ("begin>", "retrieval<", "synthesis>", "end<", "end>", "answer!")
-DEATHS = [*(("slack", point) for point in POINTS), *(("discord", point) for point in FEW_POINTS)]
+DEATHS = [
+    ("slack", "retrieval<"),
+    *(
+        pytest.param(platform, point, marks=pytest.mark.exhaustive)
+        for platform, points in {"slack": POINTS, "discord": FEW_POINTS}.items()
+        for point in points
+        if (platform, point) != ("slack", "retrieval<")
+    ),
+]
 
 REMOTE = """
 [[repositories]]
@@ -65,13 +72,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    made = Forks()
-    yield made
-    made.close()
-
-
 @pytest.fixture
 def settings(home: Path) -> Mapping[str, str]:
     return {
@@ -84,7 +84,7 @@ def settings(home: Path) -> Mapping[str, str]:
 
 
 @pytest.fixture
-def staffed(settings: Mapping[str, str], repository: GitRepo, forks: Forks) -> Staffed:
+def staffed(settings: Mapping[str, str], repository: GitRepo, forks: ForkServer) -> Staffed:
     """What makes the processes that serve some offices until its context ends."""
 
     @asynccontextmanager
@@ -148,7 +148,7 @@ async def test_the_lease_of_a_process_that_was_killed_is_not_waited_out(
     gate = office.hang(office.opening, after=True)
     question = await office.ask()
     await office.until(lambda: gate.waiting)
-    os.kill(dying, signal.SIGKILL)
+    dying.send(signal.SIGKILL)
     await office.until(lambda: not office.is_connected)
     async with open_database(home / INBOX_FILE) as database:
         leases = "UPDATE inbox SET lease_until = lease_until + 3000 WHERE state IN ('claimed', 'running')"
@@ -178,6 +178,7 @@ async def test_a_question_that_kills_two_processes_is_put_aside_by_the_third(
     assert await processes.end(third) == 128 + signal.SIGTERM
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("platform", OFFICES)
 async def test_a_turn_killed_at_any_call_is_finished_in_the_same_message(
@@ -283,40 +284,33 @@ async def test_one_process_answers_on_two_platforms_at_once(staffed: Staffed) ->
     ],
 )
 def test_a_missing_token_is_one_sentence(
-    repository: GitRepo, tmp_path: Path, variables: Mapping[str, str], sentence: str
+    forks: ForkServer, repository: GitRepo, tmp_path: Path, variables: Mapping[str, str], sentence: str
 ) -> None:
-    done = serve(repository, {"CITEBOT_HOME": str(tmp_path), **variables})
+    own = {"PATH": os.environ["PATH"], "CITEBOT_HOME": str(tmp_path), **variables}
 
-    assert sentence in refusal(done)
+    assert sentence in refusal(forks.run(run_citebot, "serve", "--repo", str(repository.root), env=own))
 
 
-async def test_a_refused_discord_token_is_one_sentence(settings: Mapping[str, str], repository: GitRepo) -> None:
+async def test_a_refused_discord_token_is_one_sentence(
+    forks: ForkServer, settings: Mapping[str, str], repository: GitRepo
+) -> None:
     async with in_discord() as office:
         variables = {**settings, **office.variables, "DISCORD_TOKEN": "another.discord.token"}
-        done = await asyncio.to_thread(serve, repository, variables)
+        done = await asyncio.to_thread(forks.run, run_citebot, "serve", "--repo", str(repository.root), env=variables)
 
     assert "choose Bot > Reset Token, and set DISCORD_TOKEN" in refusal(done)
-    assert "another.discord.token" not in done.stderr
+    assert "another.discord.token" not in done.err
 
 
-def serve(repository: GitRepo, variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run `citebot serve` to its end; to import all that it needs takes a while on a busy machine."""
-    return subprocess.run(
-        [sys.executable, "-m", "bot", "serve", "--repo", str(repository.root)],
-        cwd=ROOT, env={"PATH": os.environ["PATH"], **variables},
-        capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS,
-    )  # fmt: skip
-
-
-def refusal(done: subprocess.CompletedProcess[str]) -> str:
+def refusal(done: Ended) -> str:
     """The sentence of a process that ended for it; fails for any other end."""
-    assert done.returncode == 1
-    (sentence,) = done.stderr.splitlines()
+    assert done.code == 1
+    (sentence,) = done.err.splitlines()
     return sentence
 
 
 async def test_a_push_to_a_host_is_answered_from_soon_after_its_webhook(
-    settings: Mapping[str, str], repository: GitRepo, tmp_path: Path, forks: Forks
+    settings: Mapping[str, str], repository: GitRepo, tmp_path: Path, forks: ForkServer
 ) -> None:
     work, directory = GitRepo(tmp_path / "work"), tmp_path / "directory"
     work.write("shop/dates.py", (repository.root / "shop/dates.py").read_bytes())

@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from tests.bot.offices import ROOT, DiscordOffice, Forks, Office, Processes, SlackOffice, in_discord, in_slack
+from tests.bot.offices import DiscordOffice, Office, Processes, SlackOffice, in_discord, in_slack
 from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 from tests.fakes.served import got
-from tests.waiting import LIMIT_SECONDS, expect
+from tests.forks import ForkServer, run_citebot
+from tests.waiting import expect
 
 ENDED = 128 + signal.SIGTERM
 REVOKED = 4004
@@ -54,15 +53,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
     return made
 
 
-@pytest.fixture(scope="module")
-def forks() -> Iterator[Forks]:
-    made = Forks()
-    yield made
-    made.close()
-
-
 @pytest_asyncio.fixture
-async def firm(repository: GitRepo, forks: Forks, tmp_path: Path) -> AsyncIterator[Firm]:
+async def firm(repository: GitRepo, forks: ForkServer, tmp_path: Path) -> AsyncIterator[Firm]:
     async with in_slack() as slack, in_discord() as discord:
         port = find_free_port()
         ports = {"CITEBOT_WEB_PORT": "0", "CITEBOT_METRICS_PORT": str(port)}
@@ -143,21 +135,13 @@ async def test_an_answer_under_way_outlives_a_revoked_token(firm: Firm) -> None:
     assert await firm.processes.end(second) == ENDED
 
 
-async def test_a_token_refused_at_the_start_ends_the_process_with_a_sentence(firm: Firm, repository: GitRepo) -> None:
+async def test_a_token_refused_at_the_start_ends_the_process_with_a_sentence(
+    firm: Firm, forks: ForkServer, repository: GitRepo
+) -> None:
     variables = {**firm.variables, **firm.slack.variables, **firm.discord.variables}
     variables["DISCORD_TOKEN"] = "another.discord.token"
-    command = [sys.executable, "-m", "bot", "serve", "--repo", str(repository.root)]
-    done = await asyncio.to_thread(
-        subprocess.run,
-        command,
-        cwd=ROOT,
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=LIMIT_SECONDS,
-    )
+    done = await asyncio.to_thread(forks.run, run_citebot, "serve", "--repo", str(repository.root), env=variables)
 
-    assert done.returncode == 1
-    assert "choose Bot > Reset Token, and set DISCORD_TOKEN" in done.stderr.splitlines()[-1]
-    assert "another.discord.token" not in done.stderr
+    assert done.code == 1
+    assert "choose Bot > Reset Token, and set DISCORD_TOKEN" in done.err.splitlines()[-1]
+    assert "another.discord.token" not in done.err
