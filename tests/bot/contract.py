@@ -540,7 +540,10 @@ async def why_tells_how_the_repository_was_found(world: World) -> None:
     await settled(world, "Answer to", "Because: the question names it")
 
 
-CONTRACT: tuple[Callable[[World], Awaitable[None]], ...] = (
+Promise = Callable[[World], Awaitable[None]]
+
+# All of it, tried where it costs least: on the fake platform.
+CONTRACT: tuple[Promise, ...] = (
     a_mention_gets_one_answer,
     the_answer_says_how_fresh_it_is,
     a_sign_of_life_comes_before_the_answer,
@@ -590,4 +593,50 @@ CONTRACT: tuple[Callable[[World], Awaitable[None]], ...] = (
     one_of_several_repositories_that_cannot_be_read_is_named,
     a_killed_answer_about_several_repositories_is_completed_once,
     why_tells_how_the_repository_was_found,
+)
+
+# The part that a transport can break, tried on each platform behind its own client library. All other promises are kept
+# by the conversation core alone, which is handed the same messages and presses by every adapter.
+BY_TRANSPORT: tuple[Promise, ...] = (
+    a_mention_gets_one_answer,  # platforms deliver again, and Slack tells of a mention by two events
+    the_first_places_are_linked_until_the_answer_begins,  # places are laid out, and taken away again
+    an_attached_log_is_read_with_the_question,  # files are fetched with the platform's own token
+    a_follow_up_is_answered_in_the_same_conversation,  # threads are named by other ids on each platform
+    a_thread_that_others_join_is_left_to_them,  # a mention of somebody else is parsed
+    a_direct_message_goes_on_with_the_conversation,  # it has no thread, and another kind of channel
+    an_edited_question_is_answered_again_in_place,  # an edit is an event of its own
+    a_deleted_question_has_its_answer_withdrawn,  # and so is a deletion
+    a_question_deleted_while_it_is_answered_leaves_nothing,  # a stream or an edit is under way
+    the_stop_button_ends_the_answer_for_its_asker,  # presses, and what only one person is told
+    what_was_written_stays_when_it_is_stopped,  # how a message that grows comes to its end
+    an_opinion_is_kept,  # Slack has an element of its own for it
+    a_killed_answer_is_completed_in_the_same_message,  # a message is found again by its nonce or metadata
+    nobody_is_pinged_by_an_answer,  # each platform pings by other marks
+    an_unclear_question_is_answered_once_its_author_has_chosen,  # buttons bear values
+)
+
+# The part that needs two processes to agree where one takes messages in and another one answers them.
+BY_TWO_PROCESSES: tuple[Promise, ...] = (
+    the_first_places_are_linked_until_the_answer_begins,
+    a_follow_up_is_answered_in_the_same_conversation,
+    a_question_edited_while_it_is_answered_gets_one_answer,
+    a_question_deleted_while_it_is_answered_leaves_nothing,
+    a_question_that_waits_for_a_person_is_replied_to,
+    the_stop_button_ends_the_answer_for_its_asker,
+    a_killed_answer_is_completed_in_the_same_message,
+    an_unclear_question_is_answered_once_its_author_has_chosen,
+)
+
+# The part that one process reads from the database after another one, or an earlier turn, has written it.
+BY_STORE: tuple[Promise, ...] = (
+    a_mention_gets_one_answer,
+    a_muted_thread_is_answered_only_when_asked,
+    an_edited_question_is_answered_again_in_place,
+    a_deleted_question_has_its_answer_withdrawn,
+    an_opinion_is_kept,
+    why_tells_how_the_last_answer_came_about,
+    what_was_set_aside_is_answered_in_other_words,
+    a_choice_outlives_a_kill,
+    a_thread_stays_with_the_repository_of_its_first_question,
+    a_killed_answer_about_several_repositories_is_completed_once,
 )

@@ -1,47 +1,46 @@
-"""The promises of the conversation core, kept on every platform."""
+"""The promises of the conversation core: all of them in one process, and some in two, or without edits."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
-from tests.bot.contract import CONTRACT, World
-from tests.bot.worlds import FakeWorld
-from tests.fakes.platform import ABLE, SLACK_LIKE
-
-PLATFORMS = {
-    "edits": ABLE,
-    "streams": replace(SLACK_LIKE, rates={}),
-    "single-posts": replace(ABLE, edits=False),
-}
-# What needs messages that can be changed.
-NEEDS_EDITS = (
-    "a_sign_of_life",
-    "the_first_places",
-    "an_edited_question_is",
-    "a_deleted_question_takes",
-    "the_stop_button",
-    "an_answer_about_several_repositories_is_stopped",
+from bot.messages import Capabilities
+from tests.bot.contract import (
+    BY_TWO_PROCESSES,
+    CONTRACT,
+    Promise,
+    a_mention_gets_one_answer,
+    an_unclear_question_is_answered_once_its_author_has_chosen,
 )
+from tests.bot.worlds import FakeWorld
+from tests.fakes.platform import ABLE
 
 
-@pytest_asyncio.fixture(params=PLATFORMS)
-async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
-    made = FakeWorld(tmp_path / "inbox.sqlite", able=PLATFORMS[request.param])
-    await made.begin()
-    yield made
-    await made.end()
+async def try_promise(promise: Promise, path: Path, *, able: Capabilities = ABLE, is_split: bool = False) -> None:
+    """Try a promise in a world of its own."""
+    world = FakeWorld(path / "inbox.sqlite", able=able)
+    world.is_split = is_split
+    async with world.running():
+        await promise(world)
 
 
 @pytest.mark.parametrize("promise", CONTRACT, ids=lambda promise: promise.__name__)
-async def test_the_promise_is_kept(
-    world: World, promise: Callable[[World], Awaitable[None]], request: pytest.FixtureRequest
-) -> None:
-    if request.node.callspec.params["world"] == "single-posts" and promise.__name__.startswith(NEEDS_EDITS):
-        pytest.skip("the platform cannot change messages")
+async def test_the_promise_is_kept(promise: Promise, tmp_path: Path) -> None:
+    await try_promise(promise, tmp_path)
 
-    await promise(world)
+
+@pytest.mark.parametrize("promise", BY_TWO_PROCESSES, ids=lambda promise: promise.__name__)
+async def test_the_promise_is_kept_by_a_front_and_an_answerer(promise: Promise, tmp_path: Path) -> None:
+    await try_promise(promise, tmp_path, is_split=True)
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [a_mention_gets_one_answer, an_unclear_question_is_answered_once_its_author_has_chosen],
+    ids=lambda promise: promise.__name__,
+)
+async def test_the_promise_is_kept_where_no_message_can_be_changed(promise: Promise, tmp_path: Path) -> None:
+    await try_promise(promise, tmp_path, able=replace(ABLE, edits=False))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from mimetypes import guess_type
 from pathlib import Path
+from typing import Self
 
 from bot.clock import Clock
 from bot.conversations.assembly import ChatPolicy, open_conversations
@@ -80,6 +81,15 @@ class BaseWorld(ABC):
         """The process, as long as it lives."""
         assert self._life.task is not None, "begin first"
         return self._life.task
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Self]:
+        """Begin, and end in an orderly way."""
+        await self.begin()
+        try:
+            yield self
+        finally:
+            await self.end()
 
     async def begin(self) -> None:
         self._life = life = Life()

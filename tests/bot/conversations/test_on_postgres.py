@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from bot.storage import postgres
 from bot.storage.postgres import open_postgres
-from tests.bot.contract import CONTRACT, World
+from tests.bot.contract import BY_STORE, Promise
 from tests.bot.slack_worlds import SlackWorld
 from tests.bot.worlds import FakeWorld
 from tests.fakes.cut_proxy import open_cut_proxy
@@ -23,23 +20,14 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.needs("postgres")
 
 
-@pytest_asyncio.fixture(params=["fake", "slack"])
-async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
-    async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(make_database())
-        made: FakeWorld | SlackWorld = FakeWorld(tmp_path / "unused")
-        if request.param == "slack":
-            made = SlackWorld(await stack.enter_async_context(FakeSlack()), tmp_path / "unused")
-        made.open_store = lambda _, clock: open_clocked_postgres(url, clock.now)
-        await made.begin()
-        yield made
-        await made.end()
+@pytest.mark.parametrize("promise", BY_STORE, ids=lambda promise: promise.__name__)
+async def test_the_promise_is_kept_on_postgres(promise: Promise, tmp_path: Path) -> None:
+    async with make_database() as url:
+        world = FakeWorld(tmp_path / "unused")
+        world.open_store = lambda _, clock: open_clocked_postgres(url, clock.now)
+        async with world.running():
+            await promise(world)
     assert not (tmp_path / "unused").exists()
-
-
-@pytest.mark.parametrize("promise", CONTRACT, ids=lambda promise: promise.__name__)
-async def test_the_promise_is_kept_on_postgres(world: World, promise: Callable[[World], Awaitable[None]]) -> None:
-    await promise(world)
 
 
 async def test_a_question_waits_while_postgres_is_away_and_is_answered_when_it_is_back(
@@ -51,21 +39,20 @@ async def test_a_question_waits_while_postgres_is_away_and_is_answered_when_it_i
         world = SlackWorld(fake, tmp_path / "unused")
         world.open_store = lambda *_: open_postgres(address)
         world.agent.gate = asyncio.Event()
-        await world.begin()
-        await world.mention("where is send?")
-        await world.agent.begun.acquire()
+        async with world.running():
+            await world.mention("where is send?")
+            await world.agent.begun.acquire()
 
-        proxy.set_mode("refuse")
-        proxy.cut()
-        world.agent.gate.set()
-        await wait_until(lambda: "a message waits for the database" in caplog.text, "a warning")
-        assert world.observer.outcomes == ["unsaid"]
-        proxy.set_mode("pass")
+            proxy.set_mode("refuse")
+            proxy.cut()
+            world.agent.gate.set()
+            await wait_until(lambda: "a message waits for the database" in caplog.text, "a warning")
+            assert world.observer.outcomes == ["unsaid"]
+            proxy.set_mode("pass")
 
-        await wait_until(lambda: world.observer.outcomes == ["unsaid", "answered"], "an answer")
-        (said,) = world.said()
-        assert said.startswith("Answer to: where is send?")
-        await world.end()
+            await wait_until(lambda: world.observer.outcomes == ["unsaid", "answered"], "an answer")
+            (said,) = world.said()
+            assert said.startswith("Answer to: where is send?")
     ours = [each.getMessage() for each in caplog.records if each.name.startswith("bot.")]
     assert len([each for each in ours if "cannot be brought up to date" in each]) <= 1
     assert len([each for each in ours if "waits for the database" in each]) == 1

@@ -1,28 +1,17 @@
-"""The promises of the conversation core, kept in Discord."""
+"""The promises that a transport can break, kept in Discord."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
-from tests.bot.contract import CONTRACT, World
+from tests.bot.contract import BY_TRANSPORT, Promise
 from tests.bot.discord_worlds import DiscordWorld
 from tests.fakes.discord import FakeDiscord
 
 
-@pytest_asyncio.fixture(params=["alone", "front-and-answerer"])
-async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
-    async with FakeDiscord() as fake:
-        made = DiscordWorld(fake, tmp_path / "inbox.sqlite")
-        made.is_split = request.param != "alone"
-        await made.begin()
-        yield made
-        await made.end()
-
-
-@pytest.mark.parametrize("promise", CONTRACT, ids=lambda promise: promise.__name__)
-async def test_the_promise_is_kept_in_discord(world: World, promise: Callable[[World], Awaitable[None]]) -> None:
-    await promise(world)
+@pytest.mark.parametrize("promise", BY_TRANSPORT, ids=lambda promise: promise.__name__)
+async def test_the_promise_is_kept_in_discord(promise: Promise, tmp_path: Path) -> None:
+    async with FakeDiscord() as fake, DiscordWorld(fake, tmp_path / "inbox.sqlite").running() as world:
+        await promise(world)
