@@ -26,10 +26,9 @@ async def test_nothing_is_kept_of_a_response_url_once_the_answer_is_shown(tmp_pa
         world = SlackWorld(fake, tmp_path / "inbox.sqlite")
         world.is_split = is_split
         ann = world.people["ann"]
-        await world.begin()
-        await fake.slash("/citebot", "where is send?", channel=world.channel, user=ann)
-        await fake.until(lambda: any("Answer to" in seen.text for seen in fake.ephemeral(world.channel, ann)))
-        await world.end()
+        async with world.running():
+            await fake.slash("/citebot", "where is send?", channel=world.channel, user=ann)
+            await fake.until(lambda: any("Answer to" in seen.text for seen in fake.ephemeral(world.channel, ann)))
 
         assert fake.calls_of("chat.postEphemeral") == []
     assert "/response/" not in await read_rows(tmp_path / "inbox.sqlite")
@@ -40,9 +39,8 @@ async def test_nothing_is_kept_of_an_interaction_token_once_the_answer_is_shown(
     async with FakeDiscord() as fake:
         world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
         world.is_split = is_split
-        await world.begin()
-        asking = fake.slash(world.channel, world.people["ann"], "ask", question="where is send?")
-        await fake.until(lambda: any("Answer to" in seen.text for seen in asking.responses))
-        await world.end()
+        async with world.running():
+            asking = fake.slash(world.channel, world.people["ann"], "ask", question="where is send?")
+            await fake.until(lambda: any("Answer to" in seen.text for seen in asking.responses))
 
     assert asking.token not in await read_rows(tmp_path / "inbox.sqlite")

@@ -19,7 +19,7 @@ from tests.bot.slack_worlds import SlackWorld
 from tests.fakes.loopback.closing import close_server
 from tests.fakes.slack import FakeSlack
 
-STATUSES = [301, 302, 303, 307, 308]
+STATUSES = [302, 307]  # the second one takes the body along
 
 
 @asynccontextmanager
@@ -82,7 +82,7 @@ async def test_discord_is_not_followed_elsewhere(status: int) -> None:
 
 
 @pytest.mark.parametrize("url", ["{other}/response/1", "http://hooks.slack.com/x", "https://slack.com.example.com/x",
-                                 "https://evilslack.com/x", "file:///etc/passwd", "https://[", ""])  # fmt: skip
+                                 "https://evilslack.com/x", "https://[", ""])  # fmt: skip
 async def test_an_answer_for_one_person_goes_to_slack_alone(url: str) -> None:
     async with FakeSlack() as fake, elsewhere() as (other, asked):
         ann = fake.add_user("ann")
@@ -101,10 +101,8 @@ async def test_an_answer_for_one_person_goes_to_slack_alone(url: str) -> None:
 
 async def test_a_command_is_answered_by_the_address_that_slack_gives(tmp_path: Path) -> None:
     async with FakeSlack() as fake:
-        world = SlackWorld(fake, tmp_path / "inbox.sqlite")
-        await world.begin()
-        await fake.slash("/citebot", "repos", channel=world.channel, user=world.people["ann"])
-        await fake.until(lambda: fake.ephemeral(world.channel, world.people["ann"]))
-        await world.end()
+        async with SlackWorld(fake, tmp_path / "inbox.sqlite").running() as world:
+            await fake.slash("/citebot", "repos", channel=world.channel, user=world.people["ann"])
+            await fake.until(lambda: fake.ephemeral(world.channel, world.people["ann"]))
 
         assert fake.calls_of("chat.postEphemeral") == []

@@ -34,14 +34,13 @@ async def test_a_kill_at_any_call_leaves_one_answer_about_both(tmp_path: Path, a
     for at in range(1, 20):
         world = FakeWorld(tmp_path / f"{at}.sqlite", able=able)
         have(world, "shop", "website")
-        await world.begin()
-        frozen = world.platform.freeze(at, after=after)
-        await world.mention(QUESTION)
-        killed += await _killed(world, frozen)
-        (said,) = await until(world, lambda said: len(said) == 1 and "website at" in said[0])
-        assert said.count("Answer to: where is send?") == 1
-        assert len(world.agent.asked) == 1
-        await world.end()
+        async with world.running():
+            frozen = world.platform.freeze(at, after=after)
+            await world.mention(QUESTION)
+            killed += await _killed(world, frozen)
+            (said,) = await until(world, lambda said: len(said) == 1 and "website at" in said[0])
+            assert said.count("Answer to: where is send?") == 1
+            assert len(world.agent.asked) == 1
         if not frozen.is_set():
             break
 
@@ -54,17 +53,16 @@ async def test_a_kill_at_any_call_leaves_one_answer_after_a_choice(tmp_path: Pat
     for at in range(1, 20):
         world = FakeWorld(tmp_path / f"{at}.sqlite")
         have(world, "shop", "website")
-        await world.begin()
-        frozen = world.platform.freeze(at, after=after)
-        await world.mention("where is send?")
-        killed += await _killed(world, frozen, "Which repository")
-        await until(world, lambda said: len(said) == 1 and "Which repository" in said[0])
-        await world.choose("website")
-        killed += await _killed(world, frozen)
-        (said,) = await until(world, lambda said: len(said) == 1 and "website at" in said[0])
-        assert said.startswith("Answer to: where is send?")
-        assert len(world.agent.asked) == 1
-        await world.end()
+        async with world.running():
+            frozen = world.platform.freeze(at, after=after)
+            await world.mention("where is send?")
+            killed += await _killed(world, frozen, "Which repository")
+            await until(world, lambda said: len(said) == 1 and "Which repository" in said[0])
+            await world.choose("website")
+            killed += await _killed(world, frozen)
+            (said,) = await until(world, lambda said: len(said) == 1 and "website at" in said[0])
+            assert said.startswith("Answer to: where is send?")
+            assert len(world.agent.asked) == 1
         if not frozen.is_set():
             break
 

@@ -44,13 +44,9 @@ REPOSITORIES = ("demo", "acme/shop")
         ("", ParsedCommand(command="help")),
         ("/reindex acme/shop full", ParsedCommand(command="reindex", repository="acme/shop", full=True)),
         ("Reindex full", ParsedCommand(command="reindex", full=True)),
-        ("reindex", ParsedCommand(command="reindex")),
         ("use demo", ParsedCommand(command="use", repository="demo")),
         ("status demo", ParsedCommand(command="status", repository="demo")),
-        ("why", ParsedCommand(command="why")),
         ("help!", ParsedCommand(command="help")),
-        ("status?", ParsedCommand(command="status")),
-        ("STOP!", ParsedCommand(command="stop")),
         ("please stop", ParsedCommand(command="stop")),
         ("Stopp!", ParsedCommand(command="stop")),
         ("止めて", ParsedCommand(command="stop")),
@@ -65,17 +61,13 @@ def test_a_command_is_read(text: str, read: ParsedCommand) -> None:
     [
         "why does parse_date fail?",
         "status of orders",
-        "stop words, where are they handled?",
         "help me find the parser",
         "use of Session in tests?",
         "where is send?",
         "forget about caching; who calls it?",
         "status orders",
         "why?",
-        "Why??",
         "mutex",
-        "user",
-        "helper",
         "shop",
         "stop the server",
         "???",
@@ -126,9 +118,8 @@ async def world(tmp_path: Path) -> AsyncIterator[FakeWorld]:
     )
     made = FakeWorld(tmp_path / "i.sqlite", policy=ChatPolicy(access=access))
     made.repositories = FakeRepositories("demo", "shop", "secret")
-    await made.begin()
-    yield made
-    await made.end()
+    async with made.running():
+        yield made
 
 
 async def test_reindexing_tells_what_has_changed(world: FakeWorld) -> None:

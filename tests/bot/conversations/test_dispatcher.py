@@ -22,7 +22,7 @@ from bot.conversations.turns.thread_context import quote_thread
 from bot.errors import InboxError, PlatformUnreachable, PostRefused
 from bot.messages import ButtonPress, Capabilities, MessageContent, MessageHandle, ThreadMessage
 from bot.storage.database import open_database
-from bot.storage.inbox import LEASE_SECONDS, Inbox
+from bot.storage.inbox import LEASE_SECONDS, Inbox, InboxEntry
 from bot.storage.message_states import OPEN
 from bot.storage.rate_limits import QuestionLimits
 from tests.bot.chat import message
@@ -38,18 +38,14 @@ STREAMS = dataclasses.replace(SLACK_LIKE, rates={})
 
 @pytest_asyncio.fixture
 async def world(tmp_path: Path) -> AsyncIterator[FakeWorld]:
-    made = FakeWorld(tmp_path / "i.sqlite", policy=ChatPolicy(max_concurrent=2))
-    await made.begin()
-    yield made
-    await made.end()
+    async with FakeWorld(tmp_path / "i.sqlite", policy=ChatPolicy(max_concurrent=2)).running() as made:
+        yield made
 
 
 @asynccontextmanager
 async def opened(tmp_path: Path, policy: ChatPolicy) -> AsyncIterator[FakeWorld]:
-    world = FakeWorld(tmp_path / "other.sqlite", policy=policy)
-    await world.begin()
-    yield world
-    await world.end()
+    async with FakeWorld(tmp_path / "other.sqlite", policy=policy).running() as world:
+        yield world
 
 
 async def test_later_questions_are_told_their_place_and_answered_in_turn(world: FakeWorld) -> None:
@@ -233,14 +229,12 @@ async def test_an_error_that_nobody_knows_tells_no_secret(tmp_path: Path) -> Non
 
 
 async def test_too_many_questions_are_refused(tmp_path: Path) -> None:
-    world = FakeWorld(tmp_path / "other.sqlite", policy=ChatPolicy(limits=QuestionLimits(per_minute=1)))
-    await world.begin()
-    await world.mention("one?")
-    await settled(world, "Answer to: one?")
-    await world.mention("two?")
+    async with opened(tmp_path, ChatPolicy(limits=QuestionLimits(per_minute=1))) as world:
+        await world.mention("one?")
+        await settled(world, "Answer to: one?")
+        await world.mention("two?")
 
-    await settled(world, "Answer to", "You have asked 1 questions this minute")
-    await world.end()
+        await settled(world, "Answer to", "You have asked 1 questions this minute")
 
 
 async def test_a_flood_of_questions_is_not_met_with_a_flood_of_refusals(tmp_path: Path) -> None:
@@ -283,12 +277,10 @@ async def test_a_flood_of_commands_is_answered_for_a_while_and_stop_always(tmp_p
 
 
 async def test_nothing_to_ask_about_is_said(tmp_path: Path) -> None:
-    world = FakeWorld(tmp_path / "other.sqlite", policy=ChatPolicy(access=AccessPolicy(open=False)))
-    await world.begin()
-    await world.mention("where is send?")
+    async with opened(tmp_path, ChatPolicy(access=AccessPolicy(open=False))) as world:
+        await world.mention("where is send?")
 
-    await settled(world, "There is no repository that you may ask about")
-    await world.end()
+        await settled(world, "There is no repository that you may ask about")
 
 
 async def test_a_private_answer_is_shared_once_and_by_its_asker(world: FakeWorld) -> None:
@@ -624,18 +616,16 @@ async def test_a_kill_at_any_call_leaves_one_whole_answer(tmp_path: Path, able: 
     question = " ".join(f"word{number}" for number in range(60)) + "?"
     killed = 0
     for at in range(1, 50):
-        world = FakeWorld(tmp_path / f"{at}.sqlite", able=able)
-        await world.begin()
-        frozen = world.platform.freeze(at, after=after)
-        await world.mention(question)
-        await until(world, lambda said: frozen.is_set() or question in joined(said))  # noqa: B023 - awaited at once
-        if frozen.is_set():
-            killed += 1
-            await world.crash()
-            await world.begin()
-        said = await until(world, lambda said: f"Answer to: {question}" == joined(said) and "demo at" in said[-1])
-        assert len(said) == (1 if able.streams else 4)
-        await world.end()
+        async with FakeWorld(tmp_path / f"{at}.sqlite", able=able).running() as world:
+            frozen = world.platform.freeze(at, after=after)
+            await world.mention(question)
+            await until(world, lambda said: frozen.is_set() or question in joined(said))  # noqa: B023 - awaited at once
+            if frozen.is_set():
+                killed += 1
+                await world.crash()
+                await world.begin()
+            said = await until(world, lambda said: f"Answer to: {question}" == joined(said) and "demo at" in said[-1])
+            assert len(said) == (1 if able.streams else 4)
         if not frozen.is_set():
             break
 
@@ -668,58 +658,55 @@ async def test_two_processes_give_one_answer_and_stop_each_other(tmp_path: Path)
         await world.end()
 
 
-async def test_a_process_that_has_lost_a_message_says_nothing_more(tmp_path: Path) -> None:
-    world = FakeWorld(tmp_path / "i.sqlite")
-    await world.begin()
+@asynccontextmanager
+async def taken_over(world: FakeWorld, folder: Path) -> AsyncIterator[tuple[Inbox, InboxEntry]]:
+    """Let another process claim the only message, before the next beat tells the first one."""
+    async with open_database(folder / "i.sqlite") as database:
+        other = Inbox(database, world.clock, "other")
+        await other.take_from("life 1")
+        (asked,) = world.written.values()
+        entry = await other.find(asked.key)
+        claimed = await other.claim(entry.id) if entry is not None else None
+        assert claimed is not None
+        yield other, claimed
+
+
+async def outcomes_of(world: FakeWorld) -> list[str]:
+    """Wait until a turn has ended."""
+    async with expect("the end of a turn"):
+        while not world.observer.outcomes:
+            await asyncio.wait({world.task}, timeout=0.01)
+    return world.observer.outcomes
+
+
+async def test_a_process_that_has_lost_a_message_says_nothing_more(world: FakeWorld, tmp_path: Path) -> None:
     world.agent.gate = asyncio.Event()
-    asked = await world.mention("where is send?")
+    await world.mention("where is send?")
     await world.agent.begun.acquire()
     before = world.said()
-    async with open_database(tmp_path / "i.sqlite") as database:
-        other = Inbox(database, world.clock, "other")
-        await other.take_from("life 1")
-        entry = await other.find(world.written[asked].key)
-        assert entry is not None
-        claimed = await other.claim(entry.id)
-        assert claimed is not None
+    async with taken_over(world, tmp_path) as (other, claimed):
+        world.agent.gate.set()
 
-        world.agent.gate.set()  # before the next beat could tell it
-        async with expect("world.observer.outcomes"):
-            while not world.observer.outcomes:
-                await asyncio.wait({world.task}, timeout=0.01)
-
-        assert world.observer.outcomes == ["superseded"]
+        assert await outcomes_of(world) == ["superseded"]
         assert world.said() == before
         assert await other.settle(claimed, "settled")
-    await world.end()
 
 
-async def test_a_stop_that_reaches_a_process_which_has_lost_the_message_settles_nothing(tmp_path: Path) -> None:
-    world = FakeWorld(tmp_path / "i.sqlite")
-    await world.begin()
+async def test_a_stop_that_reaches_a_process_which_has_lost_the_message_settles_nothing(
+    world: FakeWorld, tmp_path: Path
+) -> None:
     world.agent.gate = asyncio.Event()
-    asked = await world.mention("where is send?")
+    await world.mention("where is send?")
     await world.agent.begun.acquire()
-    async with open_database(tmp_path / "i.sqlite") as database:
-        other = Inbox(database, world.clock, "other")
-        await other.take_from("life 1")
-        entry = await other.find(world.written[asked].key)
-        assert entry is not None
-        claimed = await other.claim(entry.id)
-        assert claimed is not None
+    async with taken_over(world, tmp_path) as (other, claimed):
+        await world.conversations.stop(claimed.conversation)
 
-        await world.conversations.stop(entry.conversation)  # before the next beat could tell it
-        async with expect("world.observer.outcomes"):
-            while not world.observer.outcomes:
-                await asyncio.wait({world.task}, timeout=0.01)
-
-        assert world.observer.outcomes == ["superseded"]
+        assert await outcomes_of(world) == ["superseded"]
         assert not any("Stopped" in said for said in world.said())
-        found = await other.get(entry.id)
+        found = await other.get(claimed.id)
         assert found is not None
         assert (found.state, found.owner) == ("running", "other")
         assert await other.settle(claimed, "settled")
-    await world.end()
 
 
 async def test_no_question_is_too_late_for_a_process_whose_clock_is_hours_ahead(tmp_path: Path) -> None:
@@ -730,57 +717,39 @@ async def test_no_question_is_too_late_for_a_process_whose_clock_is_hours_ahead(
     world.open_store = lambda path, _: open_database(path)
     await world.clock.advance(10_000)
 
-    await world.begin()
-
-    await settled(world, "Answer to")
-    await world.end()
+    async with world.running():
+        await settled(world, "Answer to")
 
 
-async def test_a_process_that_hears_that_it_has_lost_a_message_leaves_its_run_to_the_other_one(tmp_path: Path) -> None:
-    world = FakeWorld(tmp_path / "i.sqlite")
-    await world.begin()
+async def test_a_process_that_hears_that_it_has_lost_a_message_leaves_its_run_to_the_other_one(
+    world: FakeWorld, tmp_path: Path
+) -> None:
     world.agent.gate = asyncio.Event()
-    asked = await world.mention("where is send?")
+    await world.mention("where is send?")
     await world.agent.begun.acquire()
     begun = dict(world.agent.runs.broken_off)
-    async with open_database(tmp_path / "i.sqlite") as database:
-        other = Inbox(database, world.clock, "other")
-        await other.take_from("life 1")
-        entry = await other.find(world.written[asked].key)
-        assert entry is not None
-        assert await other.claim(entry.id) is not None
-
+    async with taken_over(world, tmp_path):
         await world.clock.advance(2)  # a beat
-        async with expect("world.observer.outcomes"):
-            while not world.observer.outcomes:
-                await asyncio.wait({world.task}, timeout=0.01)
 
-        assert world.observer.outcomes == ["superseded"]
+        assert await outcomes_of(world) == ["superseded"]
         assert world.agent.stopped == []  # which would give the run up
         assert world.agent.runs.broken_off == begun
-    await world.end()
 
 
-async def test_a_placeholder_that_is_posted_after_another_claim_has_answered_is_taken_back(tmp_path: Path) -> None:
-    world = FakeWorld(tmp_path / "i.sqlite")
-    await world.begin()
+async def test_a_placeholder_that_is_posted_after_another_claim_has_answered_is_taken_back(
+    world: FakeWorld, tmp_path: Path
+) -> None:
     held = world.platform.posting = asyncio.Event()  # the process stands still while it posts
-    asked = await world.mention("where is send?")
+    await world.mention("where is send?")
     await world.platform.posts.acquire()
     world.platform.posting = None
-    async with open_database(tmp_path / "i.sqlite") as database:
-        other = Inbox(database, world.clock, "other")
-        await other.take_from("life 1")
-        entry = await other.find(world.written[asked].key)
-        claimed = await other.claim(entry.id) if entry is not None else None
-        assert claimed is not None
+    async with taken_over(world, tmp_path) as (other, claimed):
         await other.release(claimed)
         await pass_time_until(world, lambda: world.observer.outcomes == ["superseded", "answered"])
     held.set()
     await pass_time_until(world, lambda: len(world.platform.withdrawn) == 1)
 
     assert [said.startswith("Answer to: where is send?") for said in world.said()] == [True]
-    await world.end()
 
 
 async def pass_time_until(world: FakeWorld, is_so: Callable[[], bool]) -> None:
@@ -799,60 +768,44 @@ async def test_a_reply_grows_as_long_as_the_lease_of_its_message(
     monkeypatch.setattr("bot.conversations.turn.LEASE_SECONDS", seconds)  # as far as this process knows
     world = FakeWorld(tmp_path / "i.sqlite")
     world.agent.gate = asyncio.Event()
-    await world.begin()
-    await world.mention("where is send?")
-    await world.agent.begun.acquire()
-    for _ in range(20):
-        await world.clock.advance(1)
-        await asyncio.wait({world.task}, timeout=0.01)
-    world.agent.gate.set()
-    await settled(world, "Answer to: where is send?")
+    async with world.running():
+        await world.mention("where is send?")
+        await world.agent.begun.acquire()
+        for _ in range(20):
+            await world.clock.advance(1)
+            await asyncio.wait({world.task}, timeout=0.01)
+        world.agent.gate.set()
+        await settled(world, "Answer to: where is send?")
 
-    (message,) = world.platform.messages.values()
-    assert (len(message.history) > 2) is grows  # the placeholder, and the answer
-    await world.end()
+        (message,) = world.platform.messages.values()
+        assert (len(message.history) > 2) is grows  # the placeholder, and the answer
 
 
-async def test_a_process_whose_run_was_overtaken_says_nothing_of_it(tmp_path: Path) -> None:
-    world = FakeWorld(tmp_path / "i.sqlite")
+async def test_a_process_whose_run_was_overtaken_says_nothing_of_it(world: FakeWorld, tmp_path: Path) -> None:
     world.agent.error = CheckpointOvertaken("somebody else")
-    world.agent.gate = asyncio.Event()
-    await world.begin()
     async with open_database(tmp_path / "i.sqlite") as database:
         await database.write(
             "CREATE TRIGGER taken AFTER UPDATE OF state ON inbox WHEN new.state = 'running' "
             "BEGIN UPDATE inbox SET owner = 'other', claims = claims + 1 WHERE id = new.id; END"
         )
         await world.mention("where is send?")
-        async with expect("world.observer.outcomes"):
-            while not world.observer.outcomes:
-                await asyncio.wait({world.task}, timeout=0.01)
 
-        assert world.observer.outcomes == ["superseded"]
+        assert await outcomes_of(world) == ["superseded"]
         assert not any("somebody else" in said for said in world.said())
         await database.write("DROP TRIGGER taken")
-    await world.end()
 
 
-async def test_a_run_that_a_stalled_process_has_taken_one_step_further_is_taken_up_again(tmp_path: Path) -> None:
-    world = FakeWorld(tmp_path / "i.sqlite")
+async def test_a_run_that_a_stalled_process_has_taken_one_step_further_is_taken_up_again(world: FakeWorld) -> None:
     world.agent.error = CheckpointOvertaken("somebody else")
-    await world.begin()
     await world.mention("where is send?")
-    async with expect("world.observer.outcomes"):
-        while not world.observer.outcomes:
-            await asyncio.wait({world.task}, timeout=0.01)
-    assert world.observer.outcomes == ["unsaid"]
+    assert await outcomes_of(world) == ["unsaid"]
 
     world.agent.error = None
     await world.clock.advance(60)
     await until(world, lambda said: said[0].startswith("Answer to: where is send?"))
-    await world.end()
 
 
-async def test_an_answer_is_shown_where_the_inbox_cannot_say_whose_it_is(tmp_path: Path) -> None:
-    world = FakeWorld(tmp_path / "i.sqlite")
-    await world.begin()
+async def test_an_answer_is_shown_where_the_inbox_cannot_say_whose_it_is(world: FakeWorld, tmp_path: Path) -> None:
     world.agent.gate = asyncio.Event()
     await world.mention("where is send?")
     await world.agent.begun.acquire()
@@ -863,7 +816,6 @@ async def test_an_answer_is_shown_where_the_inbox_cannot_say_whose_it_is(tmp_pat
         await until(world, lambda said: said[0].startswith("Answer to: where is send?"))
 
         await database.write("ALTER TABLE away RENAME TO inbox")
-    await world.end()
 
 
 async def test_what_a_dead_process_left_is_taken_over_by_a_living_one(tmp_path: Path) -> None:

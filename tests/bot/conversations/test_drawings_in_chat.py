@@ -40,23 +40,25 @@ async def wait_for_picture(world: ChatWorld) -> tuple[bytes, str]:
     return found
 
 
-@pytest.fixture(params=["slack", "discord"])
+ON_BOTH = pytest.mark.parametrize("world", ["slack", "discord"], indirect=True)
+
+
+@pytest.fixture
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ChatWorld]:
-    """Chat about the repository `demo`, and `secret`, which nobody may ask about here."""
+    """Chat about the repository `demo`, and `secret`, which nobody may ask about here; in Slack unless a test says."""
     rules = AccessRule(repositories=("demo",)), AccessRule(repositories=("secret",), people=("nobody",))
     policy = ChatPolicy(access=AccessPolicy(rules=rules))
     inbox = tmp_path / "inbox.sqlite"
     async with AsyncExitStack() as stack:
         made: ChatWorld = (
             SlackWorld(await stack.enter_async_context(FakeSlack()), inbox, policy=policy)
-            if request.param == "slack"
+            if getattr(request, "param", "slack") == "slack"
             else DiscordWorld(await stack.enter_async_context(FakeDiscord()), inbox, policy=policy)
         )
         have(made, "demo", "secret")
         find_index(made).code.paths = ["src/main.py", "src/session.py"]
-        await made.begin()
-        yield made
-        await made.end()
+        async with made.running():
+            yield made
 
 
 def find_index(world: ChatWorld) -> FakeIndex:
@@ -65,6 +67,7 @@ def find_index(world: ChatWorld) -> FakeIndex:
     return index
 
 
+@ON_BOTH
 async def test_calls_are_attached_to_their_list_with_words_for_them(world: ChatWorld) -> None:
     await world.mention("draw who calls send")
 
@@ -96,6 +99,7 @@ async def test_the_source_of_an_architecture_is_a_code_block(world: ChatWorld) -
     assert see_pictures(world) == []
 
 
+@ON_BOTH
 async def test_hostile_names_are_words_in_the_reply_and_in_its_picture(world: ChatWorld) -> None:
     find_index(world).code.paths = [*NAMES, "src/session.py"]
     find_index(world).code.importers = NAMES
@@ -133,8 +137,14 @@ async def test_what_cannot_be_drawn_is_said(world: ChatWorld, text: str, said: s
     assert see_pictures(world) == []
 
 
-@pytest.mark.parametrize("name", ["secret", "nowhere"])
-@pytest.mark.parametrize("wish", ["draw who calls send in", "draw the architecture of src in"])
+@pytest.mark.parametrize(
+    ("wish", "name"),
+    [
+        ("draw who calls send in", "secret"),
+        ("draw who calls send in", "nowhere"),
+        ("draw the architecture of src in", "secret"),
+    ],
+)
 async def test_a_repository_that_one_may_not_see_is_like_one_that_is_not_there(
     world: ChatWorld, wish: str, name: str
 ) -> None:

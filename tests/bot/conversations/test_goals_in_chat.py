@@ -229,9 +229,8 @@ async def test_stop_ends_the_run_within_two_seconds_and_leaves_nothing(open_goal
         assert time.monotonic() - began < 10 * STOP_SECONDS  # the machine may be busy
 
 
-@on_both
-async def test_a_killed_run_goes_on_in_the_same_message(open_goals: OpenGoals, platform: str) -> None:
-    async with open_goals(platform) as world:
+async def test_a_killed_run_goes_on_in_the_same_message(open_goals: OpenGoals) -> None:
+    async with open_goals("slack") as world:
         gate = Event()
         world.gemini.replies.append(calls(("bash_exec", {"command": "cat parser.py"})))
         world.gemini.script = hold(gate, DISPROVED)
@@ -313,9 +312,8 @@ async def test_a_changed_proposal_of_somebody_else_is_approved_by_its_button_alo
         assert (world.bench.sandbox.lines, world.gemini.received) == ([], [])
 
 
-@on_both
-async def test_a_proposal_shows_all_that_is_wanted_and_all_that_runs(open_goals: OpenGoals, platform: str) -> None:
-    async with open_goals(platform) as world:
+async def test_a_proposal_shows_all_that_is_wanted_and_all_that_runs(open_goals: OpenGoals) -> None:
+    async with open_goals("discord") as world:
         await world.chat.mention(f"check that {'it parses and ' * 60} prints what it finds", author="bob")
         said = await world.wait(lambda said: bool(said) and "Somebody whom" in said[-1])
         assert "prints what it finds" in "".join(said)

@@ -32,9 +32,8 @@ async def in_slack(path: Path, manners: Manners) -> AsyncIterator[World]:
     async with FakeSlack() as fake:
         world = SlackWorld(fake, path / "i.sqlite", policy=policy)
         known[f"slack:{world.channel}"] = manners
-        await world.begin()
-        yield world
-        await world.end()
+        async with world.running():
+            yield world
 
 
 @asynccontextmanager
@@ -44,9 +43,8 @@ async def in_discord(path: Path, manners: Manners) -> AsyncIterator[World]:
     async with FakeDiscord() as fake:
         world = DiscordWorld(fake, path / "i.sqlite", policy=policy)
         known[world.channel] = manners
-        await world.begin()
-        yield world
-        await world.end()
+        async with world.running():
+            yield world
 
 
 BOTH = pytest.mark.parametrize("opening", [in_slack, in_discord], ids=["slack", "discord"])
@@ -78,10 +76,9 @@ async def test_each_new_post_of_a_forum_is_answered_with_its_title(tmp_path: Pat
         world = DiscordWorld(fake, tmp_path / "i.sqlite", policy=ChatPolicy(hosts=HOSTS, manners=manners))
         forum = fake.add_forum("help")
         manners[forum] = "every question"
-        await world.begin()
-        fake.post(forum, world.people["ann"], "Sending fails", "Why does it stop?")
-        await settled(world, "Answer to: Sending fails")
-        await world.end()
+        async with world.running():
+            fake.post(forum, world.people["ann"], "Sending fails", "Why does it stop?")
+            await settled(world, "Answer to: Sending fails")
 
 
 async def test_a_process_that_lost_a_message_in_the_end_forgets_nothing_of_its_conversation(tmp_path: Path) -> None:
@@ -116,9 +113,8 @@ async def test_nothing_is_said_where_nothing_was_found(opening: Opening, tmp_pat
             assert question not in world.fake.world.channels
 
 
-@BOTH
-async def test_talk_in_a_help_channel_is_left_to_people(opening: Opening, tmp_path: Path) -> None:
-    async with opening(tmp_path, "every question") as world:
+async def test_talk_in_a_help_channel_is_left_to_people(tmp_path: Path) -> None:
+    async with in_slack(tmp_path, "every question") as world:
         for text in (
             "good morning all",
             "the build is red",
@@ -133,9 +129,8 @@ async def test_talk_in_a_help_channel_is_left_to_people(opening: Opening, tmp_pa
         assert len(world.agent.asked) == 1
 
 
-@BOTH
-async def test_an_error_in_a_help_channel_stays_between_people(opening: Opening, tmp_path: Path) -> None:
-    async with opening(tmp_path, "every question") as world:
+async def test_an_error_in_a_help_channel_stays_between_people(tmp_path: Path) -> None:
+    async with in_slack(tmp_path, "every question") as world:
         world.agent.error = IndexError("list index out of range")
         await say(world, "where is receive?")
         await world.agent.begun.acquire()
@@ -144,17 +139,15 @@ async def test_an_error_in_a_help_channel_stays_between_people(opening: Opening,
         await settled(world, "Answer to: where is send?")
 
 
-@BOTH
-async def test_a_channel_without_a_table_is_answered_when_citebot_is_named(opening: Opening, tmp_path: Path) -> None:
-    async with opening(tmp_path, "follow") as world:
+async def test_a_channel_without_a_table_is_answered_when_citebot_is_named(tmp_path: Path) -> None:
+    async with in_slack(tmp_path, "follow") as world:
         await say(world, "where is receive?")
         await world.mention("where is send?")
         await settled(world, "Answer to: where is send?")
 
 
-@BOTH
-async def test_where_mentions_alone_are_answered_a_follow_up_is_not(opening: Opening, tmp_path: Path) -> None:
-    async with opening(tmp_path, "mentions") as world:
+async def test_where_mentions_alone_are_answered_a_follow_up_is_not(tmp_path: Path) -> None:
+    async with in_slack(tmp_path, "mentions") as world:
         thread = await world.mention("where is send?")
         await settled(world, "Answer to")
         await world.follow_up("where is receive?", thread=thread)

@@ -134,12 +134,11 @@ async def test_in_slack_what_changed_is_linked_at_both_commits_and_the_thread_st
     async with TeamApp.open(settings, tmp_path, Unseen()) as team, FakeSlack() as fake:
         world = SlackWorld(fake, tmp_path / "inbox.sqlite", policy=make_chat_policy(settings, team))
         world.agent, world.repositories = cast("Any", team.agent), cast("Any", team.stock.library)
-        await world.begin()
-        asked = await world.mention("what changed between main and release-2.1 in src?")
-        said = await _wait_in_slack(world, "release-2.1, commit")
-        await world.follow_up("where is charge_card defined?", thread=asked)
-        after = await _wait_in_slack(world, "is defined in")
-        await world.end()
+        async with world.running():
+            asked = await world.mention("what changed between main and release-2.1 in src?")
+            said = await _wait_in_slack(world, "release-2.1, commit")
+            await world.follow_up("where is charge_card defined?", thread=asked)
+            after = await _wait_in_slack(world, "is defined in")
 
     base, release = shop.sha("release-2.1~1"), shop.sha("release-2.1")
     page = "https://git.example.com/team/shop/blob"

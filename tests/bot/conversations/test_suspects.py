@@ -30,9 +30,8 @@ GUILTY = "where is the poison?"
 async def world(tmp_path: Path) -> AsyncIterator[FakeWorld]:
     made = FakeWorld(tmp_path / "i.sqlite", policy=ChatPolicy(max_concurrent=8, deadline=100_000))
     made.agent.gate = asyncio.Event()
-    await made.begin()
-    yield made
-    await made.end()
+    async with made.running():
+        yield made
 
 
 async def ask_all(world: FakeWorld, *questions: str) -> None:

@@ -1,4 +1,4 @@
-"""What every implementation of the jobs of answers has to keep: order, limits, and that nothing is lost."""
+"""Jobs of answers keep the order of a conversation and the limits of a process, and lose nothing."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 from bot.ports import AnswerJobs
 from tests.bot.jobs.conftest import Jobs
 from tests.waiting import expect
+
+pytestmark = pytest.mark.parametrize("jobs", ["postgres"], indirect=True)  # one process alone has no jobs of answers
 
 
 class Answers:

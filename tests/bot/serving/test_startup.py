@@ -21,19 +21,14 @@ from tests.fakes.slack import FakeSlack
 WITHIN = 15.0  # seconds, most of them those of a busy machine
 
 SLACK: dict[str, Callable[[FakeSlack], object]] = {
-    "503 to auth.test": lambda fake: fake.faults.http("auth.test", 503),
-    "502 to auth.test, twice": lambda fake: fake.faults.http("auth.test", 502, times=2),
     "429 to auth.test": lambda fake: fake.faults.ratelimited("auth.test"),
     "auth.test is broken off": lambda fake: fake.faults.reset("auth.test"),
     "503 to the check of the app token": lambda fake: fake.faults.http("apps.connections.open", 503),
     "503 to the first connection": lambda fake: fake.faults.http("apps.connections.open", 503, skip=1),
-    "429 to the first connection": lambda fake: fake.faults.ratelimited("apps.connections.open", skip=1),
-    "the first connection is broken off": lambda fake: fake.faults.reset("apps.connections.open", skip=1),
     "503 to everything, at first": lambda fake: fake.faults.http("*", 503, times=2),
 }
 DISCORD: dict[str, Callable[[FakeDiscord], object]] = {
     "503 to the login": lambda fake: fake.faults.http("get_current_user", 503),
-    "502 to the login": lambda fake: fake.faults.http("get_current_user", 502),
     "429 to the login": lambda fake: fake.faults.ratelimited("get_current_user", retry_after=0.5),
     "the login is broken off": lambda fake: fake.faults.reset("get_current_user"),
     "503 to the application": lambda fake: fake.faults.http("get_current_application", 503),

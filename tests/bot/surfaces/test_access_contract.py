@@ -17,7 +17,7 @@ import pytest
 from bot.errors import BotError
 from indexer import IndexerError
 from tests.bot.surfaces.cores import HOSTILE, PEOPLE, TOKENS, Served, open_served
-from tests.bot.surfaces.mcp_clients import Era, connected, text_of
+from tests.bot.surfaces.mcp_clients import connected, text_of
 
 
 class Driver(ABC):
@@ -85,8 +85,8 @@ class CoreDriver(Driver):
 class McpDriver(Driver):
     """MCP over HTTP."""
 
-    def __init__(self, served: Served, person: str, era: Era) -> None:
-        self._address, self._token, self._era = served.address, TOKENS[person], era
+    def __init__(self, served: Served, person: str) -> None:
+        self._address, self._token = served.address, TOKENS[person]
 
     async def list_all(self) -> str:
         return await self._call("list_repositories", {})
@@ -104,7 +104,7 @@ class McpDriver(Driver):
         return await self._call("ask", {"question": question, "repository": repository, "at": at})
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> str:
-        async with connected(self._address, self._token, era=self._era) as client:
+        async with connected(self._address, self._token) as client:
             result = await client.call_tool(tool, arguments)
             return text_of(result) + json.dumps(result.structured_content)
 
@@ -238,8 +238,7 @@ class PageDriver(AskingDriver):
 
 MAKERS: dict[str, Callable[[Served, str], Driver]] = {
     "core": CoreDriver,
-    "mcp": lambda served, person: McpDriver(served, person, "auto"),
-    "mcp-legacy": lambda served, person: McpDriver(served, person, "legacy"),
+    "mcp": McpDriver,
     "api": ApiDriver,
     "completions": CompletionsDriver,
     "page": PageDriver,

@@ -31,12 +31,9 @@ def test_no_pause_is_longer_than_a_minute() -> None:
 async def test_a_connection_changes_nothing_in_the_library_for_others(tmp_path: Path) -> None:
     before = dict(vars(discord.client))
     filters = list(logging.getLogger("discord.client").filters)
-    async with FakeDiscord() as fake:
-        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
-        await world.begin()
+    async with FakeDiscord() as fake, DiscordWorld(fake, tmp_path / "inbox.sqlite").running():
         during = dict(vars(discord.client))
         assert logging.getLogger("discord.client").filters == filters
-        await world.end()
 
     assert {name for name in before.keys() | during.keys() if before.get(name) is not during.get(name)} == set()
 
@@ -46,11 +43,9 @@ async def test_a_connection_that_is_lost_goes_on_where_it_stopped(
 ) -> None:
     monkeypatch.setattr(ReconnectBackoff, "delay", lambda _: 0.01)
     async with FakeDiscord() as fake:
-        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
-        await world.begin()
-        fake.drop()
-        await fake.connected()
-        await world.end()
+        async with DiscordWorld(fake, tmp_path / "inbox.sqlite").running():
+            fake.drop()
+            await fake.connected()
 
         assert len(fake.gateway.sessions) == 1
 
@@ -70,15 +65,12 @@ async def test_each_try_to_come_back_is_one_line_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ReconnectBackoff, "delay", lambda _: 0.01)
-    async with FakeDiscord() as fake:
-        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
-        await world.begin()
+    async with FakeDiscord() as fake, DiscordWorld(fake, tmp_path / "inbox.sqlite").running():
         fake.gateway.down = 503
         fake.drop()
         await logged(caplog)
         fake.gateway.down = None
         await fake.connected()
-        await world.end()
 
     assert {(each.levelno, each.exc_info) for each in caplog.records} == {(logging.WARNING, None)}
     assert caplog.messages[0] == "the gateway of Discord is away (WSServerHandshakeError); next try in 0.0 seconds"
@@ -133,18 +125,15 @@ async def test_a_gateway_that_does_not_answer_a_farewell_is_left_all_the_same(
     monkeypatch.setattr(DiscordWebSocket, "close", close)
     monkeypatch.setattr(connection, "FAREWELL", 0.05)
     async with FakeDiscord() as fake:
-        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
-        await world.begin()
-        await world.end()
+        async with DiscordWorld(fake, tmp_path / "inbox.sqlite").running():
+            pass
 
         assert not fake.gateway.connections
 
 
 async def test_a_lost_gateway_is_not_ready_until_it_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ReconnectBackoff, "delay", lambda _: 0.01)
-    async with FakeDiscord() as fake:
-        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
-        await world.begin()
+    async with FakeDiscord() as fake, DiscordWorld(fake, tmp_path / "inbox.sqlite").running() as world:
         assert world.discord is not None
         assert await world.discord.unready() == ""
         fake.gateway.down = 503
@@ -152,7 +141,6 @@ async def test_a_lost_gateway_is_not_ready_until_it_is_back(tmp_path: Path, monk
         await until_unready(world, "the gateway is not connected")
         fake.gateway.down = None
         await until_unready(world, "")
-        await world.end()
 
 
 async def until_unready(world: DiscordWorld, words: str) -> None:
@@ -174,9 +162,8 @@ async def test_a_server_that_is_looked_through_at_the_end_is_left_alone(
         await fake.until(lambda: gate.waiting)
         await world.end()
         gate.release()
-        await world.begin()
-        await fake.until(lambda: [each for each in world.said() if "Answer to: where is send?" in each])
-        await world.end()
+        async with world.running():
+            await fake.until(lambda: [each for each in world.said() if "Answer to: where is send?" in each])
 
     assert not caplog.records
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from agent.ports import Answer
 from bot.adapters.discord.adapter import DiscordAdapter, DiscordOptions
@@ -23,25 +21,13 @@ from tests.fakes.discord import FakeDiscord, Kind
 from tests.waiting import expect
 
 
-@pytest_asyncio.fixture
-async def world(tmp_path: Path) -> AsyncIterator[DiscordWorld]:
-    async with FakeDiscord() as fake:
-        made = DiscordWorld(fake, tmp_path / "inbox.sqlite")
-        await made.begin()
-        yield made
-        await made.end()
-
-
 async def test_twenty_mentions_at_once_get_twenty_answers_in_threads(tmp_path: Path) -> None:
-    async with FakeDiscord() as fake:
-        world = DiscordWorld(fake, tmp_path / "inbox.sqlite", paced=True)
-        await world.begin()
+    async with FakeDiscord() as fake, DiscordWorld(fake, tmp_path / "inbox.sqlite", paced=True).running() as world:
         asked = [await world.mention(f"where is part{number}?", author=f"{'ann bob'.split()[number % 2]}")
                  for number in range(20)]  # fmt: skip
         async with expect("fake.until(lambda: sum('Answer to' in said for said in world.said()..."):
             await fake.until(lambda: sum("Answer to" in said for said in world.said()) == 20, within=20)
         threads = [[seen.text for seen in fake.answers(thread)] for thread in asked]
-        await world.end()
 
     assert [len(texts) for texts in threads] == [1] * 20
     assert all(f"part{number}?" in texts[0] for number, texts in enumerate(threads))
@@ -148,9 +134,8 @@ async def test_what_is_written_directly_while_citebot_was_not_running_is_answere
     await world.end()
     await world.direct("and who calls it?")
     for _ in range(2):
-        await world.begin()
-        await settled(world, "where is send?", "who calls it?")
-        await world.end()
+        async with world.running():
+            await settled(world, "where is send?", "who calls it?")
     await world.begin()
     await world.direct("and why?")
     await settled(world, "where is send?", "who calls it?", "and why?")
@@ -314,16 +299,14 @@ async def test_a_post_of_a_forum_is_its_own_thread_and_its_title_is_read(world: 
 async def test_without_message_content_a_thread_needs_a_mention(tmp_path: Path) -> None:
     async with FakeDiscord() as fake:
         fake.portal.privileged.clear()
-        world = DiscordWorld(fake, tmp_path / "inbox.sqlite", message_content=False)
-        await world.begin()
-        thread = await world.mention("where is send?")
-        await settled(world, "where is send?")
-        await world.follow_up("and who calls it?", thread=thread)
-        await world.mention("and who tests it?", thread=thread)
-        await settled(world, "where is send?", "who tests it?")
-        await world.direct("where is receive?")
-        await settled(world, "where is send?", "who tests it?", "receive")
-        await world.end()
+        async with DiscordWorld(fake, tmp_path / "inbox.sqlite", message_content=False).running() as world:
+            thread = await world.mention("where is send?")
+            await settled(world, "where is send?")
+            await world.follow_up("and who calls it?", thread=thread)
+            await world.mention("and who tests it?", thread=thread)
+            await settled(world, "where is send?", "who tests it?")
+            await world.direct("where is receive?")
+            await settled(world, "where is send?", "who tests it?", "receive")
 
 
 async def test_everyone_in_a_question_rings_nobody(world: DiscordWorld) -> None:
@@ -345,12 +328,9 @@ class Quoting(FakeAnswerer):
 
 
 async def test_everyone_in_repository_text_rings_nobody(tmp_path: Path) -> None:
-    async with FakeDiscord() as fake:
-        world = DiscordWorld(fake, tmp_path / "inbox.sqlite", agent=Quoting())
-        await world.begin()
+    async with FakeDiscord() as fake, DiscordWorld(fake, tmp_path / "inbox.sqlite", agent=Quoting()).running() as world:
         await world.mention("whom does it send to?")
         (said,) = await settled(world, "Answer to")
-        await world.end()
 
     assert "send('@everyone')" in said
     assert "x.y" not in said

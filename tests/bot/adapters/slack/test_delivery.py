@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 from aiohttp import web
 
 from bot.access import AccessPolicy
@@ -15,22 +13,12 @@ from bot.clock import SystemClock
 from bot.errors import InboxError, PostRefused, SettingsError
 from bot.messages import ButtonPress, IncomingMessage, MessageKey, Place
 from bot.storage.database import open_database
+from tests.bot.adapters.slack.conftest import IN_BOTH_MODES
 from tests.bot.contract import settled
 from tests.bot.slack_worlds import Mode, SlackWorld
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.loopback.closing import close_server
 from tests.fakes.slack import Clock, FakeSlack
-
-MODES: tuple[Mode, ...] = ("socket", "http")
-
-
-@pytest_asyncio.fixture(params=MODES)
-async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SlackWorld]:
-    async with FakeSlack() as fake:
-        made = SlackWorld(fake, tmp_path / "inbox.sqlite", mode=request.param)
-        await made.begin()
-        yield made
-        await made.end()
 
 
 class Core:
@@ -71,17 +59,6 @@ async def test_the_two_events_of_a_mention_get_one_answer(world: SlackWorld, mes
 
     assert [question for question, _, _ in world.agent.asked] == ["where is send?"]
     assert len(world.replies()) == 1
-
-
-async def test_a_delivery_that_comes_again_later_is_not_answered_again(world: SlackWorld) -> None:
-    await world.mention("where is send?")
-    await settled(world, "Answer to")
-
-    for delivery in list(world.fake.deliveries.sent):
-        await world.fake.deliveries.resend(delivery)
-
-    assert len(world.agent.asked) == 1
-    assert all(attempt.outcome.acked for each in world.fake.deliveries.sent for attempt in each.attempts)
 
 
 async def test_an_edit_that_comes_again_is_not_answered_again(world: SlackWorld) -> None:
@@ -128,7 +105,7 @@ async def test_an_edit_that_two_fronts_hear_of_is_answered_once(tmp_path: Path) 
             await world.end()
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", ["socket", "http"])
 async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(mode: Mode) -> None:
     async with FakeSlack(clock=Clock(frozen=True)) as fake:
         core, server = Core(failures=1), web.Application()
@@ -182,6 +159,7 @@ async def test_the_bot_token_is_sent_nowhere_but_to_slack(world: SlackWorld) -> 
     assert said.count("It lies where I may not fetch it from.") == 3
 
 
+@IN_BOTH_MODES
 async def test_everything_that_slack_delivers_is_acknowledged_at_once(world: SlackWorld) -> None:
     fake, ann = world.fake, world.people["ann"]
     said = await fake.message(world.channel, ann, "see https://example.test for setup.py")
@@ -245,35 +223,26 @@ async def test_a_mention_that_an_edit_adds_is_answered(world: SlackWorld) -> Non
     await settled(world, "Answer to: where is send?")
 
 
-@pytest.mark.parametrize("reason", ["warning", "refresh_requested"])
-async def test_a_new_connection_takes_over_without_a_loss(tmp_path: Path, reason: str) -> None:
-    async with FakeSlack() as fake:
-        world = SlackWorld(fake, tmp_path / "inbox.sqlite")
-        await world.begin()
-        await fake.socket.disconnect(reason)  # type: ignore[arg-type]
+async def test_a_new_connection_takes_over_without_a_loss(tmp_path: Path) -> None:
+    async with FakeSlack() as fake, SlackWorld(fake, tmp_path / "inbox.sqlite").running() as world:
+        await fake.socket.disconnect("refresh_requested")
         await fake.until(lambda: fake.socket.opened == 2)
         await world.mention("where is send?")
         await settled(world, "Answer to: where is send?")
-        await world.end()
 
 
 async def test_what_came_while_the_connection_was_lost_is_answered(tmp_path: Path) -> None:
-    async with FakeSlack() as fake:
-        world = SlackWorld(fake, tmp_path / "inbox.sqlite")
-        await world.begin()
+    async with FakeSlack() as fake, SlackWorld(fake, tmp_path / "inbox.sqlite").running() as world:
         fake.socket.abort()
         await world.mention("where is send?")
         await fake.until(lambda: fake.socket.opened == 2)
         await fake.connected()
         fake.clock.advance(60)
         await settled(world, "Answer to: where is send?")
-        await world.end()
 
 
 async def test_requests_that_slack_did_not_sign_are_refused(tmp_path: Path) -> None:
-    async with FakeSlack() as fake:
-        world = SlackWorld(fake, tmp_path / "inbox.sqlite", mode="http")
-        await world.begin()
+    async with FakeSlack() as fake, SlackWorld(fake, tmp_path / "inbox.sqlite", mode="http").running() as world:
         event = {"type": "app_mention", "channel": world.channel, "user": "U1", "ts": "1.000001", "text": "hello"}
         body = {"type": "event_callback", "event_id": "Ev1", "team_id": "T0HOME", "event": event}
 
@@ -281,7 +250,6 @@ async def test_requests_that_slack_did_not_sign_are_refused(tmp_path: Path) -> N
         assert await fake.forge(body, age=600) == 401
         assert await fake.verify_url()
         assert world.agent.asked == []
-        await world.end()
 
 
 def test_http_mode_without_a_secret_is_refused() -> None:

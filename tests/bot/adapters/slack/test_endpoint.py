@@ -37,11 +37,8 @@ DEEP = b'{"a":' * 100_000
 @pytest_asyncio.fixture
 async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SlackWorld]:
     monkeypatch.setattr("bot.serving.http_server._UNREAD_SECONDS", 0.02)  # so that a test can refuse many bodies
-    async with FakeSlack() as fake:
-        made = SlackWorld(fake, tmp_path / "inbox.sqlite", mode="http")
-        await made.begin()
+    async with FakeSlack() as fake, SlackWorld(fake, tmp_path / "inbox.sqlite", mode="http").running() as made:
         yield made
-        await made.end()
 
 
 @pytest.fixture(autouse=True)
@@ -73,17 +70,7 @@ async def post_signed(world: SlackWorld, body: bytes, kind: Header = JSON_TYPE) 
 @pytest.mark.parametrize(
     ("headers", "body"),
     [
-        ([JSON_TYPE], b"{}"),
-        ([JSON_TYPE], b"\xff\xfe\x00"),
-        ([JSON_TYPE], b"{"),
         ([JSON_TYPE], DEEP),
-        ([JSON_TYPE], b"[" * 100_000),
-        ([JSON_TYPE], b"1" * 100_000),
-        ([JSON_TYPE], b'{"type": 1e999999999}'),
-        ([("Content-Type", "application/json; charset=no-such")], b"{}"),
-        ([("Content-Type", "application/json; charset=idna")], b"{}"),
-        ([("Content-Type", ";;;=")], b"{}"),
-        ([FORM_TYPE], b"payload=%7B"),
         ([FORM_TYPE], b"ssl_check=1"),
         ([JSON_TYPE], b'{"type": "url_verification", "challenge": "x"}'),
         ([SIGNATURE], b"{}"),
@@ -93,12 +80,8 @@ async def post_signed(world: SlackWorld, body: bytes, kind: Header = JSON_TYPE) 
         ([at(301), SIGNATURE], b"{}"),
         ([at(), at(), SIGNATURE], b"{}"),
         ([at(), SIGNATURE, SIGNATURE], b"{}"),
-        ([("X-Slack-Request-Timestamp", ""), SIGNATURE], b"{}"),
         ([("X-Slack-Request-Timestamp", "now"), SIGNATURE], b"{}"),
-        ([("X-Slack-Request-Timestamp", "-1"), SIGNATURE], b"{}"),
         ([("X-Slack-Request-Timestamp", "9" * 4_000), SIGNATURE], b"{}"),
-        ([("X-Slack-Request-Timestamp", "1e300"), SIGNATURE], b"{}"),
-        ([("X-Slack-Request-Timestamp", "nan"), SIGNATURE], b"{}"),
         ([("X-Slack-Request-Timestamp", "١٧٠٠٠٠٠٠٠٠"), SIGNATURE], b"{}"),
         ([at(), ("X-Slack-Signature", "v0=" + "é" * 64)], b"{}"),
         ([at(), ("X-Slack-Signature", "v0=" + "0" * 63)], b"{}"),
@@ -114,7 +97,7 @@ async def test_who_does_not_know_the_secret_is_refused_and_learns_nothing(
     assert (answer.status, answer.body) == (401, b"")
 
 
-@pytest.mark.parametrize("kind", ["gzip", "deflate", "br", "zstd", "x-gzip", "gzip, gzip"])
+@pytest.mark.parametrize("kind", ["gzip", "x-gzip"])
 async def test_a_packed_body_is_not_unpacked(world: SlackWorld, kind: str) -> None:
     bomb = gzip.compress(b"\0" * 20_000_000)
     headers = [JSON_TYPE, ("Content-Encoding", kind), *sign(world.fake.signing_secret, bomb)]
@@ -122,9 +105,8 @@ async def test_a_packed_body_is_not_unpacked(world: SlackWorld, kind: str) -> No
     assert (await post(world, headers, bomb)).status == 415
 
 
-@pytest.mark.parametrize("length", [LARGEST + 1, 10**18])
-async def test_a_body_that_says_that_it_is_too_large_is_not_waited_for(world: SlackWorld, length: int) -> None:
-    assert (await post(world, [JSON_TYPE, at(), SIGNATURE], length=length)).status == 413
+async def test_a_body_that_says_that_it_is_too_large_is_not_waited_for(world: SlackWorld) -> None:
+    assert (await post(world, [JSON_TYPE, at(), SIGNATURE], length=LARGEST + 1)).status == 413
 
 
 async def test_a_body_of_unknown_length_is_read_only_so_far(world: SlackWorld) -> None:
@@ -143,19 +125,8 @@ async def test_a_body_that_does_not_come_is_given_up(world: SlackWorld) -> None:
     "request_bytes",
     [
         b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
-        b"GET / HTTP/9.9\r\n\r\n",
-        b"POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
         b"POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-        b"POST /slack/events HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-        b"POST /slack/events HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
         b"POST /slack/events HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 100_000 + b"\r\n\r\n",
-        b"POST /slack/events HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 10_000 + b"\r\n",
-        b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\n\r\n",
-        b"GET /healthz HTTP/1.1\r\nHost: x\r\n X: folded\r\n\r\n",
-        b"GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n",
-        b"POST /slack/events HTTP/1.1\r\nContent-Type: a/b\r\nContent-Type: c/d\r\n\r\n",
-        b"GET /%ff%fe HTTP/1.1\r\nHost: x\r\n\r\n",
-        b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n",
         b"CONNECT a:1 HTTP/1.1\r\nHost: x\r\n\r\n" + b"x" * 100_000,
     ],
 )
@@ -165,13 +136,13 @@ async def test_what_is_no_request_of_slack_is_refused(world: SlackWorld, request
     assert 400 <= answer.status < 500
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"1", b'"x"', b"null", DEEP, b"[" * 100_000, b"1" * 100_000])
+@pytest.mark.parametrize("body", [b"", b"[]", DEEP, b"1" * 100_000])
 async def test_a_signed_body_that_cannot_be_read_is_a_bad_request(world: SlackWorld, body: bytes) -> None:
     assert (await post_signed(world, body)).status == 400
     assert world.lost == ["malformed"]
 
 
-@pytest.mark.parametrize("body", [b"", b"payload=%7B", b"payload=[]", b"payload=" + DEEP, b"&".join([b"a=b"] * 200)])
+@pytest.mark.parametrize("body", [b"", b"payload=[]", b"payload=" + DEEP, b"&".join([b"a=b"] * 200)])
 async def test_a_signed_form_that_cannot_be_read_is_a_bad_request(world: SlackWorld, body: bytes) -> None:
     status = (await post_signed(world, body, FORM_TYPE)).status
 
@@ -198,27 +169,19 @@ def event(**fields: Any) -> dict[str, Any]:
     "body",
     [
         {"event": None},
-        {"event": "x"},
-        {"event": []},
         {"type": ["event_callback"], "event": {}},
         event(ts=None) | {"event": {"type": "message"}, "authorizations": "x"},
         event(ts={"a": 1}),
         event(ts="nan"),
-        event(ts="1e999.0"),
         event(user=["U1"]),
-        event(text={"a": "b"}),
         event(text="\ud800"),
-        event(channel=[]),
-        event(type="reaction_added", item="x"),
         event(type="reaction_added", item={"type": "message", "ts": 7}),
         event(type="agent_session_stopped", streaming_message_ts=7),
         event(subtype="message_changed", message="x"),
         event(subtype="message_deleted", deleted_ts=7),
-        {"type": "block_actions", "actions": "x"},
         {"type": "block_actions", "actions": [7]},
         {"type": "block_actions", "user": 7},
         {"command": "/citebot"},
-        {"command": {"a": 1}},
     ],
 )
 async def test_a_signed_delivery_of_another_shape_is_a_bad_request(world: SlackWorld, body: Mapping[str, Any]) -> None:
@@ -322,12 +285,10 @@ async def test_events_that_slack_held_back_are_told(world: SlackWorld, caplog: p
 @pytest.mark.parametrize(
     "sent",
     [
-        b"",
         b"POST /slack/events HTTP/1.1\r\nHost: x\r\nX: ",
-        write_request("POST", PATH, [at(), SIGNATURE], b"x" * 10, length=LARGEST),
         write_request("POST", PATH, [at(), SIGNATURE], b"x" * 500_000, length=LARGEST),
     ],
-    ids=["idle", "headers", "dribbled bodies", "large bodies"],
+    ids=["headers", "large bodies"],
 )
 async def test_people_are_answered_while_strangers_hold_all_connections(world: SlackWorld, sent: bytes) -> None:
     where = urlsplit(world.address)

@@ -16,7 +16,6 @@ import pytest_asyncio
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.adapters.slack.credentials import ESSENTIAL, EVENTS, METHODS, WITHOUT, list_bot_scopes
-from bot.adapters.slack.endpoint import PATH
 from bot.adapters.slack.home import PROMPTS
 from bot.adapters.slack.listener import EVENTS as HANDLED
 from bot.adapters.slack.parsing import _PARSERS, COMMANDS
@@ -124,23 +123,14 @@ def test_the_manifest_stays_within_what_slack_takes(manifest: dict[str, Any]) ->
     assert manifest["_metadata"] == {"major_version": 2}
 
 
-def test_the_remarks_for_http_mode_name_the_path_that_is_listened_at() -> None:
-    addresses = re.findall(r"url: https://YOUR\.HOST(/\S+?)[`\s]", TEXT)
-
-    assert addresses == [PATH] * 3
-    assert "SLACK_MODE=http" in TEXT
-
-
 @asynccontextmanager
 async def world_of(scopes: Collection[str], tmp_path: Path) -> AsyncIterator[SlackWorld]:
     """A workspace whose app has these scopes, and the events of the manifest that need no others."""
     subscriptions = frozenset(event for event, scope in EVENTS.items() if scope is None or scope in scopes)
     async with FakeSlack(subscriptions=subscriptions) as fake:
         fake.access.scopes = set(scopes)
-        made = SlackWorld(fake, tmp_path / "inbox.sqlite")
-        await made.begin()
-        yield made
-        await made.end()
+        async with SlackWorld(fake, tmp_path / "inbox.sqlite").running() as made:
+            yield made
 
 
 @pytest_asyncio.fixture
@@ -178,14 +168,6 @@ async def test_the_least_scopes_answer_a_mention_in_a_public_channel(tmp_path: P
 
         await world.fake.until(lambda: "Answer to: where is send?" in " ".join(world.said()))
         assert {call.error for call in world.fake.calls if call.error} == set()
-
-
-@pytest.mark.parametrize("scope", sorted(list_bot_scopes() - ESSENTIAL))
-async def test_without_any_other_scope_a_mention_is_answered(scope: str, tmp_path: Path) -> None:
-    async with world_of(list_bot_scopes() - {scope}, tmp_path) as world:
-        await world.mention("where is send?")
-
-        await world.fake.until(lambda: "Answer to: where is send?" in " ".join(world.said()))
 
 
 async def test_where_nobody_can_tell_who_reads_along_nothing_is_answered(tmp_path: Path) -> None:

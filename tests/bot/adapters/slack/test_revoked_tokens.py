@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-import pytest_asyncio
 
 from bot.adapters.slack.connection import EVERY_SECONDS
 from tests.bot.slack_worlds import SlackWorld
-from tests.fakes.slack import FakeSlack
 from tests.waiting import expect
-
-
-@pytest_asyncio.fixture
-async def world(tmp_path: Path) -> AsyncIterator[SlackWorld]:
-    async with FakeSlack() as fake:
-        world = SlackWorld(fake, tmp_path / "inbox.sqlite")
-        await world.begin()
-        yield world
-        await world.end()
 
 
 async def until_said(world: SlackWorld, words: str) -> str:

@@ -96,23 +96,22 @@ async def test_thirty_answers_at_once_keep_to_the_limits_and_none_stalls(
         policy = ChatPolicy(hosts=HOSTS, limits=QuestionLimits(per_minute=100), max_concurrent=QUESTIONS)
         world = SlackWorld(fake, tmp_path / "i.sqlite", mode=mode, streaming=streaming, paced=True, policy=policy)
         world.agent.gate = asyncio.Event()
-        await world.begin()
-        channels = [fake.add_channel(f"team-{number}", members=(world.people["ann"],)) for number in range(6)]
-        asked: dict[str, float] = {}
-        for number in range(QUESTIONS):
-            channel = channels[number % len(channels)]
-            asked[await fake.mention(channel, world.people["ann"], f"where is part {number}?")] = fake.clock.now()
-        begun = await shown(world, asked, "")
-        world.agent.gate.set()
-        opened = fake.clock.now()
-        ended = await shown(world, asked, "demo at 0123456")
+        async with world.running():
+            channels = [fake.add_channel(f"team-{number}", members=(world.people["ann"],)) for number in range(6)]
+            asked: dict[str, float] = {}
+            for number in range(QUESTIONS):
+                channel = channels[number % len(channels)]
+                asked[await fake.mention(channel, world.people["ann"], f"where is part {number}?")] = fake.clock.now()
+            begun = await shown(world, asked, "")
+            world.agent.gate.set()
+            opened = fake.clock.now()
+            ended = await shown(world, asked, "demo at 0123456")
 
-        refused = [call.method for call in fake.calls if call.error == "ratelimited"]
-        assert len(refused) <= QUESTIONS / 3  # where the network squeezes two calls together; they are made again
-        assert max(begun[each] - at for each, at in asked.items()) <= MOST_SILENT
-        assert max(at - opened for at in ended.values()) <= MOST_SILENT
-        assert len(world.replies()) == QUESTIONS
-        await world.end()
+            refused = [call.method for call in fake.calls if call.error == "ratelimited"]
+            assert len(refused) <= QUESTIONS / 3  # where the network squeezes two calls together; they are made again
+            assert max(begun[each] - at for each, at in asked.items()) <= MOST_SILENT
+            assert max(at - opened for at in ended.values()) <= MOST_SILENT
+            assert len(world.replies()) == QUESTIONS
 
 
 async def shown(world: SlackWorld, asked: dict[str, float], words: str) -> dict[str, float]:

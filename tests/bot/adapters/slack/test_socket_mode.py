@@ -6,26 +6,15 @@ import asyncio
 import json
 import logging
 import uuid
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from tests.bot.contract import settled
 from tests.bot.slack_worlds import SlackWorld
 from tests.fakes.slack import FakeSlack
-
-
-@pytest_asyncio.fixture
-async def world(tmp_path: Path) -> AsyncIterator[SlackWorld]:
-    async with FakeSlack() as fake:
-        made = SlackWorld(fake, tmp_path / "inbox.sqlite")
-        await made.begin()
-        yield made
-        await made.end()
 
 
 def envelope(payload: Any, **more: Any) -> str:
@@ -33,19 +22,13 @@ def envelope(payload: Any, **more: Any) -> str:
 
 
 FRAMES = [
-    "",
     "{",
     "[]",
-    "null",
-    "7",
     "[" * 100_000,
-    '{"a":' * 100_000,
     '{"envelope_id": "e", "type": "events_api"}',
     '{"envelope_id": {}, "type": "events_api", "payload": {}}',
     '{"envelope_id": "e", "type": ["events_api"], "payload": {}}',
-    envelope(None),
     envelope([1]),
-    envelope("text"),
     envelope({"event": None}),
     envelope({"type": "event_callback", "event": {"type": "message", "channel": [], "user": {}, "ts": 7}}),
     envelope({"type": "event_callback", "event": {"type": "message", "text": "\ud800"}}),
@@ -122,11 +105,9 @@ async def test_an_address_is_asked_for_again_soon_where_slack_is_away(
 async def test_an_address_that_was_refused_is_not_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with FakeSlack() as fake:
         fake.socket.refusals = 2
-        world = SlackWorld(fake, tmp_path / "inbox.sqlite")
-        await world.begin()
-        await world.mention("where is send?")
-        await settled(world, "Answer to: where is send?")
-        await world.end()
+        async with SlackWorld(fake, tmp_path / "inbox.sqlite").running() as world:
+            await world.mention("where is send?")
+            await settled(world, "Answer to: where is send?")
 
         assert len(fake.calls_of("apps.connections.open")) == 4  # one to see whether the token is good
     told = [each.getMessage() for each in caplog.records if "cannot connect to Slack" in each.getMessage()]
