@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import sqlite3
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -671,7 +671,7 @@ async def taken_over(world: FakeWorld, folder: Path) -> AsyncIterator[tuple[Inbo
         yield other, claimed
 
 
-async def outcomes_of(world: FakeWorld) -> list[str]:
+async def outcomes_of(world: FakeWorld) -> Sequence[str]:
     """Wait until a turn has ended."""
     async with expect("the end of a turn"):
         while not world.observer.outcomes:

@@ -360,7 +360,7 @@ async def test_a_ref_that_is_not_there_is_refused_with_the_nearest_names(opening
 
 
 @pytest.mark.parametrize("opening", LOOKED_AT, indirect=True)
-@pytest.mark.parametrize("at", ["vault-next", "release-2.1", "v1.0", "a" * 40, "nosuch", "#1", "-x", "../vault"])
+@pytest.mark.parametrize("at", ["vault-next", "a" * 40, "-x"])
 async def test_no_ref_of_a_repository_of_others_tells_that_it_is_there(opening: Open, at: str) -> None:
     async with opening("ben") as ben:
         uses: tuple[Callable[[str], Awaitable[str]], ...] = (

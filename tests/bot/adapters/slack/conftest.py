@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from bot.access import AccessPolicy
 from bot.conversations.assembly import ChatPolicy
-from tests.bot.slack_worlds import SlackWorld
+from tests.bot.slack_worlds import Mode, SlackWorld
 from tests.bot.worlds import HOSTS
 from tests.fakes.slack import FakeSlack
 
@@ -22,7 +22,7 @@ IN_BOTH_MODES = pytest.mark.parametrize("world", ["socket", "http"], indirect=Tr
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SlackWorld]:
     """Ann and Bob in a channel; in Socket Mode unless a test says otherwise."""
     policy = ChatPolicy(hosts=HOSTS, access=AccessPolicy(reindex=("*",)))
-    mode = getattr(request, "param", "socket")
+    mode: Mode = getattr(request, "param", "socket")
     async with (
         FakeSlack() as fake,
         SlackWorld(fake, tmp_path / "inbox.sqlite", mode=mode, policy=policy).running() as made,
