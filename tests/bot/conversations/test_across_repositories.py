@@ -27,6 +27,7 @@ QUESTION = "across shop and website, where is send?"
 STREAMS = replace(SLACK_LIKE, rates={})
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("able", [ABLE, STREAMS], ids=["edits", "streams"])
 async def test_a_kill_at_any_call_leaves_one_answer_about_both(tmp_path: Path, able: Capabilities, after: bool) -> None:
@@ -47,6 +48,7 @@ async def test_a_kill_at_any_call_leaves_one_answer_about_both(tmp_path: Path, a
     assert killed >= 2
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 async def test_a_kill_at_any_call_leaves_one_answer_after_a_choice(tmp_path: Path, after: bool) -> None:
     killed = 0

@@ -608,6 +608,7 @@ async def test_a_message_that_arrives_during_the_end_waits_for_the_next_process(
     await settled(world, "Answer to: where is send?", "Answer to: where is receive?")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize(
     "able", [dataclasses.replace(ABLE, max_units=200, max_parts=50), STREAMS], ids=["edits", "streams"]

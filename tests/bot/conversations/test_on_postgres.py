@@ -30,6 +30,7 @@ async def test_the_promise_is_kept_on_postgres(promise: Promise, tmp_path: Path)
     assert not (tmp_path / "unused").exists()
 
 
+@pytest.mark.exhaustive
 async def test_a_question_waits_while_postgres_is_away_and_is_answered_when_it_is_back(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ from tests.bot.jobs.test_refresh_contract import follow
 from tests.fakes.job_worker import TABLES, TIMES, run_sql, start_workers, until_rows
 from tests.forks import Fork, ForkServer
 
-pytestmark = pytest.mark.needs("postgres")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.needs("postgres")]
 
 
 @pytest_asyncio.fixture

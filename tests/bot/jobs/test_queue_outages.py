@@ -30,6 +30,8 @@ pytestmark = pytest.mark.needs("postgres")
 LISTENING = "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
 SLOW_POLL = replace(TIMES, poll=120.0)  # so that only notifications begin a job
 
+pytestmark = pytest.mark.exhaustive
+
 
 @dataclass(frozen=True, kw_only=True)
 class Front:

@@ -188,6 +188,7 @@ async def test_a_crash_before_the_thread_began_is_made_good(world: DiscordWorld)
     assert [thread.name for thread in world.fake.threads_in(world.channel)] == ["where is send?"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("call", range(3))
 async def test_a_kill_at_any_call_leaves_one_whole_answer(world: DiscordWorld, call: int, after: bool) -> None:

@@ -222,7 +222,7 @@ JSON_VALUES = st.recursive(
     ),
     max_leaves=20,
 )  # fmt: skip
-QUIETLY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUIETLY = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 async def test_no_unsigned_request_is_more_than_refused(world: SlackWorld) -> None:

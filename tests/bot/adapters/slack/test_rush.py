@@ -55,6 +55,7 @@ class Writer(FakeAnswerer):
         yield event("answer", answer=replace(ANSWER, text="".join(words), citations=()))
 
 
+@pytest.mark.exhaustive
 async def test_thirty_answers_that_are_written_at_once_all_keep_growing(tmp_path: Path) -> None:
     async with FakeSlack(clock=Clock(frozen=True)) as fake:
         policy = ChatPolicy(hosts=HOSTS, limits=QuestionLimits(per_minute=100), max_concurrent=QUESTIONS)
@@ -88,7 +89,8 @@ async def silences_until_settled(world: SlackWorld) -> list[float]:
             world.fake.clock.advance(STEP * 2)
 
 
-@pytest.mark.parametrize(("mode", "streaming"), [("socket", "auto"), ("http", "auto"), ("http", "off")])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("mode", "streaming"), [("socket", "auto"), ("http", "off")])
 async def test_thirty_answers_at_once_keep_to_the_limits_and_none_stalls(
     tmp_path: Path, mode: Mode, streaming: Streaming
 ) -> None:
