@@ -13,7 +13,10 @@ from bot.ports import AnswerJobs
 from tests.bot.jobs.conftest import Jobs
 from tests.waiting import expect
 
-pytestmark = pytest.mark.parametrize("jobs", ["postgres"], indirect=True)  # one process alone has no jobs of answers
+pytestmark = [  # one process alone has no jobs of answers
+    pytest.mark.parametrize("jobs", ["postgres"], indirect=True),
+    pytest.mark.needs("postgres"),
+]
 
 
 class Answers:

@@ -24,13 +24,11 @@ from tests.fakes.cut_proxy import CutProxy, Mode, open_cut_proxy
 from tests.fakes.job_worker import TIMES, run_sql, until_rows
 from tests.waiting import expect
 
-pytestmark = pytest.mark.needs("postgres")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.needs("postgres")]
 
 # Workers of this test's own database: those of other tests listen on the same server.
 LISTENING = "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
 SLOW_POLL = replace(TIMES, poll=120.0)  # so that only notifications begin a job
-
-pytestmark = pytest.mark.exhaustive
 
 
 @dataclass(frozen=True, kw_only=True)
