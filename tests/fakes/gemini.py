@@ -159,6 +159,7 @@ class FakeGemini:
         self.failures: deque[Failure] = deque()
         self.forget_one = False  # answer with a vector too few
         self.released = Event()  # while `hanging`, requests wait for this
+        self.on_hang: Callable[[], object] = lambda: None  # called once a request has got as far as it ever will
         self.hanging = False
         self.most_at_once = 0
         self._now = 0
@@ -173,7 +174,7 @@ class FakeGemini:
             failure = self.failures.popleft() if self.failures else None
         try:
             if self.hanging:
-                self.released.wait(timeout=30)
+                self.released.wait()
             if failure:
                 return failure.status, failure.body
             return self._result(request)
@@ -258,12 +259,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _stops(self, reply: Reply, sent: int, *, at_all: bool = False) -> bool:
         """Break off or hang here, if the reply says so."""
         if reply.hangs_after is not None and (at_all or sent >= reply.hangs_after):
-            self.fake.released.wait(timeout=30)
+            self.fake.on_hang()
+            self.fake.released.wait()
             self.close_connection = True
             return True
         if reply.breaks_after is not None and (at_all or sent >= reply.breaks_after):
             if reply.read is not None and not at_all:
-                reply.read.wait(timeout=30)
+                reply.read.wait()
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             return True
@@ -301,5 +303,5 @@ def running_gemini() -> Iterator[FakeGemini]:
     finally:
         fake.released.set()
         server.shutdown()
-        thread.join(timeout=5)
+        thread.join()
         server.server_close()
