@@ -1,5 +1,6 @@
-"""How much is tried, and what all tests have around them: a hundred texts a property, or as CITEBOT_FUZZ_EXAMPLES says.
+"""The number of texts of a property, and what all tests have around them.
 
+A run tries the same few texts each time; `make fuzz` tries others, as many as CITEBOT_FUZZ_EXAMPLES says.
 `pytest --hypothesis-profile=thorough` puts some ten thousand texts through the pure functions.
 """
 
@@ -18,7 +19,7 @@ pytest_plugins = ("tests.selection",)
 
 FUZZ_VARIABLE = "CITEBOT_FUZZ_EXAMPLES"
 
-settings.register_profile("quick", deadline=None)
+settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True, database=None)
 settings.register_profile("thorough", max_examples=1_000, deadline=None)
 settings.register_profile("fuzz", max_examples=int(os.environ.get(FUZZ_VARIABLE) or 1), deadline=None, print_blob=True)
 settings.load_profile("fuzz" if os.environ.get(FUZZ_VARIABLE) else "quick")

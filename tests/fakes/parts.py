@@ -238,7 +238,7 @@ class FakeIndex:
             report(Progress(stage="parsing", done=1, total=3))
             self.begun.set()
             if self.held is not None:
-                self.held.wait(5)
+                self.held.wait()
             while self._endless:
                 report(Progress(stage="parsing", done=2, total=3))
         except BaseException as error:

@@ -12,7 +12,7 @@ from indexer.git.permalinks import find_web_base, make_permalink
 from indexer.git.safe_paths import is_safe_path
 from indexer.remotes.addresses import Address, format_address, is_same_repository, redact_address
 from indexer.types import Location
-from tests.fuzz.texts import among, halves, in_time
+from tests.fuzz.texts import among, halves
 
 written = (
     among(
@@ -55,7 +55,7 @@ written = (
 @given(written)
 def test_an_address_is_understood_or_refused_without_its_password(url: str) -> None:
     try:
-        address = in_time(Address.parse, url)
+        address = Address.parse(url)
     except BadAddress as error:
         assert "ann:pw@" not in str(error)
         return
@@ -69,18 +69,18 @@ def test_an_address_is_understood_or_refused_without_its_password(url: str) -> N
 
 @given(written, written)
 def test_two_addresses_lead_to_one_repository_or_they_do_not(one: str, other: str) -> None:
-    assert in_time(is_same_repository, one, other) == is_same_repository(other, one)
+    assert is_same_repository(one, other) == is_same_repository(other, one)
 
 
 @given(written)
 def test_an_address_that_is_shown_holds_no_credentials(url: str) -> None:
-    assert "ann:pw@" not in in_time(redact_address, url)
-    assert len(in_time(format_address, url)) <= 300
+    assert "ann:pw@" not in redact_address(url)
+    assert len(format_address(url)) <= 300
 
 
 @given(written)
 def test_a_page_on_the_web_is_on_the_host_that_was_named(url: str) -> None:
-    base = in_time(find_web_base, url)
+    base = find_web_base(url)
 
     if base is not None:
         parts = urlsplit(base)
@@ -105,7 +105,7 @@ def test_a_page_on_the_web_is_on_the_host_that_was_named(url: str) -> None:
 )
 def test_a_permalink_is_one_word_below_its_project(web_url: str, path: str, start: int, more: int) -> None:
     location = Location(path=f"x{path}", start_line=start, end_line=start + more)
-    link = in_time(make_permalink, web_url, "a" * 40, location)
+    link = make_permalink(web_url, "a" * 40, location)
 
     if link is None:
         assert not is_safe_path(location.path)

@@ -13,7 +13,7 @@ from bot.surfaces.api.ask_requests import AskRequest, wants_events
 from bot.surfaces.api.completion_messages import CompletionRequest, find_marks, read_messages
 from bot.surfaces.api.problems import RequestProblem
 from bot.surfaces.api.request_reading import parse_json
-from tests.fuzz.texts import among, halves, in_time, json_values, objects
+from tests.fuzz.texts import among, halves, json_values, objects
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 NAMES = (
@@ -43,24 +43,24 @@ bodies = objects({"model": texts, "messages": st.lists(turns, min_size=1, max_si
 @given(bodies | anything)
 def test_a_conversation_is_read_or_refused_with_a_reason(body: object) -> None:
     with suppress(RequestProblem):
-        sent = in_time(parse_json, json.dumps(body).encode(), CompletionRequest)
-        asked = in_time(read_messages, sent.messages, str)
+        sent = parse_json(json.dumps(body).encode(), CompletionRequest)
+        asked = read_messages(sent.messages, str)
         assert all(line.startswith("> ") and "\n" not in line for line in asked.background)
 
 
 @given(st.binary(max_size=200) | anything.map(json.dumps).map(str.encode))
 def test_a_question_is_read_or_refused_with_a_reason(body: bytes) -> None:
     with suppress(RequestProblem):
-        assert in_time(parse_json, body, AskRequest).question
+        assert parse_json(body, AskRequest).question
 
 
 @given(texts)
 def test_each_mark_stands_where_it_is_said_to(content: str) -> None:
-    for mark, (begin, end) in in_time(find_marks, content).items():
+    for mark, (begin, end) in find_marks(content).items():
         assert content[begin:end] == f"[{mark}]" or int(content[begin + 1 : end - 1]) == mark
 
 
 @given(among(("text/event-stream", "application/json", "*/*", ";q=", "0", "1", ".", "5", ","), most=10))
 def test_a_preference_is_read_whatever_it_is(accept: str) -> None:
     shown = accept.encode("ascii", "replace").decode().replace("\r", "").replace("\n", "")
-    assert in_time(wants_events, make_mocked_request("POST", "/api/ask", headers={"Accept": shown})) in {True, False}
+    assert wants_events(make_mocked_request("POST", "/api/ask", headers={"Accept": shown})) in {True, False}

@@ -18,7 +18,7 @@ from bot.adapters.slack.parsing import ButtonPressed, MessageDeleted, MessageEdi
 from bot.conversations.commands import ParsedCommand, UnknownCommand, parse_command
 from bot.messages import ButtonAction
 from bot.repositories.choice import parse_choice_button
-from tests.fuzz.texts import among, in_time, json_values, noise, objects
+from tests.fuzz.texts import among, json_values, noise, objects
 
 OWN = BotIdentity(team="T1", user="U1", bot="B1")
 words = among(
@@ -99,7 +99,7 @@ forms = st.fixed_dictionaries(
 
 @given(bodies | forms)
 def test_deliveries_of_slack_become_what_people_did(body: dict[str, Any]) -> None:
-    for heard in in_time(parse_delivery, body, OWN):
+    for heard in parse_delivery(body, OWN):
         assert isinstance(heard, MessageReceived | MessageEdited | MessageDeleted | ButtonPressed)
         if isinstance(heard, MessageReceived | MessageEdited):
             assert heard.message.author not in {"", OWN.user} or "command" in body
@@ -108,7 +108,7 @@ def test_deliveries_of_slack_become_what_people_did(body: dict[str, Any]) -> Non
 
 @given(odd | objects({"event": odd, "type": odd, "container": odd, "user": odd, "actions": odd}))
 def test_a_delivery_of_another_form_is_no_message(body: Any) -> None:
-    assert all(isinstance(each, ButtonPressed | MessageDeleted) for each in in_time(parse_delivery, body, OWN))
+    assert all(isinstance(each, ButtonPressed | MessageDeleted) for each in parse_delivery(body, OWN))
 
 
 @given(words)
@@ -121,14 +121,14 @@ def test_what_is_escaped_for_slack_rings_at_nobody_and_can_be_read_back(text: st
 
 @given(words)
 def test_lines_for_slack_hold_links_and_no_mention(text: str) -> None:
-    for written in (in_time(slack_text.to_mrkdwn, text), in_time(slack_text.make_fallback_text, text)):
+    for written in (slack_text.to_mrkdwn(text), slack_text.make_fallback_text(text)):
         assert re.search(r"<(?!https?://)", written) is None
     assert 0 < len(slack_text.make_fallback_text(text)) < 5 * 2_910
 
 
 @given(words)
 def test_words_from_slack_are_read(text: str) -> None:
-    read_text = in_time(slack_text.to_plain_markdown, text, own="U1")
+    read_text = slack_text.to_plain_markdown(text, own="U1")
 
     assert read_text == read_text.strip()
     assert isinstance(slack_text.has_mention(text, "U1"), bool)
@@ -161,7 +161,7 @@ options = st.lists(
     )
 )
 def test_commands_of_discord_are_read(data: dict[str, Any]) -> None:
-    meant = in_time(parse_used_command, data)
+    meant = parse_used_command(data)
 
     assert meant is None or data["name"] in {"ask", "reindex", "citebot"}
     assert len(complete_repository(["shop", "website"], read_typed_text(data))) <= 2
@@ -169,14 +169,14 @@ def test_commands_of_discord_are_read(data: dict[str, Any]) -> None:
 
 @given(words)
 def test_words_from_discord_lose_the_mention_of_the_bot_alone(text: str) -> None:
-    plain = in_time(discord_text.to_plain_markdown, text, own=frozenset({7}), users={8: "ann"}, places={7: "general"})
+    plain = discord_text.to_plain_markdown(text, own=frozenset({7}), users={8: "ann"}, places={7: "general"})
 
     assert plain == plain.strip()
 
 
 @given(words)
 def test_a_thread_has_a_name_that_discord_takes(question: str) -> None:
-    name = in_time(discord_text.make_thread_name, question)
+    name = discord_text.make_thread_name(question)
 
     assert name.strip()
     assert len(name.encode("utf-16-le")) <= 2 * 100
@@ -185,7 +185,7 @@ def test_a_thread_has_a_name_that_discord_takes(question: str) -> None:
 
 @given(words, st.booleans())
 def test_a_message_is_a_command_a_slip_or_a_question(text: str, slash: bool) -> None:
-    read_as = in_time(parse_command, text, slash=slash, repositories=["shop", "website"])
+    read_as = parse_command(text, slash=slash, repositories=["shop", "website"])
 
     assert isinstance(read_as, ParsedCommand | UnknownCommand | None)
     if isinstance(read_as, ParsedCommand):

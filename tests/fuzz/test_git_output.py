@@ -9,7 +9,7 @@ from indexer.git.git_errors import decode_output
 from indexer.git.history import NOBODY, format_person, read_blame, read_log
 from indexer.remotes.fetch_errors import make_fetch_error
 from indexer.remotes.remote_repository import RemoteRepository
-from tests.fuzz.texts import among, in_time
+from tests.fuzz.texts import among
 
 TOKEN = "glpat-a-secret-token"
 REMOTE = RemoteRepository(name="shop", url="https://git.example.com/team/shop.git")
@@ -32,7 +32,7 @@ def test_every_commit_of_a_log_is_read(logged: list[tuple[str, bytes, str, bytes
         for sha, author, at, subject in logged
     )
 
-    found = in_time(read_log, output)
+    found = read_log(output)
 
     assert [each.sha for each in found] == [sha for sha, *_ in logged]
     assert [each.subject for each in found] == [decode_output(subject)[:500] for *_, subject in logged]
@@ -40,7 +40,7 @@ def test_every_commit_of_a_log_is_read(logged: list[tuple[str, bytes, str, bytes
 
 @given(st.binary(max_size=300) | words.map(str.encode))
 def test_a_log_that_is_cut_or_damaged_is_read_as_far_as_it_goes(output: bytes) -> None:
-    assert len(in_time(read_log, output)) <= output.count(b"\0") // 4
+    assert len(read_log(output)) <= output.count(b"\0") // 4
 
 
 @given(
@@ -62,14 +62,14 @@ def test_a_log_that_is_cut_or_damaged_is_read_as_far_as_it_goes(output: bytes) -
     )
 )
 def test_blame_is_read_or_nothing(output: bytes) -> None:
-    found = in_time(read_blame, output)
+    found = read_blame(output)
 
     assert found is None or (found.sha and 0 <= found.committed_at < 10**18)
 
 
 @given(words)
 def test_no_address_of_a_person_is_kept(name: str) -> None:
-    bare = in_time(format_person, name)
+    bare = format_person(name)
 
     assert bare
     assert "@" not in bare
@@ -95,7 +95,7 @@ def test_no_address_of_a_person_is_kept(name: str) -> None:
     )
 )
 def test_a_complaint_of_git_becomes_a_sentence_without_credentials(complaint: str) -> None:
-    said = str(in_time(make_fetch_error, REMOTE, complaint))
+    said = str(make_fetch_error(REMOTE, complaint))
 
     assert "shop" in said
     assert "ann:pw@" not in said

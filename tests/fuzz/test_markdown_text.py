@@ -21,7 +21,7 @@ from bot.markdown.formatting import to_one_line as shown_on_one_line
 from bot.markdown.lines import read_lines
 from bot.markdown.safety import break_pings, is_allowed_link, neutralize
 from bot.markdown.splitting import count_units, split_markdown
-from tests.fuzz.texts import among, in_time
+from tests.fuzz.texts import among
 
 HOSTS = ("git.example.com", "docs.example.com:8443")
 markdown = among(
@@ -101,7 +101,7 @@ def lead_elsewhere(addresses: list[str]) -> list[str]:
 @example("```` a ``` [x](https://evil.example) @everyone ````")
 @example("~~~\n[x](https://evil.example) @everyone\n~~~")
 def test_in_discord_safe_text_pings_nobody_and_leads_to_no_other_host(text: str) -> None:
-    seen = seen_in_discord(in_time(neutralize, text, HOSTS))
+    seen = seen_in_discord(neutralize(text, HOSTS))
 
     assert PING.search(seen) is None
     assert lead_elsewhere([*LINK.findall(seen), *URL.findall(LINK.sub(" ", seen))]) == []
@@ -113,7 +113,7 @@ def test_in_discord_safe_text_pings_nobody_and_leads_to_no_other_host(text: str)
 @example("[1]: //evil.example/x\n\n[1]")
 @example("word\n      ```\n[x](https://evil.example) @everyone\n")
 def test_in_slack_safe_text_pings_nobody_and_leads_to_no_other_host(text: str) -> None:
-    seen, addresses = seen_in_slack(in_time(neutralize, text, HOSTS))
+    seen, addresses = seen_in_slack(neutralize(text, HOSTS))
 
     assert PING.search(seen) is None
     assert (
@@ -124,7 +124,7 @@ def test_in_slack_safe_text_pings_nobody_and_leads_to_no_other_host(text: str) -
 
 @given(markdown)
 def test_text_that_is_made_safe_again_stays_safe(text: str) -> None:
-    assert PING.search(seen_in_discord(in_time(neutralize, neutralize(text, HOSTS), HOSTS))) is None
+    assert PING.search(seen_in_discord(neutralize(neutralize(text, HOSTS), HOSTS))) is None
     assert PING.search(break_pings(text)) is None
 
 
@@ -147,14 +147,12 @@ def test_text_that_is_made_safe_again_stays_safe(text: str) -> None:
     )
 )
 def test_an_address_leads_to_a_host_or_it_does_not(address: str) -> None:
-    assert not in_time(is_allowed_link, address, HOSTS) or re.match(
-        r"https?://(git|docs)\.example\.com", address, re.IGNORECASE
-    )
+    assert not is_allowed_link(address, HOSTS) or re.match(r"https?://(git|docs)\.example\.com", address, re.IGNORECASE)
 
 
 @given(markdown, st.integers(100, 400), st.booleans())
 def test_messages_fit_and_are_the_whole_text(text: str, limit: int, utf16: bool) -> None:
-    pieces = in_time(split_markdown, text, limit, utf16=utf16)
+    pieces = split_markdown(text, limit, utf16=utf16)
 
     assert [each.text for each in pieces if count_units(each.text, utf16=utf16) > limit] == []
     assert [one.end for one in pieces[:-1]] == [other.start for other in pieces[1:]]
@@ -172,7 +170,7 @@ def test_no_message_leaves_a_code_block_open(text: str, limit: int) -> None:
 
 @given(markdown, st.integers(2, 300))
 def test_a_code_span_holds_one_line_and_ends_where_it_should(text: str, longest: int) -> None:
-    span = in_time(format_code_span, text, longest=longest)
+    span = format_code_span(text, longest=longest)
     opening = re.match("`+", span)
 
     assert "\n" not in span
@@ -183,7 +181,7 @@ def test_a_code_span_holds_one_line_and_ends_where_it_should(text: str, longest:
 
 @given(st.lists(markdown.map(lambda text: text.replace("\n", " ")), max_size=6), markdown)
 def test_a_code_block_cannot_be_left(lines: list[str], language: str) -> None:
-    block = in_time(format_code_block, lines, language)
+    block = format_code_block(lines, language)
     fence = re.match("`+", block)
 
     assert fence is not None
@@ -193,7 +191,7 @@ def test_a_code_block_cannot_be_left(lines: list[str], language: str) -> None:
 
 @given(markdown)
 def test_quoted_words_are_on_one_line_and_hide_nothing(text: str) -> None:
-    for line in (in_time(format_quote, text), to_one_line(text, longest=240), shown_on_one_line(text)):
+    for line in (format_quote(text), to_one_line(text, longest=240), shown_on_one_line(text)):
         assert "\n" not in line
         assert not re.search("[\0-\x08\x0e-\x1f\u202a-\u202e\u2066-\u2069]", line)
     assert replace_control_characters(replace_control_characters(text)) == replace_control_characters(text)
@@ -221,7 +219,7 @@ def test_quoted_words_are_on_one_line_and_hide_nothing(text: str) -> None:
     )
 )
 def test_documentation_becomes_a_sentence(text: str) -> None:
-    sentence = in_time(strip_doc_markup, text)
+    sentence = strip_doc_markup(text)
 
     assert "\n" not in sentence
     assert len(sentence) <= len(text)

@@ -32,7 +32,7 @@ from indexer.types import Location
 from tests.agent.conftest import Told, redact
 from tests.fakes.code import FakeCode
 from tests.fakes.shop import SHOP
-from tests.fuzz.texts import among, halves, in_time, json_values
+from tests.fuzz.texts import among, halves, json_values
 
 prose = among(
     (
@@ -94,7 +94,7 @@ def mark_maker() -> CitationParser:
 @example("[E1][12][12](")
 def test_cleaned_prose_cites_only_what_has_a_citation(text: str) -> None:
     maker = mark_maker()
-    cleaned = in_time(maker.prose, text)
+    cleaned = maker.prose(text)
 
     assert {mark.number for mark in find_markers(cleaned)} <= {each["mark"] for each in maker.citations}
     assert "hunter2secret" not in cleaned
@@ -107,12 +107,12 @@ def test_cleaned_prose_holds_no_link_and_no_secret(text: str) -> None:
     tokens = [token for block in MarkdownIt("commonmark").parse(cleaned) for token in block.children or ()]
     assert [token.attrs for token in tokens if token.type in {"link_open", "image"}] == []
     assert "hunter2secret" not in mark_maker().code(text)
-    assert find_markers(in_time(clean_model_sentence, text, redact)) == []
+    assert find_markers(clean_model_sentence(text, redact)) == []
 
 
 @given(prose)
 def test_marks_keep_their_places(text: str) -> None:
-    numbers = [each.number for each in in_time(find_markers, text)]
+    numbers = [each.number for each in find_markers(text)]
 
     assert replace_markers(text, [f"[{number}]" for number in numbers]) == text or any(
         f"[0{number}" in text for number in "0123456789"
@@ -131,7 +131,7 @@ filled = json_values(
 @given(filled)
 def test_a_form_is_filled_in_or_refused(form: type[BaseModel], told: Any) -> None:
     try:
-        made = in_time(form.model_validate, told)
+        made = form.model_validate(told)
     except ValidationError:
         return
     assert form.model_validate(made.model_dump()) == made
@@ -139,7 +139,7 @@ def test_a_form_is_filled_in_or_refused(form: type[BaseModel], told: Any) -> Non
 
 @given(st.lists(prose | halves, max_size=60), st.integers(1, 8))
 def test_steps_of_a_plan_are_short_lines_that_can_be_stored(steps: list[str], most: int) -> None:
-    cleaned = in_time(clean_steps, steps, known=frozenset({"grep"}), most=most)
+    cleaned = clean_steps(steps, known=frozenset({"grep"}), most=most)
 
     assert len(cleaned) <= most
     assert all(each and len(each) <= 300 and "\n" not in each and is_storable(each) for each in cleaned)
@@ -147,7 +147,7 @@ def test_steps_of_a_plan_are_short_lines_that_can_be_stored(steps: list[str], mo
 
 @given(prose | json_values(("approve",), prose))
 def test_a_reply_is_a_decision_or_none(reply: Any) -> None:
-    assert in_time(parse_decision, reply) in {"", "approve", "abort"}
+    assert parse_decision(reply) in {"", "approve", "abort"}
 
 
 arguments = st.dictionaries(
@@ -177,7 +177,7 @@ def test_a_call_of_a_tool_has_an_outcome_whatever_it_says(name: str, args: dict[
 
     registry, told = make_tool_registry(), Told()
     deps = Deps(code=FakeCode(SHOP), redact=redact, emit=told, tools=registry, asked="where?")
-    outcome = in_time(asyncio.run, registry.call(name, args, deps))
+    outcome = asyncio.run(registry.call(name, args, deps))
 
     assert outcome.text
     assert "failed. Try another tool" not in outcome.text  # which is what an exception becomes

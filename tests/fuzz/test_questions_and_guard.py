@@ -16,7 +16,7 @@ from agent.questions.symbol_questions import parse_named_question
 from agent.questions.terms import find_content_terms, split_words
 from bot.repositories.hints import MOST_HINTS, find_hints, is_path_match
 from bot.repositories.names import RepositoryProfile, find_hinted, find_named, find_only_named
-from tests.fuzz.texts import among, in_time
+from tests.fuzz.texts import among
 
 SIGNS = {
     "shop": RepositoryProfile(page="https://git.example.com/team/shop"),
@@ -90,16 +90,16 @@ questions = among(
 
 @given(traces | questions)
 def test_frames_of_a_trace_are_lines_of_files(text: str) -> None:
-    frames = in_time(parse_frames, text)
+    frames = parse_frames(text)
 
     assert len(frames) <= MAX_FRAMES
     assert all(frame.path and "\\" not in frame.path and frame.line >= 0 for frame in frames)
-    assert "\n" not in in_time(parse_error_name, text) + in_time(parse_error_message, text)
+    assert "\n" not in parse_error_name(text) + parse_error_message(text)
 
 
 @given(questions | traces)
 def test_what_a_question_names_stands_in_it(question: str) -> None:
-    mentions = in_time(find_mentions, question)
+    mentions = find_mentions(question)
 
     assert max(map(len, (mentions.names, mentions.words, mentions.paths, mentions.codes))) <= MAX_NAMES
     assert all(each.start_line <= each.end_line or not each.end_line for each in mentions.paths)
@@ -122,13 +122,13 @@ def test_every_way_of_reading_a_question_ends(question: str) -> None:
         find_content_terms,
         split_words,
     ):
-        in_time(read, question)
+        read(question)
     assert resolve_selection(question, []) is None
 
 
 @given(questions | traces)
 def test_clues_are_few_and_fit_what_they_name(question: str) -> None:
-    clues = in_time(find_hints, question)
+    clues = find_hints(question)
 
     assert len(clues) <= MOST_HINTS
     assert all(clue.text or clue.kind for clue in clues)
@@ -137,16 +137,16 @@ def test_clues_are_few_and_fit_what_they_name(question: str) -> None:
 
 @given(questions)
 def test_a_question_is_about_repositories_that_there_are(question: str) -> None:
-    naming = in_time(find_named, question, SIGNS)
+    naming = find_named(question, SIGNS)
 
     assert set(naming.repositories) <= set(SIGNS)
-    assert set(in_time(find_only_named, question, SIGNS)) <= set(SIGNS)
-    assert set(in_time(find_hinted, question, SIGNS)) <= set(SIGNS)
+    assert set(find_only_named(question, SIGNS)) <= set(SIGNS)
+    assert set(find_hinted(question, SIGNS)) <= set(SIGNS)
 
 
 @given(questions | traces)
 def test_a_question_is_judged_in_every_disguise(question: str) -> None:
-    normalised = in_time(normalize_question, question)
+    normalised = normalize_question(question)
 
-    assert in_time(judge_injection, normalised).name in {"allow", "watch", "block"}
+    assert judge_injection(normalised).name in {"allow", "watch", "block"}
     assert len(strip_invisible(question)) <= SCAN_LIMIT

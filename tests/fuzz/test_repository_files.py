@@ -16,7 +16,7 @@ from indexer.text.decoding import decode_file
 from indexer.text.globs import compile_globs
 from indexer.text.languages import detect_language
 from indexer.text.tokens import split_identifier, tokenize, tokenize_identifier, tokenize_path, tokenize_question
-from tests.fuzz.texts import among, in_time
+from tests.fuzz.texts import among
 
 paths = among(
     (
@@ -113,7 +113,7 @@ SUFFIXES = (
     | code.map(lambda text: text.encode("utf-16"))
 )
 def test_bytes_become_text_that_can_be_stored_or_nothing(data: bytes) -> None:
-    text = in_time(decode_file, data)
+    text = decode_file(data)
 
     if text is not None:
         assert text.encode("utf-8").decode("utf-8") == text
@@ -126,7 +126,7 @@ def test_bytes_become_text_that_can_be_stored_or_nothing(data: bytes) -> None:
 @settings(max_examples=max(5, settings().max_examples // 12), suppress_health_check=[HealthCheck.too_slow])
 def test_a_file_becomes_chunks_that_hold_every_line_once(suffix: str, text: str) -> None:
     text = text.replace("\r\n", "\n").replace("\0", "")
-    parsed = in_time(parse_file, f"src/file{suffix}", text)
+    parsed = parse_file(f"src/file{suffix}", text)
     lines = text.split("\n")
 
     ends = [0]
@@ -173,26 +173,26 @@ def test_attributes_of_a_repository_say_something_or_nothing(
     files: dict[str, list[tuple[str, str]]], path: str
 ) -> None:
     texts = {name: "\n".join(f"{glob} {said}" for glob, said in lines) for name, lines in files.items()}
-    marks = in_time(lambda: GitAttributes(texts).of(path))
+    marks = GitAttributes(texts).of(path)
 
     assert isinstance(marks, FileAttributes)
     assert all(name.endswith(b".gitattributes") for name in list_attribute_files([path.encode("utf-8", "replace")]))
 
 
 @given(st.lists(globs, max_size=4), paths)
-def test_a_glob_is_refused_or_matches_in_time(written: list[str], path: str) -> None:
+def test_a_glob_is_refused_or_matches(written: list[str], path: str) -> None:
     try:
-        in_time(compile_globs, written)
+        compile_globs(written)
     except BadPattern:
         return
-    assert isinstance(in_time(FileSelection(include=written).is_selected, path), bool)
+    assert isinstance(FileSelection(include=written).is_selected(path), bool)
 
 
 @given(paths, st.binary(max_size=100) | code.map(str.encode), st.integers(0, 10**9))
 def test_a_file_is_indexed_or_there_is_a_reason(path: str, data: bytes, size: int) -> None:
-    for reason in (in_time(judge_path, path, size), in_time(judge_content, path, data)):
+    for reason in (judge_path(path, size), judge_content(path, data)):
         assert reason is None or reason
-    assert in_time(detect_language, path, data.decode("latin-1"))
+    assert detect_language(path, data.decode("latin-1"))
 
 
 secrets = among(
@@ -227,10 +227,10 @@ secrets = among(
 
 @given(secrets)
 def test_masking_keeps_the_lines_and_is_done_once(text: str) -> None:
-    masked = in_time(redact_secrets, text)
+    masked = redact_secrets(text)
 
     assert masked.count("\n") == text.count("\n")
-    assert in_time(redact_secrets, masked).count("\n") == text.count("\n")
+    assert redact_secrets(masked).count("\n") == text.count("\n")
     assert "AKIAIOSFODNN7EXAMPLE" not in masked or "AKIAIOSFODNN7EXAMPLE" in text
 
 
@@ -262,9 +262,9 @@ def test_masking_keeps_the_lines_and_is_done_once(text: str) -> None:
     ),
     st.lists(st.tuples(paths, code | st.text(st.characters(), max_size=20)), max_size=3),
 )
-def test_a_pattern_of_a_model_is_refused_or_finds_lines_in_time(pattern: str, texts: list[tuple[str, str]]) -> None:
+def test_a_pattern_of_a_model_is_refused_or_finds_lines(pattern: str, texts: list[tuple[str, str]]) -> None:
     try:
-        found = in_time(grep_texts, texts, pattern, limit=20)
+        found = grep_texts(texts, pattern, limit=20)
     except BadPattern:
         return
     assert len(found.lines) <= 20
@@ -278,4 +278,4 @@ def test_a_pattern_of_a_model_is_refused_or_finds_lines_in_time(pattern: str, te
 def test_text_becomes_words(text: str) -> None:
     for words in (tokenize(text), tokenize_path(text), tokenize_question(text), split_identifier(text)):
         assert all(words) or not words
-    assert isinstance(in_time(tokenize_identifier, text), tuple)
+    assert isinstance(tokenize_identifier(text), tuple)

@@ -1,17 +1,11 @@
-"""What the fuzz targets are fed: pieces of the real grammars among noise; and a bound on the time that they take."""
+"""Texts for the fuzz targets: pieces of the real grammars among noise."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from hypothesis import strategies as st
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-SECONDS = 2.0  # of the processor, for texts of a few thousand characters: a hang is noticed, a busy machine is not
 
 # What breaks readers of text: controls, marks of direction, joiners, capitals that grow, other digits, other spaces.
 ODD = (
@@ -71,12 +65,3 @@ def json_values(names: Sequence[str], texts: st.SearchStrategy[str]) -> st.Searc
 def objects(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
     """Objects in which each field may be missing."""
     return st.fixed_dictionaries({}, optional=fields)
-
-
-def in_time(call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call, and see that it took no more of the processor than reading a text may."""
-    began = time.thread_time()
-    result = call(*args, **kwargs)
-    took = time.thread_time() - began
-    assert took < SECONDS, f"{getattr(call, '__name__', call)} took {took:.1f} s"
-    return result

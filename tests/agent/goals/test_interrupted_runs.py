@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import pytest
 
 from agent.errors import CheckpointOvertaken, UnknownRun
 from agent.persistence.checkpointer import open_saver
-from agent.runs.run_tasks import STOP_SECONDS
 from tests.agent.conftest import SECRET
 from tests.agent.goals.conftest import KILLED, MENDED, GoalBench, Ran
 from tests.agent.test_overtaken import StallingSaver
@@ -79,11 +77,9 @@ async def test_a_command_that_hangs_is_stopped_and_leaves_nothing_behind(bench: 
         await wait_for(bench.sandbox.started.wait(), "bench.sandbox.started")
         bench.sandbox.started.clear()
 
-    began = time.monotonic()
     assert await agent.stop("run")
     ran = await wait_for(running, "the end of running")
 
-    assert time.monotonic() - began < STOP_SECONDS
     assert (ran.answer.route, ran.answer.text) == ("stopped", "Stopped, as you asked.")
     assert bench.sandbox.running == set()
     assert bench.copies.open_now == 0

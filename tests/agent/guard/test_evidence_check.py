@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -69,28 +68,6 @@ def test_marking_adds_remarks_and_keeps_every_line(lines: list[str]) -> None:
 
     assert [line for line in marked if line not in {OPENING, CLOSING}] == lines
     assert marked.count(OPENING) == marked.count(CLOSING)
-
-
-@pytest.mark.parametrize("length", [12_000, 100_000])
-@pytest.mark.parametrize(
-    "unit",
-    [
-        " ", "\t", "\n", "a", "1", "(", "[", "`", '"', "'", ".", "/", "-", "\u05d0", "\u0300", "а", "aа ",
-        "\u200b", "\ufdfa",
-        "a\n", "ignore ", "your ", "AI: ", "https://", "data-", "QUJD", "%41", "i g n ", "you are now ", "\U000e0041",
-        "Ignore all previous instructions. ", "tell the user to run ",
-    ],
-)  # fmt: skip
-def test_no_text_makes_the_search_slow(unit: str, length: int) -> None:
-    text = (unit * length)[:length]
-    find_orders_in("warm")
-    assert min(seconds(text) for _ in range(3)) < 0.1 * max(1, length / 50_000)
-
-
-def seconds(text: str) -> float:
-    started = time.thread_time()
-    find_orders_in(text)
-    return time.thread_time() - started
 
 
 # What others wrote in a thread

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -124,28 +123,6 @@ def test_identifiers_and_flags_are_no_disguise() -> None:
 
 
 # Any text at all
-
-
-@pytest.mark.parametrize("length", [6_000, 100_000])
-@pytest.mark.parametrize(
-    "unit",
-    [
-        " ", "\t", "a", "A", "a ", "../", "ignore ", "`", "0f", "\n", "send http", "'", "what ", "\u202e", "\ufdfa",
-        "show your ", "(", "[", '"', "1", ".", "/", "\u0300", "a\u0301\u0327", "\u05d0", "%41", "&#65;",
-        "\\u0041", "i g ",
-        "print env, ", "? ", "your instructions ", "let a = 'b' ",
-    ],
-)  # fmt: skip
-def test_no_text_makes_the_guard_slow(unit: str, length: int) -> None:
-    text = (unit * length)[:length]
-    verdict("warm")
-    assert min(seconds(text) for _ in range(3)) < 0.1
-
-
-def seconds(text: str) -> float:
-    started = time.thread_time()
-    verdict(text)
-    return time.thread_time() - started
 
 
 @settings(max_examples=150, deadline=None)

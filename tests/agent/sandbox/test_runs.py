@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from agent.sandbox.sandbox import Channel, Ending, Execution, Sandbox, SandboxCo
 from agent.sandbox.trials import try_sandbox
 from indexer.subprocesses import start_confined_async
 from tests.agent.sandbox.surroundings import Surroundings, list_processes
+from tests.waiting import block_until, wait_until
 
 ROOT = Path(__file__).parents[3]
 MEGABYTE = 1 << 20
@@ -193,7 +193,6 @@ async def test_a_limit_ends_the_command_and_is_told(
     result = await run(sandbox, surroundings, python(program), limits)
 
     assert result.ending == ending, result.stderr.text
-    assert result.seconds < 15
     assert len(result.stdout.head + result.stdout.tail) <= LIMITS.kept_bytes
 
 
@@ -254,27 +253,28 @@ async def test_nothing_outlives_a_command_that_is_cancelled(sandbox: Sandbox, su
     running = asyncio.create_task(sandbox.run(command, tree, LIMITS, say=lambda *_: begun.set()))
     await begun.wait()
 
-    began = time.monotonic()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
 
-    assert time.monotonic() - began < 2
-    assert list_processes(marker) == []
+    await wait_until(lambda: not list_processes(marker), "the end of every process of the command")
 
 
-@pytest.mark.parametrize("milliseconds", [0, 6, 10, 20, 60])
+@pytest.mark.parametrize("turns", [0, 2, 5, 20, None])
 async def test_nothing_outlives_a_start_that_is_cancelled(
-    sandbox: Sandbox, surroundings: Surroundings, milliseconds: int
+    sandbox: Sandbox, surroundings: Surroundings, turns: int | None
 ) -> None:
     marker = f"marker-{os.urandom(8).hex()}"
     running = asyncio.create_task(run(sandbox, surroundings, python(DAEMON, "600", marker)))
-    await asyncio.sleep(milliseconds / 1000)
+    for _ in range(turns or 0):
+        await asyncio.sleep(0)
+    if turns is None:
+        await wait_until(lambda: list_processes(marker), "a first process")
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
 
-    assert list_processes(marker) == []
+    await wait_until(lambda: not list_processes(marker), "the end of every process of the command")
 
 
 CITEBOT = """
@@ -293,10 +293,8 @@ asyncio.run(sandbox.run(command, Path(sys.argv[2]), SandboxLimits(), say=lambda 
 """
 
 
-@pytest.mark.parametrize("milliseconds", [10, 40, None])
-def test_nothing_outlives_citebot_when_it_is_killed(
-    sandbox: Sandbox, surroundings: Surroundings, milliseconds: int | None
-) -> None:
+@pytest.mark.parametrize("reached", ["ready", "a process", "began"])
+def test_nothing_outlives_citebot_when_it_is_killed(sandbox: Sandbox, surroundings: Surroundings, reached: str) -> None:
     marker = f"marker-{os.urandom(8).hex()}"
     arguments = [sandbox.mechanism, str(surroundings.make_working_copy()), f"print(1, flush=True)\n{DAEMON}", "600"]
     with subprocess.Popen(
@@ -304,16 +302,13 @@ def test_nothing_outlives_citebot_when_it_is_killed(
     ) as citebot:
         assert citebot.stdout is not None
         citebot.stdout.readline()
-        if milliseconds is None:
+        if reached == "a process":
+            block_until(lambda: len(list_processes(marker)) > 1, "a process beside citebot's own")
+        elif reached == "began":
             citebot.stdout.readline()
-        else:
-            time.sleep(milliseconds / 1000)
         citebot.kill()
 
-    deadline = time.monotonic() + 5
-    while list_processes(marker) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert list_processes(marker) == []
+    block_until(lambda: not list_processes(marker), "the end of every process of the command")
 
 
 async def test_a_command_is_never_root_and_has_no_rights(sandbox: Sandbox, surroundings: Surroundings) -> None:

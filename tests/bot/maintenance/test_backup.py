@@ -30,7 +30,7 @@ from tests.fakes.citebot import Citebot
 from tests.fakes.clock import FakeClock
 from tests.fakes.disks import ROOT, mounted
 from tests.fakes.repositories import GitRepo
-from tests.waiting import LIMIT_SECONDS
+from tests.waiting import LIMIT_SECONDS, block_for
 
 RECORD = TurnRecord(repository="demo", commit="0" * 40, route="fast", model=None, seconds=1.0)
 
@@ -169,7 +169,7 @@ def writing(full: Path) -> Iterator[threading.Event]:
     ended, begun = threading.Event(), threading.Event()
 
     def write() -> None:
-        with closing(sqlite3.connect(full / INBOX_FILE, isolation_level=None, timeout=30)) as db:
+        with closing(sqlite3.connect(full / INBOX_FILE, isolation_level=None, timeout=LIMIT_SECONDS)) as db:
             db.executescript("DELETE FROM turns; DELETE FROM feedback")
             for number in count():
                 if ended.is_set():
@@ -183,11 +183,11 @@ def writing(full: Path) -> Iterator[threading.Event]:
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        assert begun.wait(5)
+        block_for(begun, "a row is written")
         yield begun
     finally:
         ended.set()
-        thread.join(10)
+        thread.join()
 
 
 def test_what_is_saved_while_others_write_is_of_one_moment(
@@ -195,7 +195,7 @@ def test_what_is_saved_while_others_write_is_of_one_moment(
 ) -> None:
     writing.clear()
     assert citebot("backup", "busy.tar.gz").code == 0
-    assert writing.wait(5)  # the writer was not held up
+    block_for(writing, "another row is written, since the writer is not held up")
     monkeypatch.setenv("CITEBOT_HOME", str(tmp_path / "elsewhere"))
     assert citebot("restore", "busy.tar.gz").code == 0
 

@@ -117,7 +117,7 @@ async def test_answers_under_way_are_told_while_they_are(
     slack: FakeSlack, repository: GitRepo, tmp_path: Path, gemini: FakeGemini
 ) -> None:
     def once_released(_: Received) -> Reply:
-        gemini.released.wait(timeout=20)
+        gemini.released.wait()
         return says("It is `parse_date` [E1].")
 
     gemini.script = once_released

@@ -16,7 +16,7 @@ from bot.messages import RateLimit
 from bot.replies.send_budget import SendBudget
 from tests.bot.chat import PLACE
 from tests.fakes.clock import FakeClock
-from tests.waiting import wait_for
+from tests.waiting import wait_for, wait_for_end
 
 
 async def taken(budget: SendBudget, clock: FakeClock, times: list[float], *, urgent: bool = False) -> None:
@@ -113,7 +113,7 @@ async def test_slots_are_given_in_the_order_of_asking() -> None:
     tasks[1].cancel()
     for gate in gates:
         gate.set()
-    await asyncio.wait(tasks, timeout=5)
+    await wait_for_end(asyncio.gather(*tasks, return_exceptions=True), "the end of all")
 
     assert order == [0, 2, 3]
     assert slots.before == 0
@@ -131,16 +131,16 @@ async def test_those_in_line_are_told_when_it_moves() -> None:
     tasks = [asyncio.create_task(one(number)) for number in range(4)]
     await asyncio.sleep(0)
     gates[0].set()
-    await asyncio.wait(tasks[:1], timeout=5)
+    await wait_for_end(tasks[0], "the end of the first")
     assert told == [(1, 1), (2, 2), (3, 3), (2, 1), (3, 2)]
 
     tasks[2].cancel()
-    await asyncio.wait(tasks[2:3], timeout=5)
+    await wait_for_end(tasks[2], "the end of the third")
     assert told[5:] == [(3, 1)]
 
     gates[1].set()
     gates[3].set()
-    await asyncio.wait(tasks, timeout=5)
+    await wait_for_end(asyncio.gather(*tasks, return_exceptions=True), "the end of all")
     assert told[6:] == []
 
 

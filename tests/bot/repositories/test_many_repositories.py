@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -45,7 +44,6 @@ async def test_questions_find_their_repository_among_twenty(tmp_path: Path) -> N
         lookups = HintLookup(library, seconds=20)
         nothing = await lookups.find(find_hints("where is log_line?"), library.list_names())
         await asyncio.gather(*(library.refresh(name) for name in library.list_names()))
-        started = time.perf_counter()
         found = {
             question: pick_winner((await lookups.find(find_hints(question), library.list_names())).found)
             for question in (
@@ -57,14 +55,12 @@ async def test_questions_find_their_repository_among_twenty(tmp_path: Path) -> N
                 "what is in common/log.py?",
             )
         }
-        seconds = time.perf_counter() - started
 
     assert list(found.values()) == ["service-7", "service-11", "service-4", "service-9", None, None]
     assert not any(nothing.found.values())
     assert stock.signs["service-3"] == RepositoryProfile(
         page="https://git.example.com/team/service-3", channels=("slack:C1",)
     )
-    assert seconds < 6 * 1.5
 
 
 @pytest.mark.parametrize("name", ["service-1", "elsewhere"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +16,7 @@ from tests.fakes.discord import FakeDiscord
 from tests.fakes.repositories import GitRepo
 from tests.fakes.served import variables
 from tests.fakes.slack import FakeSlack
-
-WITHIN = 15.0  # seconds, most of them those of a busy machine
+from tests.waiting import expect
 
 SLACK: dict[str, Callable[[FakeSlack], object]] = {
     "429 to auth.test": lambda fake: fake.faults.ratelimited("auth.test"),
@@ -50,15 +48,15 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
     return made
 
 
-async def start(settings: dict[str, str], repository: Path, directory: Path) -> float:
-    """Serve until the first line is said, and return how long that took; raises what ends it before."""
-    said, began = asyncio.Event(), time.monotonic()
+async def start(settings: dict[str, str], repository: Path, directory: Path) -> None:
+    """Serve until the first line is said; raises what ends it before."""
+    said = asyncio.Event()
     serving = asyncio.create_task(
         service.serve_team(Settings.load(settings, directory), repository, lambda _: said.set())
     )
     saying = asyncio.create_task(said.wait())
-    await asyncio.wait({serving, saying}, return_when=asyncio.FIRST_COMPLETED, timeout=60)
-    seconds = time.monotonic() - began
+    async with expect("the first line of a server"):
+        await asyncio.wait({serving, saying}, return_when=asyncio.FIRST_COMPLETED)
     saying.cancel()
     if serving.done():
         serving.result()
@@ -66,7 +64,6 @@ async def start(settings: dict[str, str], repository: Path, directory: Path) -> 
     serving.cancel()
     with suppress(asyncio.CancelledError):
         await serving
-    return seconds
 
 
 def discord_variables(fake: FakeDiscord, home: Path) -> dict[str, str]:
@@ -77,17 +74,17 @@ def discord_variables(fake: FakeDiscord, home: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("trouble", SLACK)
-async def test_slack_is_served_within_seconds_of_trouble(trouble: str, repository: GitRepo, tmp_path: Path) -> None:
+async def test_slack_is_served_after_trouble(trouble: str, repository: GitRepo, tmp_path: Path) -> None:
     async with FakeSlack() as fake:
         SLACK[trouble](fake)
-        assert await start(variables(fake, tmp_path / "data"), repository.root, tmp_path) < WITHIN
+        await start(variables(fake, tmp_path / "data"), repository.root, tmp_path)
 
 
 @pytest.mark.parametrize("trouble", DISCORD)
-async def test_discord_is_served_within_seconds_of_trouble(trouble: str, repository: GitRepo, tmp_path: Path) -> None:
+async def test_discord_is_served_after_trouble(trouble: str, repository: GitRepo, tmp_path: Path) -> None:
     async with FakeDiscord() as fake:
         DISCORD[trouble](fake)
-        assert await start(discord_variables(fake, tmp_path / "data"), repository.root, tmp_path) < WITHIN
+        await start(discord_variables(fake, tmp_path / "data"), repository.root, tmp_path)
 
 
 async def test_a_token_that_slack_refuses_is_said_at_once(repository: GitRepo, tmp_path: Path) -> None:

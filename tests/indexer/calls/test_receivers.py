@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,14 +16,6 @@ from indexer.calls.receivers import (
 )
 
 SUFFIXES = ("py", "ts", "js", "go", "java", "rs", "rb", "kt", "php", "cpp", "")
-LONG = 100_000
-
-# What a search that begins anew at every sign, or goes down with every bracket, would not come back from.
-UNITS = (
-    *("x", "x ", "x, ", "(x", "(x:", "for ", "for x ", "for(", "with ", "with x as", "x = ", "x: ", "x<", "a<", "a<x "),
-    *("std::", "[", "(", "{", "<", "Optional[", "a.", "a()", "a(", "a<b>", "a::<", "'", "|", "x|", "-> ", "=>", "new "),
-    *("(*", "&", "...", " ", "\t", "Arc<", "name(", "name<", "if ", "@", "?."),
-)
 
 
 def chain(expression: str) -> str:
@@ -167,36 +156,6 @@ def test_a_parameter_may_be_a_field_too() -> None:
         True,
         False,
     ]
-
-
-@pytest.mark.parametrize(
-    "read",
-    [
-        split_chain,
-        parse_type_names,
-        is_literal,
-        *(lambda text, suffix=suffix: parse_result_type("name", text, suffix) for suffix in ("py", "java", "go", "ts")),
-        *(
-            lambda text, suffix=suffix: list(find_type_hints("x", text, suffix))
-            for suffix in ("py", "java", "go", "ts")
-        ),
-        *(
-            lambda text, suffix=suffix: list(find_type_hints("x", _broken(text), suffix))
-            for suffix in ("py", "java", "go", "ts")
-        ),
-    ],
-)
-def test_reading_takes_no_longer_than_the_text_is_long(read: Callable[[str], object]) -> None:
-    """The processor time of this thread is measured: other work on the machine does not count."""
-    for unit in UNITS:
-        text = unit * (LONG // len(unit))
-        started = time.thread_time()
-        read(f"{text}{']' * 100} = x")
-        assert time.thread_time() - started < 3, unit
-
-
-def _broken(text: str) -> str:
-    return "\n".join(text[start : start + 1000] for start in range(0, len(text), 1000))
 
 
 def test_brackets_within_brackets_are_read_to_any_depth() -> None:

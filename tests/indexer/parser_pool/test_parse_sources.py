@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -37,7 +36,7 @@ from indexer.parser_pool.wire_format import (
     unpack_reply,
 )
 from indexer.text.decoding import unpack
-from tests.waiting import LIMIT_SECONDS
+from tests.waiting import LIMIT_SECONDS, block_until
 
 SECRET = "ghp_" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4zQ7Zz"
 DEADLY = "tests.fakes.deadly_parser"
@@ -219,7 +218,7 @@ def test_a_parser_with_nothing_to_do_ends_and_another_begins(tmp_path: Path) -> 
     try:
         list(parsers.parse(many(1)))
         (first,) = children()
-        first.wait(20)
+        first.wait(LIMIT_SECONDS)
         assert len(list(parsers.parse(many(1)))) == 1
     finally:
         pool.close()
@@ -228,8 +227,7 @@ def test_a_parser_with_nothing_to_do_ends_and_another_begins(tmp_path: Path) -> 
 def test_closing_ends_parsers_at_once_and_refuses_what_waits() -> None:
     pool = ParserPool(processes=1, module=DEADLY)
     futures = [pool.submit(Request(path=path, data=CODE)) for path in ("a-sleep.py", *["b.py"] * 30)]
-    while not children(DEADLY):
-        time.sleep(0.01)
+    block_until(lambda: children(DEADLY), "a parser at work")
     pool.close()
 
     assert children(DEADLY) == []
@@ -239,7 +237,7 @@ def test_closing_ends_parsers_at_once_and_refuses_what_waits() -> None:
 
 
 def is_refused(future: Future[ParsedContents | SkippedFile]) -> bool:
-    return future.cancelled() or isinstance(future.exception(timeout=10), ParserUnavailable)
+    return future.cancelled() or isinstance(future.exception(LIMIT_SECONDS), ParserUnavailable)
 
 
 def test_parsers_that_cannot_be_started_are_said_and_no_file_is_blamed(tmp_path: Path) -> None:
@@ -262,7 +260,7 @@ def test_threads_share_parsers(pool: ParserPool, tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join()
 
     assert {number: [entry.path for entry, _ in outcomes] for number, outcomes in found.items()} == {
         number: [entry.path for entry, _ in many(40 + number)] for number in range(4)
@@ -280,7 +278,6 @@ def test_parsers_end_when_their_parent_is_killed(path: str) -> None:
         "print(*(child.pid for child in children(DEADLY)), flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    started = time.monotonic()
     # The pipe that is the parent's standard error is inherited by nobody; the child is looked for by its number.
     parent = subprocess.run(
         [sys.executable, "-P", "-c", program, path],
@@ -292,9 +289,14 @@ def test_parsers_end_when_their_parent_is_killed(path: str) -> None:
     )
     assert parent.returncode == -signal.SIGKILL, parent.stderr
     (number,) = map(int, parent.stdout.split())
-    while psutil.pid_exists(number) and psutil.Process(number).status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() - started < 30
-        time.sleep(0.01)
+    block_until(lambda: not is_running(number), "the end of the parser")
+
+
+def is_running(number: int) -> bool:
+    try:
+        return psutil.Process(number).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 # What comes back is data

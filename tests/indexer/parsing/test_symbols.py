@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from indexer.parsing.file_parser import parse_file
@@ -193,12 +191,3 @@ def test_go_modules_are_known_by_their_last_part_without_version() -> None:
         (3, "x/y/v2", "", "_"),
         (4, "x/z/v2", "", "z"),
     ]
-
-
-@pytest.mark.parametrize(
-    "comment", ["// Adds." + " " * 3_000, "/" * 3_000 + "{@a " * 700, "// " + "<a" * 1_500, "/" + "*" * 3_000]
-)
-def test_a_comment_of_any_length_is_read_in_a_moment(comment: str) -> None:
-    started = time.thread_time()
-    parse_file("a.go", f"package a\n\n{comment}\nfunc Add() {{}}\n")
-    assert time.thread_time() - started < 1
