@@ -72,7 +72,8 @@ class RefChooser:
             mention, ref = found[0]
             is_newest = ref.is_followed
             return RefChoice(question=_shorten(question, mention), ref=None if is_newest else ref)
-        remark = next((_explain_number(mention) for mention in mentions if mention.kind == "pull request"), "")
+        named = next((mention for mention in mentions if mention.is_named), None)
+        remark = await self._explain_absence(name, named) if named is not None else ""
         return RefChoice(question=question, ref=await self._find_again(name, before), remark=remark)
 
     async def find(self, repository: str, written: str) -> NamedRef | None:
@@ -161,6 +162,14 @@ class RefChooser:
             log.warning("%s: %s", repository, error)
             return before
 
+    async def _explain_absence(self, repository: str, mention: RefMention) -> str:
+        """Say that there is nothing of a name, and what is read in its stead."""
+        if mention.kind == "pull request":
+            return f"No pull request {mention.names[0]} can be read here, so this is about the newest commit."
+        nearest = await self._refs[repository].suggest(mention.names[-1])
+        absence = describe_unknown(repository, mention.names[-1], mention.kind, nearest)
+        return f"{absence} This is about the newest commit."
+
     def _explain_limit(self, repositories: Sequence[str], mentions: Sequence[RefMention]) -> str:
         named = next((mention.names[-1] for mention in mentions if mention.strict), "")
         if not named:
@@ -212,10 +221,6 @@ def read_ref(fields: Mapping[str, str]) -> NamedRef | None:
 
 def _describe_limit(repository: str, written: str) -> str:
     return f"Only the followed branch of {repository} can be read here, and not {written[:80]!r}."
-
-
-def _explain_number(mention: RefMention) -> str:
-    return f"No pull request {mention.names[0]} can be read here, so this is about the newest commit."
 
 
 def _is_alike(written: str, name: str) -> bool:

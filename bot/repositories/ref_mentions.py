@@ -14,12 +14,15 @@ _MOST_PARTS = 6  # of a branch's name in an address
 
 _NAME = r"[`\"'“‘]?(?P<name>[A-Za-z0-9_][\w./+#-]{0,100})[`\"'”’]?"
 _NOUN_FIRST = re.compile(
-    r"\b(?:on|at|in|from|of|for|against)\s(?:the\s)?(?P<noun>branch|tag|commit|release|version|revision)\s" + _NAME,
+    r"\b(?P<preposition>on|at|in|from|of|for|against)\s(?:the\s)?(?P<noun>branch|tag|commit|release|version|revision)\s"
+    + _NAME,
     re.IGNORECASE,
 )
 _NOUN_LAST = re.compile(
-    r"\b(?:on|at|in|from|of|against)\s(?:the\s|our\s)?" + _NAME + r"\s(?P<noun>branch|tag|release)\b", re.IGNORECASE
-)
+    r"\b(?P<preposition>on|at|in|from|of|against)\s(?:the\s|our\s)?" + _NAME
+    + r"\s(?P<noun>branch|tag|release|version)\b(?!\sof\b)",
+    re.IGNORECASE,
+)  # fmt: skip
 _PLAIN = re.compile(r"\b(?P<preposition>on|at|in)\s" + _NAME, re.IGNORECASE)
 _LABEL = re.compile(r"\s{0,9}(?P<preposition>on|at)\s" + _NAME + r"\s?[,:]\s", re.IGNORECASE)
 _PULL = re.compile(
@@ -39,7 +42,13 @@ _ABOUT_THE_PAST = re.compile(
     r"|wrote|written)\b",
     re.IGNORECASE,
 )
-_VERSION = re.compile(r"[vV]\d{1,6}(?:\.\d{1,6}){1,4}[\w.+-]{0,20}")
+# What hardly anything but a version or a line of development is called.
+_VERSION = re.compile(r"[vV]\d{1,6}(?:\.\d{1,6}){1,4}[\w.+-]{0,20}|\d{1,6}(?:\.\d{1,6}){2}(?:[-+a-z][\w.+-]{0,20})?")
+_LINE = re.compile(
+    r"(?:rel|releases?|hotfix|stable|support|maint|version)[-/._]v?\d[\w.+-]{0,40}|(?:feature|hotfix|bugfix|release)/.+",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"v?\d{1,6}(?:\.\d{1,6}){0,4}[\w.+-]{0,20}", re.IGNORECASE)
 _SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"```[^`]{0,4000}(?:```|$)")
@@ -70,6 +79,7 @@ class RefMention:
     """A place in a text that names what to read; `names` are what it may be called, the likeliest first.
 
     Where it is `strict`, nothing else can be meant; where it is `likely`, something else is only if no name is like it.
+    Where it `is_named`, an answer from elsewhere has to say so.
     """
 
     names: tuple[str, ...]
@@ -78,6 +88,7 @@ class RefMention:
     kind: RefKind | None = None
     strict: bool = False
     likely: bool = False
+    is_named: bool = False
     is_address: bool = False
 
 
@@ -206,7 +217,9 @@ def _find_pulls(text: str) -> Iterator[RefMention]:
 
 def _find_numbers(text: str) -> Iterator[RefMention]:
     for found in _NUMBER.finditer(text):
-        yield RefMention(names=(found["name"],), start=found.start(), end=found.end(), kind="pull request")
+        yield RefMention(
+            names=(found["name"],), start=found.start(), end=found.end(), kind="pull request", is_named=True
+        )
 
 
 def _find_nouns(text: str) -> Iterator[RefMention]:
@@ -217,14 +230,21 @@ def _find_nouns(text: str) -> Iterator[RefMention]:
             if noun != "branch" and _ABOUT_THE_PAST.search(f"{text[: found.start()]} {text[found.end() :]}"):
                 continue
             name, end = _trim_name(found)
-            has_digit = bool(_DIGIT.search(name))
-            is_clear = has_digit if pattern is _NOUN_LAST else has_digit or bool(re.search(r"[-/._]", name))
+            is_last = pattern is _NOUN_LAST
+            if noun in kinds:
+                is_clear = bool(_DIGIT.search(name)) or (not is_last and bool(re.search(r"[-/._]", name)))
+                strict = is_clear and (noun != "commit" or bool(_SHA.fullmatch(name)))
+                is_named = noun != "commit" and not (is_last and found["preposition"].lower() == "in")
+            else:
+                is_named = bool(_NUMBERED.fullmatch(name)) and not text[end:].lower().startswith(" of ")
+                strict = is_named and "." in name and found["preposition"].lower() in {"on", "at"}
             yield RefMention(
                 names=(name,),
                 start=found.start(),
-                end=found.end() if pattern is _NOUN_LAST else end,
+                end=found.end() if is_last else end,
                 kind=kinds.get(noun),
-                strict=noun in kinds and is_clear and (noun != "commit" or bool(_SHA.fullmatch(name))),
+                strict=strict,
+                is_named=is_named,
             )
 
 
@@ -248,13 +268,16 @@ def _read_plain(found: re.Match[str], *, is_label: bool) -> Iterator[RefMention]
     is_sha = bool(_SHA.fullmatch(name)) and has_digit
     if is_sha and is_in:
         return
+    is_line = bool(_VERSION.fullmatch(name) or _LINE.fullmatch(name))
+    is_version = found["preposition"].lower() == "at" and name[:1] in "vV" and name[1:].isdecimal()
     yield RefMention(
         names=(name,),
         start=found.start(),
         end=end,
         kind="commit" if is_sha and not name.isdecimal() else None,
-        strict=not is_in and bool(_VERSION.fullmatch(name)),
+        strict=not is_in and (is_line or is_version),
         likely=not is_in and has_digit,
+        is_named=is_line,
     )
 
 

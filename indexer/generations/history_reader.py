@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from indexer.diffs.comparison import compare_commits
@@ -58,6 +59,8 @@ class HistoryReader:
         """Compare two commits; `UnknownRevision` as above."""
         older = await self._find_end(query.after)
         newer = await self._find_end(query.until or "HEAD")
+        if query.until.startswith(("#", "!")) and query.after.upper() == "HEAD":
+            older = await asyncio.to_thread(self._find_merge_base, newer, older)
         return await asyncio.to_thread(compare_commits, self._repository, older, newer, query)
 
     async def _find_end(self, name: str) -> Tag:
@@ -69,6 +72,12 @@ class HistoryReader:
                 raise
         found = await self._find_ref(name)
         return Tag(name=found.name, sha=found.commit, created_at=0)
+
+    def _find_merge_base(self, pull: Tag, held: Tag) -> Tag:
+        """Return what a pull request is compared with: once it is merged, what it was merged into."""
+        if not self._repository.commits.is_in_history(pull.sha, held.sha):
+            return held
+        return replace(self._repository.commits.find_name(self._sha, f"{pull.sha}^"), name=f"{pull.name}^")
 
     async def first_release(self, sha: str) -> str:
         """Find the oldest finished version that has a commit; empty where none has."""

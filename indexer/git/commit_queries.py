@@ -108,6 +108,11 @@ class CommitQueries:
             raise UnknownRevision(f"There is no commit {name!r}: fewer than {steps} come before {start.name}.")
         return Tag(name=name, sha=output.strip().decode("ascii"), created_at=0)
 
+    def is_in_history(self, sha: str, of: str) -> bool:
+        """Whether a commit is another one, or one of those that it came from."""
+        options = ("--is-ancestor", "--end-of-options", sha, of)
+        return self._git.try_run("merge-base", *options, seconds=_SECONDS) is not None
+
     def _count(self, revisions: str, query: LogQuery) -> int | None:
         limits = _describe_messages(query)
         paths = (query.path,) if query.path else ()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from indexer.diffs.masked_file import read_file_at
-from indexer.errors import IndexerError, StorageError, UnknownRevision
+from indexer.errors import IndexerError, RemoteError, StorageError, UnknownRevision
 from indexer.generations.reader import IndexReader
 from indexer.index import CodeIndex
 from indexer.refs.side_generations import MOST_KEPT, SideGenerations
@@ -59,8 +60,8 @@ class RepositoryRefs:
 
         Raises `RemoteError` where the host has to be asked, and cannot be.
         """
-        if kind == "pull request" and self._clone is not None:
-            return await self._fetch_pull(self._clone, written)
+        if kind == "pull request":
+            return await self._find_pull(written)
         found = None
         if kind != "commit":
             table = await asyncio.to_thread(self._read_table)
@@ -205,6 +206,19 @@ class RepositoryRefs:
         if len(kept) > MOST_BRANCHES:
             log.warning("%s: of %d branches, %d are kept", self._index.name, len(kept), MOST_BRANCHES)
         return tuple(kept[:MOST_BRANCHES])
+
+    async def _find_pull(self, written: str) -> NamedRef | None:
+        """Find a pull request as its host shows it, else the commit that merged it."""
+        merged = partial(asyncio.to_thread, self._refs.find_merged, written, self._index.ref)
+        if self._clone is None:
+            table = await asyncio.to_thread(self._read_table)
+            return table.find(written, "pull request") or await merged()
+        try:
+            return await self._fetch_pull(self._clone, written) or await merged()
+        except RemoteError:
+            if (found := await merged()) is not None:
+                return found
+            raise
 
     async def _fetch_pull(self, clone: RemoteClone, written: str) -> NamedRef | None:
         digits = written.strip().lstrip("#!")

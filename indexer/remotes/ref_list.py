@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 from indexer.git.git_errors import decode_output
 from indexer.git.objects import GitRunner
-from indexer.git.tags import match_tag
+from indexer.git.tags import is_release, match_tag, read_version
 from indexer.types import NamedRef, RefKind, Tag
 
 MOST_REFS = 20_000
@@ -23,6 +23,12 @@ _SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 _NUMBER = re.compile(r"[#!]?(\d{1,9})")
 # What git does not take for a name; it would take some of these for an option, or for a way to another commit.
 _NO_NAME = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[/.]$|^@$")
+# How hosts name a pull request in the subject of the commit that merges it; and GitLab, in its message.
+_MERGED = (
+    r"\(#{0}\)$", "^Merge pull request #{0} ", r"^Merged in .*\(pull request #{0}\)$", "^See merge request .*!{0}$",
+)  # fmt: skip
+_MOST_MERGED = 50  # commits that speak of one
+_LATEST = frozenset({"latest", "newest", "last"})
 _PULLS = ("refs/pull/{}/head", "refs/merge-requests/{}/head", "refs/pull-requests/{}/from", "refs/pull/{}/merge")
 
 _KINDS: Mapping[str, RefKind] = {"refs/heads/": "branch", "refs/remotes/origin/": "branch", "refs/tags/": "tag"}
@@ -52,7 +58,7 @@ class RefTable:
         if not is_ref_name(name):
             return None
         branch = self._find_branch(name) if kind in {None, "branch"} else None
-        return branch or (self._find_tag(name) if kind in {None, "tag"} else None)
+        return branch or (self._find_tag(name) or self._find_latest(name) if kind in {None, "tag"} else None)
 
     def _find_branch(self, name: str) -> NamedRef | None:
         for full_name in (f"refs/heads/{name}", f"refs/remotes/origin/{name}"):
@@ -65,6 +71,16 @@ class RefTable:
         if found is None:
             return None
         return NamedRef(kind="tag", name=found.name, commit=found.sha, full_name=f"refs/tags/{found.name}")
+
+    def _find_latest(self, name: str) -> NamedRef | None:
+        """Find the newest finished version where that is asked for, else the newest tag."""
+        newest = [*self._list_releases(), *self._list_tags()][:1] if name.casefold() in _LATEST else []
+        return self._find_tag(newest[0].name) if newest else None
+
+    def _list_releases(self) -> Sequence[Tag]:
+        """List the finished versions, the newest first."""
+        releases = [tag for tag in self._list_tags() if is_release(tag.name)]
+        return sorted(releases, key=lambda tag: read_version(tag.name) or (), reverse=True)
 
     def _list_tags(self) -> Sequence[Tag]:
         prefix = "refs/tags/"
@@ -85,11 +101,16 @@ class RefTable:
         return None
 
     def suggest(self, written: str, *, most: int = 5) -> Sequence[str]:
-        """Name the branches and tags whose names are nearest to one that is none; else some branches."""
+        """Name the branches and tags whose names are nearest to one that is none; else some branches.
+
+        Where that is a version, the newest ones are.
+        """
         names = [*dict.fromkeys(self._list_names())][:_MOST_COMPARED]
         wanted = written.strip()[:_LONGEST].casefold()
         folded = {name.casefold(): name for name in reversed(names)}
         near = difflib.get_close_matches(wanted, folded, n=most, cutoff=0.5)
+        if not near and read_version(wanted) is not None:
+            return [tag.name for tag in self._list_releases()][:most] or names[:most]
         return [folded[name] for name in near] or names[:most]
 
     def list_branches(self) -> Sequence[str]:
@@ -140,6 +161,24 @@ class RefList:
         options = ("-r", "--no-renames", "--name-only", "-z")
         output = self._git.try_run("diff-tree", *options, "--end-of-options", old, new, seconds=_SECONDS)
         return None if output is None else output.count(b"\0")
+
+    def find_merged(self, written: str, ref: str) -> NamedRef | None:
+        """Find the commit that brought a pull request into a ref, by its number in the message."""
+        found = _NUMBER.fullmatch(written.strip())
+        if found is None:
+            return None
+        number = int(found[1])
+        patterns = [form.format(number) for form in _MERGED]
+        asked = ("--extended-regexp", *(f"--grep={pattern}" for pattern in patterns))
+        limits = (f"--max-count={_MOST_MERGED}", "--format=%H%x00%s%x00%b%x00")
+        output = self._git.try_run("log", *asked, *limits, "--end-of-options", ref, "--", seconds=_SECONDS)
+        fields = iter((output or b"").decode("utf-8", "replace").split("\0")[:-1])
+        in_subject, in_body = re.compile("|".join(patterns[:-1])), re.compile(patterns[-1], re.MULTILINE)
+        for sha, subject, body in zip(*[fields] * 3, strict=False):
+            if in_subject.search(subject) or in_body.search(body):
+                sign = "!" if written.strip().startswith("!") else "#"
+                return NamedRef(kind="pull request", name=f"{sign}{number}", commit=sha.strip())
+        return None
 
     def _resolve(self, name: str) -> str:
         output = self._git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")

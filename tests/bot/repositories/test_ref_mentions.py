@@ -50,6 +50,8 @@ def chooser() -> RefChooser:
         (f"explain {PAGE}/blob/v5.0.2/pay.py#L3", "v5.0.2", f"explain {PAGE}/blob/v5.0.2/pay.py#L3"),
         (f"what is {PAGE}/releases/tag/v5.1.0 made of?", "v5.1.0", "what is made of?"),
         ("how do I install it in version 2.0?", "2.0", "how do I install it?"),
+        ("in the latest version, how do I install it?", "v5.1.0", "how do I install it?"),
+        ("where is the parser at the latest release?", "v5.1.0", "where is the parser?"),
     ],
 )
 async def test_a_ref_that_is_there_is_found_and_left_out(
@@ -81,7 +83,6 @@ async def test_a_ref_that_is_there_is_found_and_left_out(
         "what changed since v5.0.2?",
         "what did 0123abc change in pay.py?",
         "how does #12 relate to the parser?",
-        "is the branch coverage measured on branch coverage?",
         "what is the error-handling branch in the if statement of charge()?",
         "where is it handled in the error-handling branch?",
         "compare release-2.1 and develop",
@@ -110,6 +111,12 @@ async def test_an_ordinary_question_is_about_the_newest_commit(chooser: RefChoos
         ("where is the parser on branch feature/pax?", "feature/pay"),
         ("where is the parser in pull request 99?", "no pull request 99 that can be read"),
         (f"where is it? {PAGE}/tree/release-2.2", "release-2.1"),
+        ("where is the parser at 9.9.9?", "v5.1.0, v5.0.2"),
+        ("at 9.9.9, where is the parser?", "v5.1.0, v5.0.2"),
+        ("who calls it at v9?", "v2"),
+        ("where is the parser on release-9?", "release-2.1"),
+        ("on feature/paging, where is the parser?", "feature/pay"),
+        ("where is the parser at version 9.9?", "nearest names"),
     ],
 )
 async def test_a_ref_that_is_clearly_meant_and_not_there_is_said(
@@ -164,6 +171,28 @@ async def test_a_number_that_is_no_pull_request_is_remarked_upon(chooser: RefCho
 
     assert choice.ref is None
     assert choice.remark == "No pull request #99 can be read here, so this is about the newest commit."
+
+
+@pytest.mark.parametrize(
+    ("question", "absence"),
+    [
+        ("where is the parser on branch nope?", "shop has no branch 'nope'. The nearest names are "),
+        ("on branch developp, where is the parser?", "shop has no branch 'developp'. The nearest names are develop"),
+        ("where is the parser on the nope branch?", "shop has no branch 'nope'. "),
+        ("where is the parser in v9.9.9?", "shop has no branch, tag or commit 'v9.9.9'. "),
+        ("how do I install it in version 9.9?", "shop has no branch, tag or commit '9.9'. "),
+        ("where is the parser in release-9?", "shop has no branch, tag or commit 'release-9'. The nearest names are "),
+    ],
+)
+async def test_a_ref_that_may_be_meant_and_is_not_there_is_remarked_upon(
+    chooser: RefChooser, question: str, absence: str
+) -> None:
+    choice = await chooser.choose(["shop"], question)
+
+    assert choice.ref is None
+    assert choice.question == question
+    assert choice.remark.startswith(absence)
+    assert choice.remark.endswith(" This is about the newest commit.")
 
 
 async def test_a_thread_stays_at_its_ref_until_another_is_named(chooser: RefChooser) -> None:

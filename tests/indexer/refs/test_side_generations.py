@@ -15,7 +15,7 @@ from indexer.index import CodeIndex
 from indexer.refs.repository_refs import RepositoryRefs, describe_unknown
 from indexer.refs.side_folder import SideFolder, list_side_folders
 from indexer.refs.side_generations import MOST_WAITING
-from indexer.types import Location, NamedRef, Progress
+from indexer.types import DiffQuery, Location, NamedRef, Progress
 from tests.fakes.repositories import GitRepo
 
 
@@ -55,6 +55,35 @@ async def read(refs: RepositoryRefs, name: str) -> tuple[str, str]:
     assert ref is not None, name
     code = await refs.pin(ref)
     return (await code.read("shop/pay.py")).text.split("(")[0].removeprefix("def "), code.commit.sha
+
+
+@pytest.mark.parametrize(
+    ("message", "written"),
+    [
+        ("Charge twice (#34)", "#34"),
+        ("Merge pull request #34 from team/twice\n\nCharge twice", "#34"),
+        ("Merged in twice (pull request #34)", "#34"),
+        ("Merge branch 'twice' into 'main'\n\nCharge twice\n\nSee merge request team/shop!34", "!34"),
+    ],
+)
+async def test_a_pull_request_that_was_merged_is_known_by_its_number(
+    repository: GitRepo, tmp_path: Path, message: str, written: str
+) -> None:
+    repository.write("shop/pay.py", "def charge_twice():\n    return 4\n")
+    repository.commit(message)
+    merged = repository.sha("HEAD")
+    repository.write("shop/pay.py", "def charge_once():\n    return 5\n")
+    repository.commit('Revert "Charge twice (#34)" (#35)\n\nIt broke what (#34) had mended.')
+
+    async with opened(repository, tmp_path / "home") as (index, refs):
+        await index.refresh()
+
+        assert await refs.find(written, "pull request") == NamedRef(kind="pull request", name=written, commit=merged)
+        assert await refs.find("#36", "pull request") is None
+        changed = await (await index.pin()).past.compare(DiffQuery(after="HEAD", until=written))
+
+    assert (changed.older.name, changed.newer.sha) == (f"{written}^", merged)
+    assert [place.added for place in changed.places] == [("def charge_twice():", "    return 4")]
 
 
 async def test_each_ref_is_read_and_cited_at_its_own_commit(repository: GitRepo, tmp_path: Path) -> None:
