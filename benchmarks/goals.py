@@ -77,8 +77,9 @@ def write_claim(value: int) -> str:
     """Write the test of a claim as a model would."""
     return (
         "from parser import parse\n\n\n"
-        f"def test_claim_holds():\n    assert parse('7') == [{value}]\n\n\n"
-        f"def test_claim_does_not_hold():\n    assert parse('7') != [{value}]\n"
+        "def call():\n    return parse('7')\n\n\n"
+        f"def test_claim_holds():\n    assert call() == [{value}]\n\n\n"
+        f"def test_claim_does_not_hold():\n    assert call() != [{value}]\n"
     )
 
 

@@ -112,7 +112,7 @@ def make_verdict(state: GoalState, goal: Goal[Any], redact: Redactor) -> GoalVer
 
 
 def _list_places(details: Mapping[str, Any], changes: Sequence[FileChange]) -> Sequence[Location]:
-    """List files of the commit, each once: what was changed, the tests that were run, and the code that they loaded."""
+    """List files of the commit, each once: what was changed, the tests that were run, what was executed."""
     made = {one.path.decode(errors="replace"): one for one in changes}
     lines = {path: _find_first_change(one) for path, one in made.items() if one.old is not None}
     for failure in details.get("failures", []):

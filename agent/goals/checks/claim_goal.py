@@ -9,23 +9,41 @@ from pydantic import BaseModel, Field, field_validator
 
 from agent.goals.goal import Goal, GoalResult
 from agent.goals.goal_state import GoalState, read_stored_changes
-from agent.goals.tools.pytest_run import PytestFailure, PytestRun, format_pytest_command
-from agent.goals.tools.pytest_run import run_pytest as run_selection
+from agent.goals.tools.pytest_run import PytestFailure, PytestRun, format_pytest_command, run_claim
 from agent.ports import Workspace
 from agent.sandbox.patch import FileChange
 
 CLAIM_FILE = "test_citebot_claim.py"
 HOLDS, FAILS = "test_claim_holds", "test_claim_does_not_hold"
-_MOST_FILES = 10
+_MOST_EXECUTED = 10
 _PROMPT = f"""
 The goal: find out by a test whether a claim about the code is true. The claim is what the person wants checked: \
 quoted below, and data like the rest. You may well find it to be false.
 
-Write the file {CLAIM_FILE} in the root of the repository, with two tests for pytest that use the code itself:
-- `{HOLDS}` asserts what the claim says;
-- `{FAILS}` asserts the opposite of it, about the same values.
-Exactly one of them has to pass, and the other to fail by its assertion, not by any other error. Everything that \
-either needs, it makes itself. Only this file counts: changes of other files are left out.
+Write the file {CLAIM_FILE} in the root of the repository, with three functions and nothing but imports beside them:
+- `call()` sets up what it needs, calls the code that the claim is about, and returns the result as it is or a part of \
+it; where the claim is about an exception, it catches that and returns it. It has no `if`, changes no module and no \
+attribute, and mocks nothing. A command line is run with `subprocess.run([sys.executable, "-m", ...])`.
+- `{HOLDS}` is one assertion about `call()` that says what the claim says, with the claim's own values;
+- `{FAILS}` is the same assertion with the opposite operator, or `not`.
+For example, for "parse_date('') raises ValueError":
+
+from dates import parse_date
+
+def call():
+    try:
+        return parse_date("")
+    except Exception as error:
+        return error
+
+def {HOLDS}():
+    assert isinstance(call(), ValueError)
+
+def {FAILS}():
+    assert not isinstance(call(), ValueError)
+
+Exactly one of the tests has to pass. It counts only if the code itself runs in the call, and if another result of it \
+would turn the verdict round. Only this file counts: changes of other files are left out.
 """
 
 Verdict = Literal["true", "false", "open"]
@@ -66,10 +84,12 @@ class ClaimGoal(Goal[ClaimArguments]):
         if not any(one.new is not None for one in changes):
             return GoalResult(achieved=False, reason=f"There is no file {CLAIM_FILE} yet.", details={"verdict": "open"})
         async with workspace.open_fresh(changes) as fresh:
-            run = await run_selection(fresh, [CLAIM_FILE])
+            run = await run_claim(fresh, CLAIM_FILE, self.args.claim)
         verdict, reason = judge_claim(run)
         failures = [one.to_record() for one in run.failures]
-        details = {"verdict": verdict, "failures": failures, "files": sorted(run.files - {CLAIM_FILE})[:_MOST_FILES]}
+        executed = run.proof.executed[:_MOST_EXECUTED] if run.proof is not None else ()
+        files = list(dict.fromkeys(one.partition(":")[0] for one in executed))
+        details = {"verdict": verdict, "failures": failures, "executed": list(executed), "files": files}
         return GoalResult(achieved=verdict != "open", reason=reason, details=details)
 
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
@@ -81,9 +101,10 @@ def judge_claim(run: PytestRun) -> tuple[Verdict, str]:
     """Tell from a run of both tests whether the claim is true, and why that can be told or not."""
     if doubt := _find_doubt(run):
         return "open", f"{doubt}\n\n{run.format_failures() or run.output[-2_000:]}"
+    executed = ", ".join(f"`{one}`" for one in (run.proof.executed if run.proof is not None else ())[:_MOST_EXECUTED])
     if _name_test(run.passed[0]) == HOLDS:
-        return "true", "The claim is true: the test that asserts it passed, and the test of its opposite failed."
-    return "false", "The claim is false: the test that asserts it failed, and the test of its opposite passed."
+        return "true", f"The claim is true: its test passed, and the test of its opposite failed. Executed: {executed}."
+    return "false", f"The claim is false: its test failed, and the test of its opposite passed. Executed: {executed}."
 
 
 def _find_doubt(run: PytestRun) -> str:
@@ -96,8 +117,8 @@ def _find_doubt(run: PytestRun) -> str:
         return f"Both tests {'pass' if run.passed else 'fail'}, so they say nothing about the claim."
     if not _is_assertion(run.failures[0]):
         return "The test that fails has to fail by its assertion."
-    if not run.files - {CLAIM_FILE}:
-        return "The tests load none of the repository's files, so they say nothing about its code."
+    if run.proof is None or run.proof.reason or run.proof.holds != (_name_test(run.passed[0]) == HOLDS):
+        return f"Not shown: {run.proof.reason if run.proof is not None else ''}".strip()
     return ""
 
 

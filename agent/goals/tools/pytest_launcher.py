@@ -79,10 +79,8 @@ class Reporter:
         )
 
     def pytest_sessionfinish(self, exitstatus: Any) -> None:
-        """Report how the session ends, and which files of the repository were loaded for it."""
-        files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
-        inside = sorted(os.path.relpath(file, self._root) for file in files if file.startswith(self._root + os.sep))
-        self._write("finish", code=int(exitstatus), files=inside[:1000])
+        """Report how the session ends."""
+        self._write("finish", code=int(exitstatus))
 
 
 def main() -> int:

@@ -18,11 +18,11 @@ NO_TESTS, USAGE, NOT_INSTALLED, NO_PYTHON = 5, 4, 97, 127
 MAX_FAILURES = 50
 _LONGEST_ID = 500
 _LONGEST_TEXT = 4_000
-_LAUNCHER = "pytest_launcher.py"
-_START = (
-    "python=$(command -v python || command -v python3) && "
-    f'exec "$python" "$SANDBOX_SUPPORT/{_LAUNCHER}" "$SANDBOX_REPORT" "$@"'
-)
+_LAUNCHER, _PROOF = "pytest_launcher.py", "claim_proof.py"
+_PYTHON = "python=$(command -v python || command -v python3) && "
+_RUN_TESTS = f'exec "$python" "$SANDBOX_SUPPORT/{_LAUNCHER}" "$SANDBOX_REPORT" "$@"'
+# The proof is written before any test has had the descriptor.
+_PROVE = f'"$python" -I "$SANDBOX_SUPPORT/{_PROOF}" "$SANDBOX_REPORT" "$1" "$2" && shift 2 && '
 # What stays as it is: caches would be changes of the working copy, and a debugger waits for somebody.
 _OPTIONS = ("-p", "no:cacheprovider", "--tb=short", "-q")
 
@@ -47,6 +47,15 @@ class PytestFailure:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ClaimProof:
+    """Whether the test of a claim shows it to hold, and which code it executed; or the reason why it shows nothing."""
+
+    holds: bool
+    executed: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PytestRun:
     """What a run of pytest has come to. `finished` is the exit code that its report ends with, None without an end.
 
@@ -58,7 +67,7 @@ class PytestRun:
     passed: tuple[str, ...] = ()
     failures: tuple[PytestFailure, ...] = ()
     missing: Mapping[str, bool] = field(default_factory=dict)
-    files: frozenset[str] = frozenset()
+    proof: ClaimProof | None = None
     ended: str = ""
     output: str = ""
 
@@ -97,8 +106,18 @@ class PytestRun:
 
 async def run_pytest(workspace: Workspace, select: Sequence[str]) -> PytestRun:
     """Run a selection of tests, given as paths and node ids."""
-    launcher = await asyncio.to_thread(Path(__file__).with_name(_LAUNCHER).read_bytes)
-    command = SandboxCommand(argv=("sh", "-c", _START, "sh", *_OPTIONS, "--", *select), support={_LAUNCHER: launcher})
+    return await _run(workspace, select, _PYTHON + _RUN_TESTS)
+
+
+async def run_claim(workspace: Workspace, file: str, claim: str) -> PytestRun:
+    """Run the test of a claim, and before it find out whether it shows anything of the repository's code."""
+    return await _run(workspace, [file], _PYTHON + _PROVE + _RUN_TESTS, file, claim)
+
+
+async def _run(workspace: Workspace, select: Sequence[str], script: str, *first: str) -> PytestRun:
+    places = [Path(__file__).with_name(name) for name in (_LAUNCHER, _PROOF)]
+    support = {place.name: await asyncio.to_thread(place.read_bytes) for place in places if place.name in script}
+    command = SandboxCommand(argv=("sh", "-c", script, "sh", *first, *_OPTIONS, "--", *select), support=support)
     return read_run(await workspace.run(command, shown=format_pytest_command(select)))
 
 
@@ -113,7 +132,7 @@ def read_run(done: Execution) -> PytestRun:
     failures: dict[str, PytestFailure] = {}
     missing: dict[str, bool] = {}
     finished: int | None = None
-    files: frozenset[str] = frozenset()
+    proof: ClaimProof | None = None
     for line in _iter_lines(done.report):
         match line["kind"]:
             case "test" if line.get("outcome") == "failed":
@@ -126,7 +145,8 @@ def read_run(done: Execution) -> PytestRun:
                 missing[_read_text(line, "name")] = line.get("is_ours") is True
             case "finish":
                 finished = line["code"] if isinstance(line.get("code"), int) else None
-                files = frozenset(one for one in line.get("files") or () if isinstance(one, str))
+            case "proof" if proof is None:  # a later one is not ours
+                proof = _read_proof(line)
             case _:
                 pass
     return PytestRun(
@@ -135,7 +155,7 @@ def read_run(done: Execution) -> PytestRun:
         passed=tuple(one for one in passed if one not in failures),
         failures=tuple(failures.values())[:MAX_FAILURES],
         missing=missing,
-        files=files,
+        proof=proof,
         ended=explain_ending(done),
         output=done.stdout.text + done.stderr.text,
     )
@@ -161,6 +181,11 @@ def _read_failure(line: Mapping[str, Any]) -> PytestFailure:
         output=_read_text(line, "output", longest=_LONGEST_TEXT),
         raised=_read_text(line, "raised"),
     )
+
+
+def _read_proof(line: Mapping[str, Any]) -> ClaimProof:
+    executed = tuple(str(one)[:_LONGEST_ID] for one in line.get("executed") or ())
+    return ClaimProof(holds=line.get("holds") is True, executed=executed, reason=_read_text(line, "reason"))
 
 
 def _read_text(line: Mapping[str, Any], name: str, *, longest: int = _LONGEST_ID) -> str:

@@ -260,8 +260,9 @@ def test_claim_does_not_hold(): pass
 def claim_test(value: int) -> str:
     return (
         "from parser import parse\n\n\n"
-        f"def test_claim_holds():\n    assert parse('7') == [{value}]\n\n\n"
-        f"def test_claim_does_not_hold():\n    assert parse('7') != [{value}]\n"
+        "def call():\n    return parse('7')\n\n\n"
+        f"def test_claim_holds():\n    assert call() == [{value}]\n\n\n"
+        f"def test_claim_does_not_hold():\n    assert call() != [{value}]\n"
     )
 
 
@@ -279,7 +280,8 @@ async def test_a_claim_is_shown_to_be_true_or_false_by_a_test(
     assert [one["raised"] for one in ran.verdict.details["failures"]] == ["AssertionError"]
     assert ran.payloads("goal_check")[0]["label"] == "Found out"
     assert f"**{word}**" in ran.answer.text
-    assert f"assert parse('7') == [{value}]" in ran.answer.text
+    assert f"assert call() == [{value}]" in ran.answer.text
+    assert "Executed: `parser.py:parse`" in ran.answer.text
     assert "What the run reported" in ran.answer.text
     assert ran.verdict.changed == ("test_citebot_claim.py",)
 
@@ -291,7 +293,8 @@ async def test_a_claim_is_shown_to_be_true_or_false_by_a_test(
         ("def test_claim_holds(): pass\ndef test_claim_does_not_hold(): pass\n", "Both tests pass"),
         ("def test_claim_holds(): 1 / 0\ndef test_claim_does_not_hold(): pass\n", "by its assertion"),
         (ALIKE, "by its assertion"),
-        ("def test_claim_holds(): assert 0\ndef test_claim_does_not_hold(): pass\n", "load none of the repository"),
+        ("def test_claim_holds(): assert 0\ndef test_claim_does_not_hold(): pass\n", "Not shown: There have to be"),
+        (claim_test(8).replace("return parse('7')", "parse('7')\n    return [8]"), "Not shown: `call` returns"),
         ("import nothing_at_all\n", "did not run to their end"),
     ],
 )

@@ -151,8 +151,9 @@ def test_a_run_that_gives_up_fails_with_its_reason_and_writes_the_patch_so_far(
 def test_a_false_claim_is_shown_by_a_test_as_json(citebot: Citebot, repo: GitRepo, gemini: FakeGemini) -> None:
     test = (
         "from parser import parse\n\n\n"
-        "def test_claim_holds():\n    assert parse('1') == ['1']\n\n\n"
-        "def test_claim_does_not_hold():\n    assert parse('1') != ['1']\n"
+        "def call():\n    return parse('1')\n\n\n"
+        "def test_claim_holds():\n    assert call() == ['1']\n\n\n"
+        "def test_claim_does_not_hold():\n    assert call() != ['1']\n"
     )
     gemini.replies.append(calls(("file_write", {"path": "test_citebot_claim.py", "content": test})))
 

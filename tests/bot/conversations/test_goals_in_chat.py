@@ -109,7 +109,7 @@ async def test_a_word_approves_and_the_claim_is_answered_with_its_test(open_goal
 
         final, _, _ = await world.see(FALSE, "You may not start goal runs", "Approved. It goes on")
 
-        assert "assert parse('7') == [8]" in final
+        assert "assert call() == [8]" in final
         assert "What the run reported" in final
         assert "Code at `c0ffeec`: [`parser.py:1`](https://git.example.com/" in final
         assert "test_citebot_claim.py" in (await world.see_files())[0]

@@ -1,0 +1,802 @@
+"""Shows in the sandbox that the test of a claim depends on the repository's code, and writes that as JSON.
+
+`claim_proof.py DESCRIPTOR FILE CLAIM` is started as a program of its own, by a Python that may be older than citebot's,
+and imports nothing of ours. First it reads the form of the test, before any of it runs. Then it runs the test in
+processes of its own: as it is, and with another value in place of a result of the repository's code, which has to turn
+the verdict round. The test has neither its descriptor nor its memory, so that it cannot forge what is written.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import io
+import json
+import os
+import random
+import re
+import sys
+import tempfile
+import time
+import types
+from typing import Any
+
+HOLDS, FAILS, CALL = "test_claim_holds", "test_claim_does_not_hold", "call"
+MOST_RUNS = 40  # with a changed value, for a result
+SECONDS = 60.0  # for all of them
+LONGEST_SOURCE = 20_000  # characters
+LONGEST_REPLY = 200_000  # bytes
+MOST_REACHED = 3_000  # values that are looked at below a result
+
+# The form of a test
+
+STANDARD = frozenset(
+    "argparse asyncio base64 collections contextlib copy csv dataclasses datetime decimal enum fractions functools "
+    "hashlib inspect io itertools json logging math os pathlib re shutil sqlite3 string subprocess sys tempfile "
+    "textwrap time tomllib types typing urllib uuid zoneinfo __future__".split()
+)
+LIBRARIES = frozenset(
+    "attrs click dateutil django fastapi flask httpx numpy pandas pydantic pytz sqlalchemy starlette typer yaml".split()
+)
+BANNED = frozenset(
+    "setattr delattr getattr eval exec compile __import__ globals locals vars open input breakpoint super memoryview "
+    "print classmethod staticmethod property".split()
+)
+MUTATORS = frozenset(
+    "update setdefault append extend insert pop popitem remove clear add discard sort reverse appendleft patch".split()
+)
+DUNDERS = frozenset("__name__ __doc__ __version__ __class__ __all__ __cause__".split())
+OF_MODULE = {
+    "sys": {"executable", "maxsize", "version_info", "platform"},
+    "os": {"environ", "path", "sep", "linesep", "getcwd"},
+}
+STATEMENTS = (
+    ast.Import,
+    ast.ImportFrom,
+    ast.Assign,
+    ast.AnnAssign,
+    ast.Expr,
+    ast.Return,
+    ast.With,
+    ast.Try,
+    ast.For,
+    ast.Pass,
+)
+ASSERTED = frozenset(
+    "len sorted isinstance type set list tuple dict str repr any all abs round min max sum float int bool".split()
+)
+ASSERTION = (
+    ast.Compare, ast.UnaryOp, ast.BoolOp, ast.Call, ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.List,
+    ast.Tuple, ast.Set, ast.Dict, ast.Slice, ast.GeneratorExp, ast.ListComp, ast.comprehension, ast.expr_context,
+    ast.cmpop, ast.unaryop, ast.boolop,
+)  # fmt: skip
+OPPOSITES = {ast.NotEq: ast.Eq, ast.IsNot: ast.Is, ast.NotIn: ast.In, ast.GtE: ast.Lt, ast.LtE: ast.Gt}
+_NEGATES = re.compile(
+    r"\b(?:not?|never|none|nothing|neither|without|cannot|ignor\w+|differ\w*|unlike|exclud\w+|omit\w*|skip\w*|reject\w*"
+    r"|refus\w*|remov\w+|drop\w*|strip\w*|no longer|un\w{4,}|in(?:sensitive|dependent)\w*)\b|n't\b",
+    re.IGNORECASE,
+)
+_LITERAL = re.compile(
+    r"\"([^\"\n]{1,80})\"|'([^'\n]{1,80})'|\b(\d{1,20}(?:\.\d{1,20})?)\b|\b(True|False|None)\b"
+    r"|\b([A-Z]\w{0,60}(?:Error|Exception|Warning))\b"
+)
+_NUMBER = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
+_ARGUMENTS = re.compile(r"(?<=\w)\([^()\n]{0,200}\)")
+_WORD = re.compile(r"`?[A-Za-z_][\w.]*[`(]?")
+
+
+class Formless(Exception):
+    """The test does not have the form by which a claim can be shown."""
+
+
+def check_form(tree: ast.Module, claim: str) -> None:
+    """Raise `Formless` unless the tests make one call, whose result is all that they assert something about."""
+    functions: dict[str, ast.FunctionDef] = {}
+    for node in tree.body:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            _check_import(node)
+        elif isinstance(node, ast.FunctionDef) and node.name in {CALL, HOLDS, FAILS} and node.name not in functions:
+            functions[node.name] = node
+        elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            raise Formless(f"Beside imports there may be only `{CALL}`, `{HOLDS}` and `{FAILS}`.")
+    if len(functions) != 3:
+        raise Formless(f"There have to be the functions `{CALL}`, `{HOLDS}` and `{FAILS}`.")
+    for function in functions.values():
+        if function.decorator_list or ast.dump(function.args) != ast.dump(_EMPTY.args):
+            raise Formless("None of the functions takes arguments or has a decorator.")
+    _check_call(functions[CALL], _list_imported(tree))
+    _check_tests(functions[HOLDS], functions[FAILS], claim)
+
+
+_EMPTY: Any = ast.parse("def f(): pass").body[0]
+
+
+def _check_import(node: Any) -> None:
+    names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [one.name for one in node.names]
+    for name in names:
+        top = name.partition(".")[0]
+        is_known = top in STANDARD or top in LIBRARIES or _is_ours(top)
+        if not is_known or (
+            isinstance(node, ast.ImportFrom) and (node.level or any(one.name == "*" for one in node.names))
+        ):
+            raise Formless(f"The test may not import `{name}`.")
+        if (
+            top in OF_MODULE
+            and isinstance(node, ast.ImportFrom)
+            and not {one.name for one in node.names} <= OF_MODULE[top]
+        ):
+            raise Formless(f"The test may not import that of `{top}`.")
+
+
+def _is_ours(top: str) -> bool:
+    """Tell whether the repository has the module."""
+    places = [os.path.join(folder, top) for folder in (".", "src", "lib")]  # noqa: PTH118 - Pythons of any age
+    return any(os.path.exists(place) or os.path.exists(f"{place}.py") for place in places)  # noqa: PTH110
+
+
+def _list_imported(tree: ast.AST) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {(one.asname or one.name).partition(".")[0] for one in node.names}
+    return names
+
+
+def _check_call(function: ast.FunctionDef, imported: set[str]) -> None:
+    """Raise `Formless` where the call does more than set up values and call something."""
+    for node in ast.walk(function):
+        if node is function:
+            continue
+        if isinstance(node, ast.stmt) and not isinstance(node, STATEMENTS):
+            raise Formless(f"`{CALL}` may not hold `{type(node).__name__}`: it makes one call and returns its result.")
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            _check_import(node)
+        if isinstance(node, ast.Name) and (node.id in BANNED or (node.id.startswith("__") and node.id != "__file__")):
+            raise Formless(f"`{CALL}` may not use `{node.id}`.")
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            _check_access(node, imported)
+        if isinstance(node, (ast.IfExp, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)):
+            raise Formless(f"`{CALL}` may not hold `{type(node).__name__}`: it makes one call and returns its result.")
+    if not any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function)):
+        raise Formless(f"`{CALL}` has to return the result of the call.")
+
+
+def _check_access(node: Any, imported: set[str]) -> None:
+    root = node
+    while isinstance(root, (ast.Attribute, ast.Subscript)):
+        root = root.value
+    name = root.id if isinstance(root, ast.Name) else ""
+    if not isinstance(node.ctx, ast.Load) and ast.unparse(node.value) != "os.environ":
+        raise Formless(f"`{CALL}` may not change `{ast.unparse(node)}`.")
+    if isinstance(node, ast.Attribute):
+        if node.attr.startswith("__") and node.attr not in DUNDERS:
+            raise Formless(f"`{CALL}` may not use `{node.attr}`.")
+        if name in imported and node.attr in MUTATORS:
+            raise Formless(f"`{CALL}` may not change `{ast.unparse(node.value)}`.")
+        if isinstance(node.value, ast.Name) and node.attr not in OF_MODULE.get(name, {node.attr}):
+            raise Formless(f"`{CALL}` may not use `{name}.{node.attr}`.")
+
+
+def _check_tests(holds: ast.FunctionDef, fails: ast.FunctionDef, claim: str) -> None:
+    """Raise `Formless` unless one test asserts the opposite of the other, and what the claim says."""
+    one, other = _read_assertion(holds), _read_assertion(fails)
+    if _make_plain(one)[0] != _make_plain(other)[0] or _make_plain(one)[1] == _make_plain(other)[1]:
+        raise Formless(f"`{FAILS}` has to assert exactly the opposite of `{HOLDS}`, about the same call.")
+    bound = {node.id for node in ast.walk(one) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    for node in ast.walk(one):
+        if not isinstance(node, ASSERTION):
+            raise Formless(f"An assertion may not hold `{type(node).__name__}`.")
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id not in {*ASSERTED, *bound, CALL}
+        ):
+            raise Formless(f"An assertion may not call `{node.func.id}`.")
+    if _is_negative(one) and not _NEGATES.search(claim):
+        raise Formless(f"`{HOLDS}` has to assert what the claim says, not what it does not say.")
+    said, written = _list_literals(claim), ast.unparse(one)
+    if said and not any(_is_written(literal, written) for literal in said):
+        raise Formless(f"`{HOLDS}` asserts nothing about {' or '.join(said[:4])}, which the claim speaks of.")
+
+
+def _read_assertion(function: ast.FunctionDef) -> ast.expr:
+    """Return what a test asserts, with the call in place of a name for its result."""
+    body = [node for node in function.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
+    name = ""
+    if len(body) == 2 and isinstance(body[0], ast.Assign) and ast.unparse(body[0].value) == f"{CALL}()":
+        name = body[0].targets[0].id if isinstance(body[0].targets[0], ast.Name) else ""
+    last = body[-1] if len(body) == 1 + bool(name) else None
+    if not isinstance(last, ast.Assert):
+        raise Formless(f"Each test is one assertion about `{CALL}()`, such as `assert {CALL}() == 3`.")
+    whole: ast.Expression = _Inlined(name).visit(ast.Expression(copy.deepcopy(last.test)))
+    test = ast.fix_missing_locations(whole).body
+    if f"{CALL}()" not in ast.unparse(test):
+        raise Formless(f"Each test has to assert something about `{CALL}()`.")
+    return test
+
+
+class _Inlined(ast.NodeTransformer):
+    """Puts the call in place of the name that a test gives to its result."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Call(func=ast.Name(CALL, ast.Load()), args=[], keywords=[]) if node.id == self._name else node
+
+
+def _make_plain(test: ast.expr, *, is_true: bool = True) -> tuple[str, bool]:
+    """Return an assertion without its negation, and whether it had none."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return _make_plain(test.operand, is_true=not is_true)
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in OPPOSITES:
+        plain = ast.Compare(left=test.left, ops=[OPPOSITES[type(test.ops[0])]()], comparators=test.comparators)
+        return ast.unparse(plain), not is_true
+    return ast.unparse(test), is_true
+
+
+def _is_negative(test: ast.expr) -> bool:
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return True
+    return isinstance(test, ast.Compare) and any(isinstance(op, (ast.NotEq, ast.NotIn, ast.IsNot)) for op in test.ops)
+
+
+def _list_literals(claim: str) -> list[str]:
+    return ["".join(found) for found in _LITERAL.findall(_ARGUMENTS.sub("", claim))]
+
+
+def _is_written(literal: str, written: str) -> bool:
+    """Whether a literal of the claim is in an assertion: a number by itself, a word within any text."""
+    if _NUMBER.fullmatch(literal):
+        return literal in _NUMBER.findall(written)
+    return literal.strip() in written or repr(literal)[1:-1] in written
+
+
+def list_named(claim: str) -> list[str]:
+    """List the names of code in a claim: in backticks, before a bracket, or in the spelling of code."""
+    names = [word.strip("`(.") for word in _WORD.findall(claim) if _is_code(word)]
+    return [name for name in dict.fromkeys(names) if len(name) > 2 and not _LITERAL.fullmatch(name)]
+
+
+def _is_code(word: str) -> bool:
+    name = word.strip("`(.")
+    is_marked = word.endswith("(") or (word.startswith("`") and word.endswith("`"))
+    is_dotted = "." in name and all(len(part) > 1 for part in name.split(".")) and not name.endswith(".py")
+    is_mixed = not name.islower() and not name.istitle() and len(name) > 2
+    return is_marked or "_" in name or is_dotted or is_mixed
+
+
+# The runs
+
+
+def prove(path: str, claim: str) -> dict[str, Any]:
+    """Return which code was executed and whether the claim holds, or the reason why nothing is shown."""
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - Pythons of any age
+            source = file.read(LONGEST_SOURCE + 1)
+        tree = ast.parse(source[:LONGEST_SOURCE], path)
+        check_form(tree, claim)
+    except Formless as error:
+        return {"reason": str(error)}
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return {"reason": f"The test cannot be read, or is too long: {type(error).__name__}."}
+    if len(source) > LONGEST_SOURCE:
+        return {"reason": "The test is too long."}
+    return Proof(tree, path, list_named(claim)).find()
+
+
+class Proof:
+    """The runs of one test, each in a process that nothing has run in before."""
+
+    def __init__(self, tree: ast.Module, path: str, named: list[str]) -> None:
+        self._tree, self._path, self._named = tree, path, named
+        self._started = time.time()
+        self._ends = time.monotonic() + SECONDS
+
+    def find(self) -> dict[str, Any]:
+        """Run the test as it is, and with changed results until one turns the verdict round."""
+        first = self._run(None)
+        outcomes = (first["holds"], first["fails"])
+        sites = [one for one in first["sites"] if one["executed"]]
+        named = [one for one in sites if not self._named or _is_named(one["executed"], self._named)]
+        if outcomes not in {("passed", "failed"), ("failed", "passed")}:
+            reason = f"The test of the claim {outcomes[0]}, and the test of its opposite {outcomes[1]}."
+        elif not sites:
+            reason = f"`{CALL}` executes none of the repository's lines."
+        elif not first["is_derived"]:
+            reason = f"`{CALL}` returns something else than a result of the repository's code, or a part of one."
+        elif not named:
+            reason = f"`{CALL}` executes none of what the claim names: {', '.join(self._named[:4])}."
+        else:
+            return self._find_turning(named, outcomes)
+        return {"reason": reason}
+
+    def _find_turning(self, sites: list[dict[str, Any]], outcomes: tuple[str, str]) -> dict[str, Any]:
+        turning = next((one for one in reversed(sites) if self._turns(one["site"], outcomes)), None)
+        if turning is None:
+            return {"reason": "With another result of the repository's code, the verdict would be the same."}
+        again = self._run(None)
+        if (again["holds"], again["fails"]) != outcomes:
+            return {"reason": "The test does not come to the same verdict each time."}
+        return {"reason": "", "holds": outcomes[0] == "passed", "executed": turning["executed"][:20]}
+
+    def _turns(self, site: int, outcomes: tuple[str, str]) -> bool:
+        numbers = list(range(MOST_RUNS))
+        later = numbers[12:]
+        random.shuffle(later)  # the test cannot know which run is which
+        for number in (*numbers[:12], *later):
+            if time.monotonic() > self._ends:
+                break
+            run = self._run((site, number))
+            if (run["fails"], run["holds"]) == outcomes:
+                return True
+        return False
+
+    def _run(self, change: tuple[int, int] | None) -> dict[str, Any]:
+        holds, fails = self._fork(HOLDS, change), self._fork(FAILS, change)
+        return dict(holds, holds=holds["outcome"], fails=fails["outcome"])
+
+    def _fork(self, name: str, change: tuple[int, int] | None) -> dict[str, Any]:
+        reads, writes = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.closerange(3, writes)
+                os.closerange(writes + 1, 256)
+                data = json.dumps(Trial(self._tree, self._path, self._started, change).run(name)).encode()
+                while data:
+                    data = data[os.write(writes, data) :]
+            finally:
+                os._exit(0)
+        os.close(writes)
+        with os.fdopen(reads, "rb") as pipe:
+            reply = pipe.read(LONGEST_REPLY)
+        os.waitpid(child, 0)
+        try:
+            return dict(json.loads(reply))
+        except ValueError:
+            return {"outcome": "did not end", "sites": [], "is_derived": False}
+
+
+def _is_named(executed: list[str], named: list[str]) -> bool:
+    """Whether something was executed that the claim names; of a dotted name its last part counts."""
+    parts = {part for one in executed for part in one.replace("/", ".").replace(":", ".").split(".")}
+    return any(name.split(".")[-1] in parts for name in named)
+
+
+# One run
+
+
+class Tracer:
+    """Notes which functions of the repository are entered."""
+
+    def __init__(self, root: str, own: str, started: float) -> None:
+        self.entered: list[str] = []
+        self._root, self._own, self._started = root + os.sep, own, started
+        self._known: dict[Any, str] = {}
+
+    def start(self) -> None:
+        """Begin to note."""
+        monitoring = getattr(sys, "monitoring", None)
+        if monitoring is None:
+            sys.settrace(self._trace)
+            return
+        monitoring.use_tool_id(3, "citebot")
+        monitoring.register_callback(3, monitoring.events.PY_START, self._enter)
+        monitoring.set_events(3, monitoring.events.PY_START)
+
+    def find_place(self, file: str) -> str:
+        """Return the path of a file of the repository as it was before the test began; empty for any other."""
+        path = os.path.realpath(file)
+        if not path.startswith(self._root) or path == os.path.realpath(self._own) or not os.path.isfile(path):  # noqa: PTH113
+            return ""
+        return "" if os.stat(path).st_ctime > self._started else path[len(self._root) :]  # noqa: PTH116
+
+    def _trace(self, frame: Any, event: str, argument: object) -> None:  # noqa: ARG002
+        self._enter(frame.f_code, 0)
+
+    def _enter(self, code: Any, offset: int) -> None:  # noqa: ARG002
+        if code not in self._known:
+            place = self.find_place(code.co_filename)
+            name = getattr(code, "co_qualname", code.co_name).replace("<locals>.", "")
+            self._known[code] = f"{place}:{name}" if place else ""
+        if self._known[code]:
+            self.entered.append(self._known[code])
+
+
+class Trial:
+    """One test in one run; `change` names a result of the repository's code, and which other value takes its place."""
+
+    def __init__(self, tree: ast.Module, path: str, started: float, change: tuple[int, int] | None) -> None:
+        self._root = os.path.realpath(os.getcwd())  # noqa: PTH109
+        self._tracer = Tracer(self._root, path, started)
+        self._path, self._change = path, change
+        self._executed: dict[int, list[str]] = {}
+        self._results: list[Any] = []
+        self._signatures: list[str] = []
+        self._tree = _instrument(tree)
+        self._expected = _list_expected(tree)
+        self._names: dict[str, Any] = {
+            "__name__": "test_citebot_claim", "__file__": path, "_site_call": self._take_call,
+            "_site_read": self._take_read, "_site_name": self._take_name, "_site_end": self._take_end,
+        }  # fmt: skip
+        self._is_derived = False
+
+    def run(self, name: str) -> dict[str, Any]:
+        """Run a test; say how it ended, and what was executed where."""
+        sys.path[0] = self._root
+        if os.path.isdir("src"):  # noqa: PTH112
+            sys.path.insert(1, os.path.join(self._root, "src"))  # noqa: PTH118
+        sys.argv = ["pytest"]
+        outcome = "passed"
+        self._tracer.start()
+        try:
+            exec(compile(self._tree, self._path, "exec"), self._names)  # noqa: S102
+            self._names[name]()
+        except AssertionError as error:
+            outcome = "failed" if _is_own(error, name) else "raised AssertionError elsewhere"
+        except BaseException as error:  # noqa: BLE001 - whatever the code does is an outcome
+            outcome = f"raised {type(error).__name__}: {str(error)[:200]}"
+        sites = [{"site": number, "executed": sorted(set(names))} for number, names in self._executed.items()]
+        return {"outcome": outcome, "sites": sites, "is_derived": self._is_derived}
+
+    def _take_call(self, site: int, function: Any, *args: Any, **options: Any) -> Any:
+        """Call something for the test; a result that comes from the repository's code may be changed."""
+        before = len(self._tracer.entered)
+        trace = ""
+        if getattr(function, "__module__", "") == "subprocess":
+            options, trace = self._prepare_command(args, options)
+        if (function is io.StringIO and args) or self._changes_code(function):
+            raise PermissionError("a test may not prepare what it reads")
+        raised = value = None
+        try:
+            value = function(*args, **options)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - passed on below
+            raised = error
+        executed = self._tracer.entered[before:] + self._find_observed(function) + _read_trace(trace)
+        if function is inspect.signature:
+            executed = self._signatures = self._find_owner(args[0], getattr(args[0], "__name__", ""))
+        if not executed or isinstance(value, types.CoroutineType):
+            return _pass_on(value, raised)
+        return _pass_on(*self._note(site, executed, value, raised))
+
+    def _take_read(self, site: int, owner: Any, name: str, value: Any) -> Any:
+        """Read an attribute for the test: that of a module, a class or an instance is what the code has set it to."""
+        executed = self._find_owner(owner, name)
+        if isinstance(owner, inspect.Parameter) and name == "default":
+            executed = self._signatures
+        if not executed or callable(value) or isinstance(value, types.ModuleType):
+            return value
+        return _pass_on(*self._note(site, executed, value, None))
+
+    def _take_name(self, site: int, module: str, name: str, value: Any) -> Any:
+        return self._take_read(site, sys.modules.get(module), name, value)
+
+    def _take_end(self, value: Any) -> Any:
+        """Take what the call returns: a result, or a part of one."""
+        self._is_derived = self._is_derived or _is_derived(value, self._results)
+        return value
+
+    def _note(self, site: int, executed: list[str], value: Any, raised: Any) -> tuple[Any, Any]:
+        self._executed.setdefault(site, []).extend(executed)
+        if self._change is None or self._change[0] != site:
+            self._results.append(value if raised is None else raised)
+            return value, raised
+        expected = [one for one in map(self._resolve, self._expected) if one is not None]
+        others = _list_others(value if raised is None else raised, expected)
+        other = others[self._change[1] % len(others)]
+        return (None, other) if raised is not None and isinstance(other, BaseException) else (other, None)
+
+    def _resolve(self, node: ast.expr) -> Any:
+        """Return a value that an assertion names: a literal, or an instance of a class."""
+        try:
+            value = eval(compile(ast.Expression(node), self._path, "eval"), dict(self._names))  # noqa: S307
+            return value() if isinstance(value, type) else value
+        except Exception:  # noqa: BLE001 - a class that needs arguments is no value
+            return None
+
+    def _find_owner(self, owner: Any, name: str) -> list[str]:
+        """Name what an attribute belongs to, where the repository has it and this run has loaded it."""
+        kind = owner if isinstance(owner, (type, types.ModuleType, types.FunctionType)) else type(owner)
+        module = kind if isinstance(kind, types.ModuleType) else sys.modules.get(getattr(kind, "__module__", ""), None)
+        place = self._tracer.find_place(getattr(module, "__file__", None) or "")
+        if not place or f"{place}:<module>" not in self._tracer.entered:
+            return []
+        return [f"{place}:{name}" if kind is module else f"{place}:{getattr(kind, '__qualname__', '')}.{name}"]
+
+    def _find_observed(self, function: Any) -> list[str]:
+        """Name what has run so far where its output is read: the test writes to none of what it reads."""
+        owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+        is_output = isinstance(owner, io.StringIO) and name == "getvalue"
+        if isinstance(owner, os.PathLike) and name in {"read_text", "read_bytes"}:
+            is_output = os.path.isfile(owner) and not self._tracer.find_place(os.fspath(owner))  # noqa: PTH113
+        return [one for one in self._tracer.entered if not one.endswith(":<module>")] if is_output else []
+
+    def _changes_code(self, function: Any) -> bool:
+        """Whether a method of a container is called that the repository's modules hold, by whatever name."""
+        owner = getattr(function, "__self__", None)
+        if getattr(function, "__name__", "") not in MUTATORS or not isinstance(owner, (list, dict, set)):
+            return False
+        modules = [
+            one for one in list(sys.modules.values()) if self._tracer.find_place(getattr(one, "__file__", "") or "")
+        ]
+        held = [part for one in modules for part in vars(one).values()]
+        held += [part for one in held if isinstance(one, type) for part in vars(one).values()]
+        held += [part for one in held if isinstance(one, dict) for part in one.values()]
+        return any(one is owner for one in held)
+
+    def _prepare_command(self, args: Any, options: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        """Have a command of the repository note what it executes; no other command may be run."""
+        argv = [str(one) for one in (args[0] if args and isinstance(args[0], (list, tuple)) else [])]
+        if options.get("shell") or not self._is_own_command(argv):
+            raise PermissionError("a test may run the repository's own modules and scripts, without a shell")
+        folder = tempfile.mkdtemp()
+        trace = os.path.join(folder, "trace")  # noqa: PTH118
+        with open(os.path.join(folder, "sitecustomize.py"), "w", encoding="utf-8") as file:  # noqa: PTH118, PTH123
+            file.write(_NOTER.format(trace=trace, root=self._root + os.sep))
+        environment = dict(options.get("env") or os.environ)
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, environment.get("PYTHONPATH"))))
+        return dict(options, env=environment), trace
+
+    def _is_own_command(self, argv: list[str]) -> bool:
+        if len(argv) > 2 and argv[0] == sys.executable and argv[1] == "-m":
+            stem = argv[2].replace(".", os.sep)
+            names = (f"{stem}.py", os.path.join(stem, "__main__.py"))  # noqa: PTH118
+            return any(self._tracer.find_place(os.path.join(place, name)) for place in (".", "src") for name in names)  # noqa: PTH118
+        script = argv[1] if len(argv) > 1 and argv[0] == sys.executable else "".join(argv[:1])
+        return bool(self._tracer.find_place(script))
+
+
+_NOTER = """
+import atexit, os, sys
+seen, root = set(), {root!r}
+def note(frame, event, argument):
+    code = frame.f_code
+    if code.co_filename.startswith(root):
+        seen.add(code.co_filename[len(root):] + ":" + getattr(code, "co_qualname", code.co_name))
+def write():
+    with open({trace!r}, "a") as file:
+        file.write("".join(one + chr(10) for one in sorted(seen)))
+atexit.register(write)
+sys.settrace(note)
+"""
+
+
+def _read_trace(path: str) -> list[str]:
+    if not path or not os.path.exists(path):  # noqa: PTH110
+        return []
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123
+        return file.read(LONGEST_REPLY).split("\n")[:-1]
+
+
+def _pass_on(value: Any, raised: Any) -> Any:
+    if raised is not None:
+        raise raised
+    return value
+
+
+def _is_own(error: BaseException, name: str) -> bool:
+    """Whether an assertion of the test itself has failed, not one of the code that it calls."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_name == name
+
+
+# What is put in place of a result, and what is a part of one
+
+
+class _Instruments(ast.NodeTransformer):
+    """Takes every call and every attribute of the test through the trial."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def _number(self) -> int:
+        self._count += 1
+        return self._count
+
+    def _make(self, name: str, *args: ast.expr, keywords: Any = ()) -> ast.Call:
+        number = ast.Constant(self._number())
+        return ast.Call(func=ast.Name(name, ast.Load()), args=[number, *args], keywords=list(keywords))
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        return self._make("_site_call", node.func, *node.args, keywords=node.keywords)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        reads: Any = ast.parse(f"lambda o: _site_read({self._number()}, o, {node.attr!r}, o.{node.attr})", mode="eval")
+        return ast.Call(func=reads.body, args=[node.value], keywords=[])
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        self.generic_visit(node)
+        end = ast.Call(func=ast.Name("_site_end", ast.Load()), args=[node.value or ast.Constant(None)], keywords=[])
+        return ast.Return(end)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
+        after: list[ast.stmt] = [node]
+        for one in node.names:
+            name = one.asname or one.name
+            taken = self._make(
+                "_site_name", ast.Constant(node.module), ast.Constant(one.name), ast.Name(name, ast.Load())
+            )
+            after.append(ast.Assign(targets=[ast.Name(name, ast.Store())], value=taken))
+        return after
+
+
+def _instrument(tree: ast.Module) -> ast.Module:
+    """Return the test with its imports within the call, and its calls and attributes taken through the trial."""
+    made = copy.deepcopy(tree)
+    imports = [node for node in made.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    imports = [node for node in imports if getattr(node, "module", "") != "__future__"]
+    functions = [node for node in made.body if isinstance(node, ast.FunctionDef)]
+    call = next(node for node in functions if node.name == CALL)
+    call.body = [*imports, *call.body]
+    names = sorted({(one.asname or one.name).partition(".")[0] for node in imports for one in node.names})
+    _Instruments().visit(call)
+    call.body = [*([ast.Global(names)] if names else []), *call.body]
+    made.body = list(functions)
+    return ast.fix_missing_locations(made)
+
+
+def _list_expected(tree: ast.Module) -> list[ast.expr]:
+    """List what the assertions compare with: literals, and names that may be classes."""
+    tests = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == HOLDS]
+    found: dict[str, ast.expr] = {}
+    for node in ast.walk(tests[0]):
+        if isinstance(node, ast.expr) and not any(
+            isinstance(one, ast.Name) and one.id == CALL for one in ast.walk(node)
+        ):
+            try:
+                ast.literal_eval(node)
+            except (ValueError, TypeError, SyntaxError):
+                if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
+                    continue
+            found.setdefault(ast.dump(node), node)
+    return list(found.values())
+
+
+def _list_others(value: Any, expected: list[Any], depth: int = 0) -> list[Any]:
+    """List values that could stand in place of one, the likeliest to turn a verdict round first."""
+    others = list(expected)
+    hashed = [one for one in expected if getattr(one, "__hash__", None)]
+    if isinstance(value, bool):
+        others.insert(0, not value)
+    elif isinstance(value, (int, float)):
+        others += [value + 1, -value - 1, 0, value * 1000 + 1000]
+    elif isinstance(value, (str, bytes, list, tuple)):
+        others += _list_sequences(value, expected)
+    elif isinstance(value, (set, frozenset)):
+        others += [type(value)(), *(value | {one} for one in hashed), *(value - {one} for one in hashed)]
+    elif isinstance(value, dict):
+        others += [{}, *({**value, one: one} for one in hashed)]
+        others += [{key: part for key, part in value.items() if key != one} for one in hashed]
+    if not callable(value) and not isinstance(value, (str, bytes)):
+        parts = dict(enumerate(value)) if isinstance(value, (list, tuple)) else value
+        parts = parts if isinstance(parts, dict) else getattr(value, "__dict__", {})
+        others += _change_parts(value, parts, expected, depth)
+    return [*others, object(), None][: MOST_RUNS if depth == 0 else 8]
+
+
+def _list_sequences(value: Any, expected: list[Any]) -> list[Any]:
+    """List texts and lists that differ from one by what is expected, by their length or by their order."""
+    kind = type(value)
+    is_text = isinstance(value, (str, bytes))
+    alike = [one for one in expected if isinstance(one, (str, bytes)) and type(one) is kind]
+    pieces = alike if is_text else [kind([one]) for one in expected]
+    others = [value.replace(one, kind()) for one in alike] if is_text else []
+    others += [made for one in pieces for made in (one + value, value + one)]
+    sizes = [one for one in expected if isinstance(one, int) and 0 <= one < MOST_REACHED]
+    filled = value or (kind([0]) if not is_text else " " if kind is str else b" ")
+    return [*others, value[::-1], value[:0], *((filled * (size + 1))[:size] for size in sizes)]
+
+
+def _change_parts(value: Any, parts: Any, expected: list[Any], depth: int) -> list[Any]:
+    """Return copies of a value in which one part each is another one, of every part the likeliest first."""
+    if depth > 2:
+        return []
+    others = [(key, _list_others(part, expected, depth + 1)) for key, part in list(parts.items())[:8] if key != "args"]
+    changed: list[Any] = []
+    for key, other in [(key, found[turn]) for turn in range(8) for key, found in others if turn < len(found)]:
+        try:
+            changed.append(_replace_part(value, key, other))
+        except Exception:  # noqa: BLE001, S112 - what cannot be copied is left out
+            continue
+    return changed
+
+
+def _replace_part(value: Any, key: Any, other: Any) -> Any:
+    made = list(value) if isinstance(value, (list, tuple)) else copy.copy(value)
+    if isinstance(made, (list, dict)):
+        made[key] = other
+    else:
+        object.__setattr__(made, key, other)
+    return tuple(made) if isinstance(value, tuple) else made
+
+
+def _is_derived(value: Any, results: list[Any]) -> bool:
+    """Whether a value is a result, a part of one, or a plain look at one, such as its length or its text."""
+    reached = _list_reached(results)
+    return _is_among(value, reached) or (
+        isinstance(value, (list, tuple, set, dict)) and bool(value)
+        and all(_is_among(one, reached) for one in (value.values() if isinstance(value, dict) else value))
+    )  # fmt: skip
+
+
+def _is_among(value: Any, reached: list[Any]) -> bool:
+    for one in reached:
+        try:
+            if value is one or (type(value) is type(one) and bool(value == one)):
+                return True
+        except Exception:  # noqa: BLE001, S112 - what cannot be compared is another
+            continue
+    return False
+
+
+def _list_reached(results: list[Any]) -> list[Any]:
+    reached, layer = list(results), list(results)
+    for _ in range(3):
+        layer = [part for one in layer for part in _list_parts(one)][:MOST_REACHED]
+        reached += layer
+        if len(reached) > MOST_REACHED:
+            break
+    return reached
+
+
+def _list_parts(value: Any) -> list[Any]:
+    """List what a plain look at a value shows."""
+    looks: list[Any] = [type, len, str, repr, sorted, list, tuple, set, json.loads]
+    looks += [
+        lambda one, name=name: getattr(one, name)()
+        for name in (
+            "strip",
+            "rstrip",
+            "lower",
+            "splitlines",
+            "split",
+            "decode",
+            "isoformat",
+            "keys",
+            "values",
+            "items",
+        )
+    ]
+    parts: list[Any] = []
+    for look in looks:
+        try:
+            parts.append(look(value))
+        except Exception:  # noqa: BLE001, S112 - most looks are for other kinds of values
+            continue
+    if isinstance(value, (list, tuple, set, frozenset, dict)):
+        parts += list(value.values() if isinstance(value, dict) else value)[:100]
+    elif not isinstance(value, (str, bytes, int, float, type)):
+        parts += list(getattr(value, "__dict__", {}).values())[:40]
+        parts += _list_attributes(value)
+    return parts
+
+
+def _list_attributes(value: Any) -> list[Any]:
+    found: list[Any] = []
+    for name in [one for one in dir(value) if not one.startswith("_")][:60]:
+        try:
+            part = getattr(value, name)
+        except Exception:  # noqa: BLE001, S112 - a property may fail
+            continue
+        found += [] if callable(part) else [part]
+    return found
+
+
+def main() -> int:
+    """Write what was found to the descriptor."""
+    data = json.dumps(dict(prove(sys.argv[2], sys.argv[3]), kind="proof")).encode() + b"\n"
+    while data:
+        data = data[os.write(int(sys.argv[1]), data) :]
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

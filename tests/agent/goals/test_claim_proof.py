@@ -1,0 +1,58 @@
+"""What the test of a claim has to show before its verdict is believed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import agent.goals.tools
+from tests.agent.goals.claim_cases import CHEATS, HONEST, SHOP, ClaimCase
+
+PROOF = Path(agent.goals.tools.__file__).with_name("claim_proof.py")
+QUICK_CHEATS = {"an import alone", "the result replaced after the call", "a truth added", "a cache that is filled"}
+QUICK_CLAIMS = {"parse('7') returns [8]", "parse_price('') raises ValueError", "shop.settings.TIMEOUT is 60"}
+
+honest = [
+    pytest.param(one, id=one.claim, marks=[] if one.claim in QUICK_CLAIMS else pytest.mark.exhaustive) for one in HONEST
+]
+cheats = [
+    pytest.param(test, id=name, marks=[] if name in QUICK_CHEATS else pytest.mark.exhaustive)
+    for name, test in CHEATS.items()
+]
+
+
+def prove(folder: Path, claim: str, test: str) -> dict[str, Any]:
+    """Run the proof of a claim about the shop, and return what it wrote."""
+    for path, text in SHOP.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(text)
+    (folder / "test_citebot_claim.py").write_text(test)
+    reads, writes = os.pipe()
+    with os.fdopen(reads, "rb") as pipe:
+        command = [sys.executable, "-I", str(PROOF), str(writes), "test_citebot_claim.py", claim]
+        subprocess.run(command, cwd=folder, pass_fds=[writes], check=True)
+        os.close(writes)
+        (line,) = pipe.read().splitlines()
+    return dict(json.loads(line))
+
+
+@pytest.mark.parametrize("case", honest)
+def test_a_claim_of_an_everyday_kind_gets_its_verdict(tmp_path: Path, case: ClaimCase) -> None:
+    said = prove(tmp_path, case.claim, case.test)
+
+    assert (said["reason"], said.get("holds")) == ("", case.holds)
+    assert all(one.startswith("shop/") for one in said["executed"])
+
+
+@pytest.mark.parametrize("test", cheats)
+def test_a_test_that_only_seems_to_show_a_claim_shows_nothing(tmp_path: Path, test: str) -> None:
+    said = prove(tmp_path, "parse('7') returns [8]", test)
+
+    assert said["reason"]
+    assert "holds" not in said
