@@ -4,6 +4,7 @@
 # make help                            list these targets
 # make install                         set up .venv
 # make test                            run the tests, in about six minutes
+# make test-fast                       run those that take no time, in less than a minute
 # make test-all                        run all: also kills at every step, outages, a browser, escapes from the sandbox
 # make lint                            run ruff and mypy
 # make bench [SOURCE=PATH]             measure retrieval; with the source of a large project, indexing as well
@@ -41,7 +42,7 @@ CITEBOT_CONFIG ?= $(abspath $(HERE)citebot.toml)
 export CITEBOT_CONFIG
 endif
 
-.PHONY: run serve ask help install test test-all lint bench audit pins sbom fuzz clean
+.PHONY: run serve ask help install test test-fast test-all lint bench audit pins sbom fuzz clean
 
 run: $(INSTALLED)
 	@exec $(BIN)/python -P -m bot chat $${REPO:+--repo "$$REPO"}
@@ -61,6 +62,9 @@ install: $(INSTALLED)
 
 test: $(INSTALLED_DEV)
 	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal
+
+test-fast: $(INSTALLED_DEV)
+	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal --fast
 
 test-all: $(INSTALLED_DEV)
 	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal --all -p randomly

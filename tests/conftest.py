@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import settings
 
 from tests.forks import ForkServer, open_fork_server
 
-pytest_plugins = ("tests.selection",)
+pytest_plugins = ("tests.leftovers", "tests.selection")
 
 FUZZ_VARIABLE = "CITEBOT_FUZZ_EXAMPLES"
 
@@ -48,3 +49,10 @@ def forks(_restricted_umask: None, _heard_interrupts: None) -> Iterator[ForkServ
     """Start processes that need not import citebot."""
     with open_fork_server() as server:
         yield server
+
+
+def pytest_sessionfinish() -> None:
+    if "tests.fakes.postgres" in sys.modules:
+        from tests.fakes.postgres import drop_prepared_databases
+
+        drop_prepared_databases()

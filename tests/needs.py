@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from tests.fakes.postgres import SERVER
-
+SERVER = os.environ.get("CITEBOT_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432")
 _OLDEST_PYTHON = (3, 11)
 
 

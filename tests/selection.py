@@ -1,34 +1,55 @@
-"""Which tests a run takes, in which order, and the line at its end about those that it left out."""
+"""Which tests a run takes, in which order, and the line at its end about those that it left out.
+
+`tests/slow_modules.txt` lists the modules that take seconds, with how many: they begin first, and `--fast` leaves them
+out. `pytest --note-slow` writes it anew.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.needs import find_problem
 
-_LEFT_OUT = pytest.StashKey[int]()
+_SLOW_FILE = Path(__file__).with_name("slow_modules.txt")
+_SLOW_SECONDS = 3.0
+_NOT_RUN = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("citebot")
     group.addoption("--all", action="store_true", help="run the tests marked as exhaustive too")
+    group.addoption("--fast", action="store_true", help="leave out the modules listed in tests/slow_modules.txt")
+    group.addoption("--note-slow", action="store_true", help="write tests/slow_modules.txt anew")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.stash[_LEFT_OUT] = 0
+    config.stash[_NOT_RUN] = []
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    slow = _read_slow_modules()
     if not config.option.all and not any("::" in argument for argument in config.args):
         exhaustive = [item for item in items if item.get_closest_marker("exhaustive")]
-        _leave_out(config, items, exhaustive)
-        config.stash[_LEFT_OUT] = len(exhaustive)
+        _leave_out(config, items, exhaustive, "exhaustive tests: make test-all")
+    if config.option.fast:
+        _leave_out(
+            config, items, [item for item in items if item.location[0] in slow], "tests of slow modules: make test"
+        )
     _fold_missing(config, items)
+    if not config.pluginmanager.has_plugin("randomly"):
+        items.sort(key=lambda item: -slow.get(item.location[0], 0))
+
+
+def _read_slow_modules() -> dict[str, int]:
+    """Return the seconds that each slow module takes."""
+    lines = _SLOW_FILE.read_text(encoding="utf-8").splitlines()
+    return {path: int(seconds) for seconds, path in map(str.split, lines)}
 
 
 def _fold_missing(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -42,26 +63,27 @@ def _fold_missing(config: pytest.Config, items: list[pytest.Item]) -> None:
         rest = [item for item in group if item not in gone]
         if rest and (problem := find_problem(need)):
             rest[0].add_marker(pytest.mark.skip(reason=f"{len(rest)} tests need {need}: {problem}"))
-            _leave_out(config, items, rest[1:])
+            _leave_out(config, items, rest[1:], "")
             gone.update(rest)
 
 
-def _leave_out(config: pytest.Config, items: list[pytest.Item], left_out: Sequence[pytest.Item]) -> None:
+def _leave_out(config: pytest.Config, items: list[pytest.Item], left_out: Sequence[pytest.Item], why: str) -> None:
     if left_out:
         config.hook.pytest_deselected(items=left_out)
+        config.stash[_NOT_RUN] += [f"{len(left_out)} {why}"] * bool(why)
         unwanted = set(left_out)
         items[:] = [item for item in items if item not in unwanted]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["left_out"] = session.config.stash[_LEFT_OUT]
+        session.config.workeroutput["not_run"] = session.config.stash[_NOT_RUN]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take over how many tests a worker left out, which are the same for all of them."""
-    node.config.stash[_LEFT_OUT] |= getattr(node, "workeroutput", {}).get("left_out", 0)
+    """Take over what a worker left out, which is the same for all of them."""
+    node.config.stash[_NOT_RUN] = getattr(node, "workeroutput", {}).get("not_run") or node.config.stash[_NOT_RUN]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -69,10 +91,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         seed = config.option.randomly_seed
         terminalreporter.write_line(f"The order was random; to repeat it: -p randomly --randomly-seed={seed}")
     skipped = [each.longrepr[2].removeprefix("Skipped: ") for each in terminalreporter.stats.get("skipped", [])]
-    exhaustive = config.stash[_LEFT_OUT]
-    reasons = [f"{exhaustive} tests are exhaustive: make test-all"] * bool(exhaustive) + [*dict.fromkeys(skipped)]
-    if reasons:
+    if reasons := [*config.stash[_NOT_RUN], *dict.fromkeys(skipped)]:
         terminalreporter.write_line(f"Not run: {'; '.join(reasons)}.")
+    if config.option.note_slow:
+        _write_slow_modules(terminalreporter)
+
+
+def _write_slow_modules(terminalreporter: pytest.TerminalReporter) -> None:
+    seconds = defaultdict[str, float](float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[report.location[0]] += report.duration
+    lines = (
+        f"{spent:.0f} {path}\n"
+        for path, spent in sorted(seconds.items(), key=lambda each: -each[1])
+        if spent >= _SLOW_SECONDS
+    )
+    _SLOW_FILE.write_text("".join(lines), encoding="utf-8")
 
 
 def mark_all_but(quick: Sequence[str], points: Sequence[str]) -> list[Any]:

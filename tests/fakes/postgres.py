@@ -1,19 +1,21 @@
-"""Databases of the Postgres on this machine: each is made for one test, and dropped after it."""
+"""Databases of the Postgres on this machine: made for one test and dropped after it, or lent to one after the other."""
 
 from __future__ import annotations
 
-import os
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import psycopg
 
+from agent.persistence.postgres.saver import open_postgres_saver
+from bot.jobs.job_queue import open_job_queue
 from bot.storage.database import SqlDatabase, Values
 from bot.storage.postgres import PostgresDatabase, open_postgres
-
-SERVER = os.environ.get("CITEBOT_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432")
+from tests.needs import SERVER
 
 
 @asynccontextmanager
@@ -27,6 +29,56 @@ async def make_database() -> AsyncIterator[str]:
             yield f"{SERVER}/{name}"
         finally:
             await server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@dataclass
+class _Prepared:
+    """A database of this process with every table, and which of them are empty to begin with."""
+
+    name: str
+    tables: Sequence[str]
+
+
+@cache
+def _list_prepared() -> list[_Prepared]:
+    """Return the prepared databases that nobody uses, which is one list in a process."""
+    return []
+
+
+@asynccontextmanager
+async def lend_database() -> AsyncIterator[str]:
+    """Lend a database with every table and no rows, and its address; it is emptied and lent again.
+
+    For tests that change rows alone: those of the layout make a database of their own.
+    """
+    free = _list_prepared()
+    prepared = free.pop() if free else await _prepare_database()
+    yield f"{SERVER}/{prepared.name}"
+    async with await psycopg.AsyncConnection.connect(f"{SERVER}/{prepared.name}", autocommit=True) as connection:
+        await connection.execute(f"TRUNCATE {', '.join(prepared.tables)} RESTART IDENTITY")
+    free.append(prepared)
+
+
+async def _prepare_database() -> _Prepared:
+    name = f"citebot_{uuid.uuid4().hex[:12]}"
+    async with await psycopg.AsyncConnection.connect(f"{SERVER}/postgres", autocommit=True) as server:
+        await server.execute(f"CREATE DATABASE {name}")
+    url = f"{SERVER}/{name}"
+    async with open_postgres(url), open_postgres_saver(url), open_job_queue(url):
+        pass
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        found = await connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        tables = [str(row[0]) for row in await found.fetchall()]
+        counts = {table: await connection.execute(f"SELECT 1 FROM {table} LIMIT 1") for table in tables}
+        return _Prepared(name, [table for table, rows in counts.items() if not await rows.fetchall()])
+
+
+def drop_prepared_databases() -> None:
+    """Drop what this process has prepared."""
+    if free := _list_prepared():
+        with psycopg.connect(f"{SERVER}/postgres", autocommit=True) as server:
+            while free:
+                server.execute(f"DROP DATABASE {free.pop().name} WITH (FORCE)")
 
 
 class ClockedPostgres:

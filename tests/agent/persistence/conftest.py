@@ -12,7 +12,7 @@ import pytest_asyncio
 from agent.persistence.checkpointer import open_saver
 from agent.persistence.conversation_saver import ConversationSaver
 from agent.persistence.postgres.saver import open_postgres_saver
-from tests.fakes.postgres import make_database
+from tests.fakes.postgres import lend_database
 from tests.needs import name_params
 
 OpenSaver = Callable[[], AbstractAsyncContextManager[ConversationSaver]]
@@ -25,7 +25,7 @@ async def begin_sqlite(folder: Path) -> AsyncIterator[OpenSaver]:
 
 @asynccontextmanager
 async def begin_postgres(_: Path) -> AsyncIterator[OpenSaver]:
-    async with make_database() as url:
+    async with lend_database() as url:
         yield lambda: open_postgres_saver(url)
 
 

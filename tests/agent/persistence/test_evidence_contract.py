@@ -14,7 +14,7 @@ from agent.persistence.evidence_store import EvidenceStore
 from agent.persistence.memory_store import open_memory_store
 from agent.persistence.postgres.saver import open_postgres_saver
 from agent.ports import EvidenceTexts, MemoryEvidence
-from tests.fakes.postgres import make_database
+from tests.fakes.postgres import lend_database
 from tests.needs import name_params
 
 OfConversation = Callable[[str], EvidenceTexts]
@@ -40,7 +40,7 @@ async def open_sqlite(folder: Path) -> AsyncIterator[OfConversation]:
 
 @asynccontextmanager
 async def open_postgres(_: Path) -> AsyncIterator[OfConversation]:
-    async with make_database() as url, open_postgres_saver(url) as saver:
+    async with lend_database() as url, open_postgres_saver(url) as saver:
         yield EvidenceStore(saver).of
 
 

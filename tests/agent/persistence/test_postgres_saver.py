@@ -18,7 +18,8 @@ from agent.persistence.migrations import Schema
 from agent.persistence.postgres.connections import connect
 from agent.persistence.postgres.saver import PostgresSaver, load_postgres_schema, open_postgres_saver
 from agent.persistence.postgres_migrations import migrate_postgres
-from tests.fakes.postgres import SERVER, make_database
+from tests.fakes.postgres import make_database
+from tests.needs import SERVER
 
 pytestmark = pytest.mark.needs("postgres")
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}

@@ -16,7 +16,7 @@ from bot.jobs.queued_refreshes import QueuedRefreshJobs
 from bot.ports import AnswerJobs, RefreshJobs
 from bot.storage.postgres import open_postgres
 from tests.fakes.local_answers import LocalAnswerJobs
-from tests.fakes.postgres import make_database
+from tests.fakes.postgres import lend_database, make_database
 from tests.needs import name_params
 
 
@@ -35,7 +35,7 @@ async def open_local() -> AsyncIterator[Jobs]:
 
 @asynccontextmanager
 async def open_queued() -> AsyncIterator[Jobs]:
-    async with make_queue_database() as url, open_job_queue(url) as queue:
+    async with lend_database() as url, open_job_queue(url) as queue:
         yield Jobs(answers=QueuedAnswerJobs(queue), refreshes=QueuedRefreshJobs(queue))
 
 

@@ -31,7 +31,7 @@ from bot.storage.shareable_answers import ShareableAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 from tests.fakes.clock import FakeClock
-from tests.fakes.postgres import make_database, open_clocked_postgres
+from tests.fakes.postgres import lend_database, open_clocked_postgres
 from tests.needs import name_params
 
 LIMITS = QuestionLimits(per_minute=2, per_day=5)
@@ -84,7 +84,7 @@ async def begin_sqlite(folder: Path, clock: FakeClock) -> AsyncIterator[OpenStor
 
 @asynccontextmanager
 async def begin_postgres(_: Path, clock: FakeClock) -> AsyncIterator[OpenStore]:
-    async with make_database() as url:
+    async with lend_database() as url:
 
         @asynccontextmanager
         async def open_store() -> AsyncIterator[ChatStore]:

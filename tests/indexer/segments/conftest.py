@@ -23,7 +23,7 @@ from indexer.segments.object_store import ObjectStore
 from indexer.segments.opened_generation import ReadingParts
 from indexer.segments.publisher import Publication, Publisher
 from indexer.segments.shared_index import SharedIndex
-from tests.fakes.postgres import make_database
+from tests.fakes.postgres import lend_database
 from tests.fakes.repositories import GitRepo
 from tests.fakes.s3 import BUCKET, FakeS3, serve_s3
 from tests.needs import name_params
@@ -68,7 +68,7 @@ async def begin_file(folder: Path) -> AsyncIterator[OpenManifests]:
 
 @asynccontextmanager
 async def begin_postgres(_: Path) -> AsyncIterator[OpenManifests]:
-    async with make_database() as url:
+    async with lend_database() as url:
 
         @asynccontextmanager
         async def opening() -> AsyncIterator[Manifests]:
