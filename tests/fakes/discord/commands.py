@@ -28,27 +28,17 @@ class Commands:
 
     def endpoints(self) -> list[Endpoint]:
         """Everything that is answered here."""
-        found: list[Endpoint] = []
-        for where, scope in (("global", ""), ("guild", "/guilds/{guild}")):
-            path = f"/applications/{{application}}{scope}/commands"
-            name = f"{where}_application_command"
-            found += [
-                Endpoint(name=f"get_{name}s", method="GET", path=path, answer=self.listed),
-                Endpoint(name=f"bulk_overwrite_{name}s", method="PUT", path=path, answer=self.overwrite),
-                Endpoint(name=f"create_{name}", method="POST", path=path, answer=self.create),
-                Endpoint(name=f"get_{name}", method="GET", path=path + "/{command}", answer=self.get),
-                Endpoint(name=f"edit_{name}", method="PATCH", path=path + "/{command}", answer=self.edit),
-                Endpoint(name=f"delete_{name}", method="DELETE", path=path + "/{command}", answer=self.delete),
-            ]
-        return found
+        path, name = "/applications/{application}/commands", "global_application_commands"
+        return [
+            Endpoint(name=f"get_{name}", method="GET", path=path, answer=self.listed),
+            Endpoint(name=f"bulk_overwrite_{name}", method="PUT", path=path, answer=self.overwrite),
+        ]
 
-    def named(self, name: str, guild: str | None, *, kind: int = CHAT) -> JSON:
-        """The command of this name that people in a server see, or those in a direct conversation."""
-        scopes = [self.scopes.get(scope, {}) for scope in ((guild, ANYWHERE) if guild else (ANYWHERE,))]
-        for scope in scopes:
-            for command in scope.values():
-                if (command["name"], command["type"]) == (name, kind):
-                    return command
+    def named(self, name: str) -> JSON:
+        """The command of this name."""
+        for command in self.scopes.get(ANYWHERE, {}).values():
+            if command["name"] == name:
+                return command
         raise LookupError(f"no command /{name} is registered here")
 
     def listed(self, ask: Ask) -> list[JSON]:
@@ -65,34 +55,6 @@ class Commands:
         self.scopes[ask.path.get("guild", ANYWHERE)] = {each["id"]: each for each in made}
         self.world.touch()
         return made
-
-    def create(self, ask: Ask) -> JSON:
-        """Register one command, in place of one of the same name."""
-        scope = self._scope(ask)
-        made = self._made(ask, ask.fields, {(each["name"], each["type"]): each["id"] for each in scope.values()})
-        self.writes += 1
-        scope[made["id"]] = made
-        return made
-
-    def get(self, ask: Ask) -> JSON:
-        """Give one command."""
-        if ask.path["command"] not in self._scope(ask):
-            raise DiscordError(10063)
-        return self._scope(ask)[ask.path["command"]]
-
-    def edit(self, ask: Ask) -> JSON:
-        """Change one command."""
-        merged = self.get(ask) | ask.fields
-        _check(merged)
-        self.writes += 1
-        self._scope(ask)[ask.path["command"]] = merged
-        return merged
-
-    def delete(self, ask: Ask) -> None:
-        """Take one command back."""
-        self.get(ask)
-        self.writes += 1
-        del self._scope(ask)[ask.path["command"]]
 
     def _scope(self, ask: Ask) -> dict[str, JSON]:
         if ask.path["application"] != self.world.bot.id:

@@ -9,7 +9,7 @@ from tests.fakes.loopback.wire import JSON
 
 ROW, BUTTON, SELECT, TEXT = 1, 2, 3, 10
 LINK_STYLE = 5
-MOST_ROWS, MOST_IN_ROW, MOST_OF_V2, MOST_TEXT_OF_V2 = 5, 5, 40, 4000
+MOST_ROWS, MOST_IN_ROW = 5, 5
 
 
 def walk(components: list[JSON]) -> Iterator[JSON]:
@@ -39,11 +39,9 @@ def pressable(components: list[JSON], button: str) -> JSON:
     raise LookupError(f"nothing here can be pressed by the name {button!r}: {buttons_of(components)}")
 
 
-def check_components(components: list[JSON], *, v2: bool) -> None:
+def check_components(components: list[JSON]) -> None:
     """Refuse what Discord would refuse."""
-    if v2:
-        _check_v2(components)
-    elif len(components) > MOST_ROWS or any(each.get("type") != ROW for each in components):
+    if len(components) > MOST_ROWS or any(each.get("type") != ROW for each in components):
         raise invalid("components", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 5 action rows.")
     seen: set[str] = set()
     for each in walk(components):
@@ -52,13 +50,6 @@ def check_components(components: list[JSON], *, v2: bool) -> None:
         elif each["type"] == BUTTON:
             _check_button(each)
         _check_id(each, seen)
-
-
-def _check_v2(components: list[JSON]) -> None:
-    if len(list(walk(components))) > MOST_OF_V2:
-        raise too_long("components", MOST_OF_V2)
-    if len(text_of(components)) > MOST_TEXT_OF_V2:
-        raise too_long("components", MOST_TEXT_OF_V2)
 
 
 def _check_row(row: JSON) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
-from tests.fakes.discord.frames import packing
-from tests.fakes.discord.intents import KNOWN, MEMBERS, Portal, delivered
+from tests.fakes.discord.frames import Zstandard
+from tests.fakes.discord.intents import Portal, delivered
 from tests.fakes.discord.payloads import guild_create
 from tests.fakes.discord.sessions import (
     HEARTBEAT,
@@ -18,11 +18,7 @@ from tests.fakes.discord.sessions import (
     HELLO,
     IDENTIFY,
     INVALID_SESSION,
-    PRESENCE,
-    RECONNECT,
-    REQUEST_MEMBERS,
     RESUME,
-    VOICE,
     Connection,
     Dispatch,
     Session,
@@ -31,8 +27,7 @@ from tests.fakes.discord.world import Event, World
 from tests.fakes.loopback.changes import Changes
 from tests.fakes.loopback.wire import JSON
 
-UNKNOWN_OP, UNDECODABLE, NOT_IDENTIFIED, BAD_TOKEN, TWICE, BAD_SEQ = 4001, 4002, 4003, 4004, 4005, 4007
-BAD_SHARD, BAD_VERSION, BAD_INTENTS, FORBIDDEN_INTENTS = 4010, 4012, 4013, 4014
+BAD_TOKEN, FORBIDDEN_INTENTS = 4004, 4014
 
 
 class Gateway:
@@ -41,7 +36,6 @@ class Gateway:
     def __init__(self, world: World, portal: Portal, token: Callable[[], str], changes: Changes) -> None:
         self.base_url = ""
         self.heartbeat_interval = 41_250
-        self.acknowledges = True
         self.down: int | None = None
         self.empty_readies = 0  # so many sessions begin with a READY that says nothing
         self.connections: list[Connection] = []
@@ -61,10 +55,6 @@ class Gateway:
     def resume_url(self) -> str:
         """The address at which a session goes on."""
         return f"{self.base_url.replace('http', 'ws', 1)}/resume"
-
-    def frames(self, op: int) -> list[JSON]:
-        """What the app ever sent of one kind."""
-        return [frame for each in self.opened for frame in each.received if frame.get("op") == op]
 
     def dispatched(self, name: str) -> list[Dispatch]:
         """The events of one name, of all sessions."""
@@ -86,9 +76,9 @@ class Gateway:
         connection = self._admitted(socket, request)
         writing = asyncio.ensure_future(connection.write())
         try:
-            self._greet(connection, request.query.get("v", ""))
+            self._greet(connection)
             async for message in socket:
-                if message.type is WSMsgType.TEXT and not connection.silent:
+                if message.type is WSMsgType.TEXT:
                     self._take(connection, message.data)
         finally:
             self._lose(connection)
@@ -108,11 +98,6 @@ class Gateway:
         for connection in list(self.connections):
             connection.close(code)
 
-    def reconnect(self) -> None:
-        """Ask the app to come back over another connection."""
-        for connection in list(self.connections):
-            connection.send(RECONNECT)
-
     def invalidate(self, *, resumable: bool = False) -> None:
         """Tell the app that its session is invalid; unless resumable, it is gone."""
         for connection in list(self.connections):
@@ -125,11 +110,6 @@ class Gateway:
         for session in self.sessions:
             session.connection, session.lost_at = None, float("-inf")
 
-    def silence(self) -> None:
-        """Let nothing through on the open connections any more, in neither direction."""
-        for connection in self.connections:
-            connection.silent = True
-
     async def close(self) -> None:
         """Close all connections."""
         for connection in list(self.connections):
@@ -140,7 +120,7 @@ class Gateway:
             id=f"G{len(self.opened) + 1}",
             socket=socket,
             transport=request.transport,
-            packing=packing(request.query.get("compress", "")),
+            packing=Zstandard(),
             path=request.path,
         )
         self.connections.append(connection)
@@ -148,11 +128,8 @@ class Gateway:
         self._changes.tell()
         return connection
 
-    def _greet(self, connection: Connection, version: str) -> None:
-        if version != "10":
-            connection.close(BAD_VERSION)
-        else:
-            connection.send(HELLO, {"heartbeat_interval": self.heartbeat_interval, "_trace": ["fake"]})
+    def _greet(self, connection: Connection) -> None:
+        connection.send(HELLO, {"heartbeat_interval": self.heartbeat_interval, "_trace": ["fake"]})
 
     def _lose(self, connection: Connection) -> None:
         if connection in self.connections:
@@ -163,33 +140,18 @@ class Gateway:
         self._changes.tell()
 
     def _take(self, connection: Connection, text: str) -> None:
-        try:
-            frame: JSON = json.loads(text)
-        except json.JSONDecodeError:
-            connection.close(UNDECODABLE)
-            return
-        connection.received.append(frame)
+        frame: JSON = json.loads(text)
         self._obey(connection, frame.get("op"), frame.get("d"))
         self._changes.tell()
 
     def _obey(self, connection: Connection, op: int | None, data: Any) -> None:
-        session = next((each for each in self.sessions if each.connection is connection), None)
         if op == HEARTBEAT:
-            if self.acknowledges:
-                connection.send(HEARTBEAT_ACK)
+            connection.send(HEARTBEAT_ACK)
         elif op in {IDENTIFY, RESUME}:
-            self._begin(connection, session, op == RESUME, data)
-        elif op not in {PRESENCE, VOICE, REQUEST_MEMBERS}:
-            connection.close(UNKNOWN_OP)
-        elif session is None:
-            connection.close(NOT_IDENTIFIED)
-        elif op == REQUEST_MEMBERS:
-            self._send_members(session, data)
+            self._begin(connection, op == RESUME, data)
 
-    def _begin(self, connection: Connection, session: Session | None, resuming: bool, data: JSON) -> None:
-        if session is not None:
-            connection.close(TWICE)
-        elif data.get("token", "").removeprefix("Bot ") != self._token():
+    def _begin(self, connection: Connection, resuming: bool, data: JSON) -> None:
+        if data.get("token", "").removeprefix("Bot ") != self._token():
             connection.close(BAD_TOKEN)
         elif resuming:
             self._resume(connection, data)
@@ -198,12 +160,8 @@ class Gateway:
 
     def _identify(self, connection: Connection, data: JSON) -> None:
         intents, shard = int(data["intents"]), data.get("shard") or [0, 1]
-        if intents & ~KNOWN:
-            connection.close(BAD_INTENTS)
-        elif self._portal.forbids(intents):
+        if self._portal.forbids(intents):
             connection.close(FORBIDDEN_INTENTS)
-        elif not 0 <= shard[0] < shard[1]:
-            connection.close(BAD_SHARD)
         else:
             session = Session(id=f"session{len(self.sessions) + 1}", intents=intents, connection=connection)
             self.sessions.append(session)
@@ -230,30 +188,9 @@ class Gateway:
         seq = int(data.get("seq") or 0)
         if session is None or self._is_dead(session):
             connection.send(INVALID_SESSION, False)
-        elif seq > len(session.sent):
-            connection.close(BAD_SEQ)
         else:
             session.resume(connection, seq)
 
     def _is_dead(self, session: Session) -> bool:
         since = session.lost_at
         return since is not None and self._world.clock.now() - since > self._world.rules.dead_after
-
-    def _send_members(self, session: Session, data: JSON) -> None:
-        guild = self._world.guilds[str(data["guild_id"])]
-        wanted = {str(each) for each in data.get("user_ids") or []}
-        start, everyone = data.get("query"), data.get("query") == "" and data.get("limit") == 0
-        if everyone and not session.intents & MEMBERS:
-            return
-        members = guild.members.values()
-        found = [
-            each for each in members if each.user.id in wanted or (start is not None and _starts(each.user.name, start))
-        ]
-        limited = found[: int(data.get("limit") or 0) or None]
-        body: JSON = {"guild_id": guild.id, "members": [each.wire() for each in limited], "chunk_index": 0}
-        body |= {"chunk_count": 1, "not_found": sorted(wanted - guild.members.keys())}
-        session.dispatch("GUILD_MEMBERS_CHUNK", body | ({"nonce": data["nonce"]} if "nonce" in data else {}))
-
-
-def _starts(name: str, start: str) -> bool:
-    return name.lower().startswith(start.lower())

@@ -1,4 +1,4 @@
-"""What people do beside writing: commands, buttons, forms, autocompletion, as verbs for tests."""
+"""What people do beside writing: commands, buttons, autocompletion, as verbs for tests."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ from typing import Any
 
 from tests.fakes.discord.channels import Channel
 from tests.fakes.discord.commands import GROUP, SUBCOMMAND, Commands
-from tests.fakes.discord.commands import MESSAGE as ON_MESSAGE
-from tests.fakes.discord.components import BUTTON, pressable, walk
-from tests.fakes.discord.interactions import AUTOCOMPLETE, COMMAND, COMPONENT, MODAL, Interaction, Interactions
+from tests.fakes.discord.components import BUTTON, pressable
+from tests.fakes.discord.interactions import AUTOCOMPLETE, COMMAND, COMPONENT, Interaction, Interactions
 from tests.fakes.discord.messages import Message
 from tests.fakes.discord.payloads import message_wire
 from tests.fakes.discord.permissions import Permission
 from tests.fakes.discord.world import Event, World
 from tests.fakes.loopback.wire import JSON
 
-TYPES = {3: str, 4: int, 5: bool, 6: str, 7: str, 8: str, 10: float}
-USER_OPTION, CHANNEL_OPTION, ROLE_OPTION = 6, 7, 8
+TYPES = {3: str, 5: bool}
 
 
 class Gestures:
@@ -34,8 +32,6 @@ class Gestures:
         option_list = _given(_leaf(registered, path)["options"], options)
         data: JSON = {"id": registered["id"], "name": registered["name"], "type": registered["type"]}
         data |= {"options": _nested(registered, path, option_list)}
-        if resolved := self._resolved(place, option_list):
-            data["resolved"] = resolved
         return self._send(COMMAND, place, user, data, name=command)
 
     def autocomplete(
@@ -53,15 +49,6 @@ class Gestures:
         data |= {"options": _nested(registered, path, given)}
         return self._send(AUTOCOMPLETE, place, user, data, name=command)
 
-    def use_on(self, message: str, user: str, command: str) -> Interaction:
-        """Use a command of the context menu of a message."""
-        found = self.world.find(message)
-        place = self.world.channels[found.channel_id]
-        registered = self.commands.named(command, place.guild_id, kind=ON_MESSAGE)
-        data: JSON = {"id": registered["id"], "name": command, "type": ON_MESSAGE, "target_id": found.id}
-        data |= {"resolved": {"messages": {found.id: message_wire(self.world, found)}}}
-        return self._send(COMMAND, place, user, data, name=command)
-
     def press(self, message: str, user: str, button: str, *, components: list[JSON] | None = None) -> Interaction:
         """Press a button, found by its label or custom id.
 
@@ -72,24 +59,9 @@ class Gestures:
         data: JSON = {"custom_id": component["custom_id"], "component_type": BUTTON, "id": component.get("id", 1)}
         return self._on_message(found, user, data)
 
-    def select(self, message: str, user: str, menu: str, *values: str) -> Interaction:
-        """Choose from a menu, found by its custom id."""
-        found = self._reachable(message, user)
-        component = pressable(found.components, menu)
-        data: JSON = {"custom_id": menu, "component_type": component["type"], "values": list(values)}
-        return self._on_message(found, user, data | {"id": component.get("id", 1)})
-
-    def submit(self, opened_by: Interaction, **values: str) -> Interaction:
-        """Fill in the form that an interaction opened, by the custom ids of its fields, and send it."""
-        form = opened_by.modal
-        if form is None:
-            raise LookupError(f"{opened_by.name} opened no form")
-        data: JSON = {"custom_id": form["custom_id"], "components": _filled(form["components"], values)}
-        return self._send(MODAL, opened_by.channel, opened_by.user.id, data, name="", source=opened_by.source)
-
     def _command(self, place: Channel, user: str, command: str) -> tuple[JSON, list[str]]:
         name, *path = command.split()
-        registered = self.commands.named(name, place.guild_id)
+        registered = self.commands.named(name)
         needed = registered["default_member_permissions"]
         may = self.world.permissions(user, place)
         here = Permission.USE_APPLICATION_COMMANDS in may or place.guild_id is None
@@ -143,23 +115,6 @@ class Gestures:
             body["member"] = guild.members[user.id].wire() | {"permissions": may}
         world.send(Event(name="INTERACTION_CREATE", data=body, guild_id=place.guild_id))
 
-    def _resolved(self, place: Channel, options: list[JSON]) -> JSON:
-        found: JSON = {}
-        guild = self.world.guilds[place.guild_id] if place.guild_id else None
-        for option in options:
-            value = str(option["value"])
-            if option["type"] == USER_OPTION:
-                found.setdefault("users", {})[value] = self.world.users[value].wire()
-                if guild is not None and value in guild.members:
-                    member = guild.members[value].partial() | {"permissions": str(int(guild.permissions(value)))}
-                    found.setdefault("members", {})[value] = member
-            elif option["type"] == CHANNEL_OPTION:
-                channel = self.world.channels[value].wire(bot=self.world.bot.id)
-                found.setdefault("channels", {})[value] = channel | {"permissions": "0"}
-            elif option["type"] == ROLE_OPTION and guild is not None:
-                found.setdefault("roles", {})[value] = guild.roles[value].wire()
-        return found
-
 
 def _has(may: Permission, needed: int) -> bool:
     return Permission.ADMINISTRATOR in may or needed & int(may) == needed
@@ -202,18 +157,3 @@ def _nested(command: JSON, path: list[str], options: list[JSON]) -> list[JSON]:
         return options
     inner = next(each for each in command.get("options") or [] if each["name"] == path[0])
     return [{"name": path[0], "type": inner["type"], "options": _nested(inner, path[1:], options)}]
-
-
-def _filled(components: list[JSON], values: dict[str, str]) -> list[JSON]:
-    """The form as it is sent back: the frame that it came in, with values in the fields."""
-    found: list[JSON] = []
-    for number, frame in enumerate(components, start=1):
-        fields = [each for each in walk([frame]) if each.get("custom_id")]
-        sent = [
-            {"type": each["type"], "id": number * 10 + place, "custom_id": each["custom_id"]}
-            | {"value": values.get(each["custom_id"], each.get("value") or "")}
-            for place, each in enumerate(fields, start=1)
-        ]
-        inner: JSON = {"component": sent[0]} if "component" in frame else {"components": sent}
-        found.append({"type": frame["type"], "id": number, **inner})
-    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.fakes.discord.checks import EPHEMERAL, LOADING
 from tests.fakes.discord.errors import DiscordError, invalid
-from tests.fakes.discord.interactions import AUTOCOMPLETE, COMMAND, COMPONENT, MODAL, Interaction, Interactions
+from tests.fakes.discord.interactions import AUTOCOMPLETE, COMMAND, COMPONENT, Interaction, Interactions
 from tests.fakes.discord.messages import COMMAND as COMMAND_MESSAGE
 from tests.fakes.discord.messages import DEFAULT, REPLY, Message
 from tests.fakes.discord.payloads import message_wire
@@ -13,13 +13,12 @@ from tests.fakes.discord.requests import Ask, Endpoint, Upload
 from tests.fakes.discord.world import World
 from tests.fakes.loopback.wire import JSON
 
-REPLYING, DEFERRED, DEFERRED_UPDATE, UPDATE, CHOICES, FORM = 4, 5, 6, 7, 8, 9
+REPLYING, DEFERRED, DEFERRED_UPDATE, UPDATE, CHOICES = 4, 5, 6, 7, 8
 # Which first answers fit which interactions.
 FITTING = {
-    COMMAND: {REPLYING, DEFERRED, FORM},
-    COMPONENT: {REPLYING, DEFERRED, DEFERRED_UPDATE, UPDATE, FORM},
+    COMMAND: {REPLYING, DEFERRED},
+    COMPONENT: {REPLYING, DEFERRED, DEFERRED_UPDATE, UPDATE},
     AUTOCOMPLETE: {CHOICES},
-    MODAL: {REPLYING, DEFERRED, DEFERRED_UPDATE, UPDATE},
 }
 USERS_ONLY = frozenset({"users"})
 HOOK, ANSWER = "/webhooks/{application}/{token}", "/webhooks/{application}/{token}/messages/{message}"
@@ -39,11 +38,9 @@ class InteractionApi:
             ("create_interaction_response", "POST", "/interactions/{interaction}/{token}/callback", self.callback),
             ("get_original_interaction_response", "GET", HOOK + "/messages/@original", self.get),
             ("edit_original_interaction_response", "PATCH", HOOK + "/messages/@original", self.edit),
-            ("delete_original_interaction_response", "DELETE", HOOK + "/messages/@original", self.delete),
             ("create_followup_message", "POST", HOOK, self.follow),
             ("get_followup_message", "GET", ANSWER, self.get),
             ("edit_followup_message", "PATCH", ANSWER, self.edit),
-            ("delete_followup_message", "DELETE", ANSWER, self.delete),
         ]
         return [
             Endpoint(name=name, method=method, path=path, answer=answer, major=("token",), open=True)
@@ -71,15 +68,6 @@ class InteractionApi:
         self._revise(message, ask.fields, ask.files)
         return message_wire(self._world, message)
 
-    def delete(self, ask: Ask) -> None:
-        """Take an answer back."""
-        message, interaction = self._answer(ask), self._interactions.by_token(ask.path["token"])
-        self._world.remove(message)
-        if message is interaction.message:
-            interaction.message = None
-        else:
-            interaction.followups.remove(message)
-
     def follow(self, ask: Ask) -> JSON:
         """Answer once more; the first time after a deferral this is the deferred answer itself."""
         interaction = self._interactions.by_token(ask.path["token"])
@@ -102,8 +90,6 @@ class InteractionApi:
             self._show(interaction, interaction.message)
         elif kind == CHOICES:
             interaction.choices = _choices(data)
-        elif kind == FORM:
-            interaction.modal = data
         else:
             interaction.message = interaction.source
             if kind == UPDATE and interaction.source is not None:

@@ -1,4 +1,4 @@
-"""Interactions: a command, a button, a form; to be acknowledged within three seconds, good for a quarter of an hour."""
+"""Interactions: a command, a button; to be acknowledged within three seconds, good for a quarter of an hour."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.fakes.discord.messages import Message, Seen
 from tests.fakes.loopback.clock import Clock
 from tests.fakes.loopback.wire import JSON
 
-COMMAND, COMPONENT, AUTOCOMPLETE, MODAL = 2, 3, 4, 5
+COMMAND, COMPONENT, AUTOCOMPLETE = 2, 3, 4
 ACK_WITHIN, TOKEN_LIFETIME = 3.0, 900.0
 
 
@@ -19,7 +19,7 @@ ACK_WITHIN, TOKEN_LIFETIME = 3.0, 900.0
 class Interaction:
     """What a person did, and what the app made of it.
 
-    `callback` is the type of its first answer, `choices` what an autocompletion offers, `modal` a form that it opened.
+    `callback` is the type of its first answer, `choices` what an autocompletion offers.
     """
 
     id: str
@@ -36,7 +36,6 @@ class Interaction:
     message: Message | None = None
     followups: list[Message] = field(default_factory=list)
     choices: list[JSON] = field(default_factory=list)
-    modal: JSON | None = None
 
     @property
     def acknowledged(self) -> bool:

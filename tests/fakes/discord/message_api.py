@@ -6,7 +6,7 @@ from tests.fakes.discord.channels import Channel
 from tests.fakes.discord.errors import DiscordError, invalid, too_long
 from tests.fakes.discord.intents import Portal
 from tests.fakes.discord.messages import Message
-from tests.fakes.discord.payloads import message_wire, reaction_event, without_text
+from tests.fakes.discord.payloads import message_wire, without_text
 from tests.fakes.discord.permissions import Permission
 from tests.fakes.discord.posts import Posts
 from tests.fakes.discord.requests import Ask, Endpoint
@@ -15,7 +15,6 @@ from tests.fakes.discord.world import World
 from tests.fakes.loopback.wire import JSON
 
 MESSAGES, MESSAGE = "/channels/{channel}/messages", "/channels/{channel}/messages/{message}"
-REACTIONS = MESSAGE + "/reactions/{emoji}"
 
 
 class MessageApi:
@@ -44,11 +43,6 @@ class MessageApi:
                 answer=self.type,
                 major=by,
             ),
-            Endpoint(name="create_reaction", method="PUT", path=REACTIONS + "/@me", answer=self.react, major=by),
-            Endpoint(
-                name="delete_own_reaction", method="DELETE", path=REACTIONS + "/@me", answer=self.unreact, major=by
-            ),
-            Endpoint(name="get_reactions", method="GET", path=REACTIONS, answer=self.reactions, major=by),
         ]
 
     def create(self, ask: Ask) -> JSON:
@@ -112,37 +106,6 @@ class MessageApi:
             member = self._world.guilds[channel.guild_id].members[self._world.bot.id].wire()
             body |= {"guild_id": channel.guild_id, "member": member}
         self._world.tell("TYPING_START", body, channel)
-
-    def react(self, ask: Ask) -> None:
-        """React with an emoji."""
-        message, emoji = self._message(ask, Permission.READ_MESSAGE_HISTORY), ask.path["emoji"]
-        self._refuse_archived(message.channel_id)
-        if emoji.isascii():  # a name and an id of an emoji that no server here has, or no emoji at all
-            raise DiscordError(10014)
-        users = message.reactions.setdefault(emoji, [])
-        if not users:
-            self._world.channel(message.channel_id, Permission.ADD_REACTIONS)
-        if self._world.bot.id not in users:
-            users.append(self._world.bot.id)
-            self._tell_reaction(message, emoji, added=True)
-
-    def unreact(self, ask: Ask) -> None:
-        """Take a reaction back."""
-        message, emoji = self._message(ask), ask.path["emoji"]
-        users = message.reactions.get(emoji, [])
-        if self._world.bot.id in users:
-            users.remove(self._world.bot.id)
-            self._tell_reaction(message, emoji, added=False)
-
-    def reactions(self, ask: Ask) -> list[JSON]:
-        """List who reacted with an emoji."""
-        users = self._message(ask).reactions.get(ask.path["emoji"], [])
-        return [self._world.users[user].wire() for user in users]
-
-    def _tell_reaction(self, message: Message, emoji: str, *, added: bool) -> None:
-        body = reaction_event(self._world, message, emoji, self._world.bot.id, added=added)
-        name = "MESSAGE_REACTION_ADD" if added else "MESSAGE_REACTION_REMOVE"
-        self._world.tell(name, body, self._world.channels[message.channel_id])
 
     def _writable(self, ask: Ask) -> Channel:
         channel = self._world.channel(ask.path["channel"])

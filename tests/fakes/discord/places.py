@@ -31,12 +31,6 @@ class Places:
         place.members[user] = member
         self.world.tell_guild("GUILD_MEMBER_ADD", member.wire() | {"guild_id": place.id}, place)
 
-    def leave_guild(self, user: str, guild: str | None = None) -> None:
-        """Take a member out."""
-        place = self.world.guilds[guild or self.guild_id]
-        gone = place.members.pop(user)
-        self.world.tell_guild("GUILD_MEMBER_REMOVE", {"guild_id": place.id, "user": gone.user.wire()}, place)
-
     def add_guild(self, name: str) -> str:
         """Open another server, with an owner and the bot in it; return the id."""
         guild = self.world.add_guild(name, self.world.add_user(f"owner of {name}"))
@@ -48,12 +42,6 @@ class Places:
         place = self.world.guilds[guild or self.guild_id]
         self.world.tell_guild("GUILD_DELETE", {"id": place.id}, place)
         place.installed = False
-
-    def invite_bot(self, guild: str | None = None) -> None:
-        """Bring the bot back into a server."""
-        place = self.world.guilds[guild or self.guild_id]
-        place.installed = True
-        self._tell_arrival(place)
 
     def add_channel(
         self, name: str, *, kind: Kind = Kind.TEXT, guild: str | None = None, private: bool = False, bot: bool = True
@@ -80,13 +68,6 @@ class Places:
     def delete_channel(self, channel: str) -> None:
         """Delete a channel or thread."""
         self.threads.close(self.world.channels[channel])
-
-    def allow(self, channel: str, who: str, *permissions: Permission) -> None:
-        """Allow a member or role something in a channel."""
-        overwrite = self._overwrite(channel, who)
-        for each in permissions:
-            overwrite.allow, overwrite.deny = overwrite.allow | each, overwrite.deny & ~each
-        self._tell_channel(channel)
 
     def deny(self, channel: str, who: str, *permissions: Permission) -> None:
         """Deny a member or role something in a channel."""
@@ -116,10 +97,6 @@ class Places:
     def archive(self, thread: str, *, locked: bool = False) -> None:
         """Put a thread away, as time or a moderator does."""
         self.threads.archive(self.world.channels[thread], locked=locked)
-
-    def unarchive(self, thread: str) -> None:
-        """Bring a thread back, unlocked."""
-        self.threads.archive(self.world.channels[thread], archived=False, locked=False)
 
     @property
     def owner(self) -> str:

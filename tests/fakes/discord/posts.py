@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.fakes.discord.channels import Channel
-from tests.fakes.discord.checks import COMPONENTS_V2, checked, refuse_empty
+from tests.fakes.discord.checks import checked, refuse_empty
 from tests.fakes.discord.errors import DiscordError, invalid
 from tests.fakes.discord.mentions import KINDS, Allowed, Mentioned, allowed_of, mentioned
 from tests.fakes.discord.messages import REPLY, Message
@@ -84,8 +84,6 @@ class Posts:
             found["attachments"] = self._kept(message, body) + self._attach(message.channel_id, body, new_files)
         parts = ("content", "embeds", "components", "attachments")
         refuse_empty(*(found.get(name, getattr(message, name)) for name in parts))
-        if message.flags & COMPONENTS_V2:
-            found["flags"] = found.get("flags", message.flags) | COMPONENTS_V2  # there is no way back
         allowed = allowed_of(body, default=rings)
         for name, value in found.items():
             setattr(message, name, value)

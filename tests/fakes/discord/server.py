@@ -138,10 +138,6 @@ class FakeDiscord(Places, People, Gestures):
         """What the bot wrote in a channel or thread."""
         return [each for each in self.messages(channel) if each.author == self.world.bot.id]
 
-    def ephemeral(self, user: str) -> list[Seen]:
-        """What only one person sees."""
-        return [each.seen() for each in self.world.ephemerals if each.for_user == user]
-
     def seen(self, message: str) -> Seen:
         """One message."""
         return self.world.find(message).seen()
@@ -164,8 +160,8 @@ class FakeDiscord(Places, People, Gestures):
 
     def _endpoints(self) -> list[Endpoint]:
         messages = MessageApi(self.world, self.portal, self.threads, self.posts)
-        places = PlacesApi(self.world, self.threads, self.portal, lambda: self.gateway_url)
-        threads = ThreadApi(self.world, self.threads, self.posts)
+        places = PlacesApi(self.world, self.threads, self.portal)
+        threads = ThreadApi(self.world, self.threads)
         answers = InteractionApi(self.world, self.posts, self.interactions)
         parts = (places, messages, threads, self.commands, answers)
         return [endpoint for part in parts for endpoint in part.endpoints()]

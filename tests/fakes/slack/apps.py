@@ -1,4 +1,4 @@
-"""The methods about the app itself: auth, home, modals, status of threads, agent sessions."""
+"""The methods about the app itself: auth, home, status and prompts of threads."""
 
 from __future__ import annotations
 
@@ -8,20 +8,16 @@ from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.arguments import Args
 from tests.fakes.slack.blocks import MOST_VIEW_BLOCKS, check_blocks, numbered
 from tests.fakes.slack.errors import SlackError, invalid
-from tests.fakes.slack.interactions import Tickets
-from tests.fakes.slack.streams import SESSION_STATES
 from tests.fakes.slack.workspace import APP_ID, BOT_ID, BOT_USER, TEAM, Status, Workspace
 
 MOST_LOADING_MESSAGES, MOST_PROMPTS = 10, 4
 
 
 class Apps:
-    """auth.test, views.*, assistant.threads.*, agents.sessions.*."""
+    """auth.test, views.publish, assistant.threads.*."""
 
-    def __init__(self, workspace: Workspace, tickets: Tickets, subscriptions: set[str]) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._tickets = tickets
-        self._subscriptions = subscriptions
 
     def auth_test(self, args: Args) -> JSON:
         """Tell whose token it is."""
@@ -41,19 +37,11 @@ class Apps:
         old = self._workspace.homes.get(user)
         if args.text("hash") and old and args.text("hash") != old["hash"]:
             raise SlackError("hash_conflict")
-        view = _view(args, kind="home")
+        view = _view(args)
         number = self._workspace.number()
         view |= {"id": old["id"] if old else f"V{number:04d}", "hash": f"{number}.hash", "app_id": APP_ID}
         view |= {"team_id": TEAM, "bot_id": BOT_ID}
         self._workspace.homes[user] = view
-        self._workspace.touch()
-        return {"view": view}
-
-    def open_view(self, args: Args) -> JSON:
-        """Open a modal in answer to an interaction."""
-        self._tickets.use(args.required("trigger_id"))
-        view = _view(args, kind="modal") | {"id": f"V{self._workspace.number():04d}", "app_id": APP_ID}
-        self._workspace.modals.append(view)
         self._workspace.touch()
         return {"view": view}
 
@@ -68,12 +56,6 @@ class Apps:
         self._workspace.touch()
         return {}
 
-    def set_title(self, args: Args) -> JSON:
-        """Name a thread."""
-        self._workspace.titles[self._thread(args)] = args.required("title")
-        self._workspace.touch()
-        return {}
-
     def set_prompts(self, args: Args) -> JSON:
         """Offer questions; without a thread, in the messages tab."""
         channel = self._workspace.channel(args.required("channel_id")).id
@@ -84,24 +66,14 @@ class Apps:
         self._workspace.touch()
         return {}
 
-    def set_session(self, args: Args) -> JSON:
-        """Say what the agent does in a thread."""
-        key = self._thread(args)
-        if args.text("status") not in SESSION_STATES:
-            raise invalid("invalid_arguments", "unknown status [json-pointer:/status]")
-        self._workspace.sessions[key] = args.text("status")
-        self._workspace.touch()
-        heard = "agent_session_stopped" in self._subscriptions
-        return {} if heard else {"warning": "missing_agent_session_stopped_event_subscription"}
-
     def _thread(self, args: Args) -> tuple[str, str]:
         return self._workspace.channel(args.required("channel_id")).id, args.required("thread_ts")
 
 
-def _view(args: Args, *, kind: str) -> JSON:
+def _view(args: Args) -> JSON:
     view: Any = args.value("view", refusal="invalid_arguments")
-    if not isinstance(view, dict) or view.get("type") != kind:
-        raise invalid("invalid_arguments", f"a view of type {kind} is needed [json-pointer:/view/type]")
+    if not isinstance(view, dict) or view.get("type") != "home":
+        raise invalid("invalid_arguments", "a view of type home is needed [json-pointer:/view/type]")
     blocks = view.get("blocks", [])
     check_blocks(blocks, most=MOST_VIEW_BLOCKS)
     numbered(blocks)

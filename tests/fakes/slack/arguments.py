@@ -12,18 +12,11 @@ from tests.fakes.slack.errors import SlackError, invalid
 
 # Methods that read forms and queries only: a JSON body is ignored, as Slack does.
 FORM_ONLY = frozenset({
-    "auth.revoke",
-    "bots.info",
-    "conversations.history",
     "conversations.info",
-    "conversations.list",
-    "conversations.members",
     "conversations.replies",
     "files.completeUploadExternal",
     "files.getUploadURLExternal",
-    "team.info",
     "users.conversations",
-    "users.info",
 })  # fmt: skip
 
 

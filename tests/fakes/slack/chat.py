@@ -1,4 +1,4 @@
-"""The methods that write messages: chat.* without streams, and reactions."""
+"""The methods that write messages: chat.* without streams."""
 
 from __future__ import annotations
 
@@ -18,30 +18,17 @@ MOST_MARKDOWN = 12_000
 
 def content(args: Args, *, most_text: int | None) -> JSON:
     """Return the checked fields of a message that a call sets; text beyond `most_text` is refused, None cuts it."""
-    if args.has("markdown_text") and (args.has("text") or args.has("blocks")):
-        raise SlackError("markdown_text_conflict")
     found: JSON = {}
-    if args.has("markdown_text"):
-        found |= {"text": _markdown(args), "blocks": []}
     if args.has("text"):
         found["text"] = _plain(args, most_text)
     if (blocks := args.items("blocks", refusal="invalid_blocks_format")) is not None:
         check_blocks(blocks)
         found["blocks"] = numbered(blocks)
-    if (attachments := args.items("attachments", refusal="invalid_attachments")) is not None:
-        found["attachments"] = attachments
     if (metadata := args.value("metadata", refusal="invalid_metadata_format")) is not None:
         found["metadata"] = _metadata(metadata)
-    if not any(found.get(name) for name in ("text", "blocks", "attachments")):
+    if not any(found.get(name) for name in ("text", "blocks")):
         raise SlackError("no_text")
     return found
-
-
-def _markdown(args: Args) -> str:
-    text = args.text("markdown_text")
-    if len(text) > MOST_MARKDOWN:
-        raise SlackError("msg_too_long")
-    return text
 
 
 def _plain(args: Args, most: int | None) -> str:
@@ -68,7 +55,7 @@ def writable(workspace: Workspace, identity: str) -> Channel:
 
 
 class Chat:
-    """chat.postMessage, update, delete, postEphemeral, getPermalink; reactions.add, remove."""
+    """chat.postMessage, update, delete, postEphemeral."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -77,8 +64,6 @@ class Chat:
         """Post to a channel or thread."""
         channel = writable(self._workspace, args.required("channel"))
         message = self._new(channel, args)
-        if message.thread_ts and args.flag("reply_broadcast"):
-            message.subtype = "thread_broadcast"
         self._workspace.post(message)
         return {"channel": channel.id, "ts": message.ts, "message": message.wire()}
 
@@ -112,31 +97,6 @@ class Chat:
         message = self._own(channel, args.required("ts"), refusal="cant_delete_message")
         self._workspace.remove(message)
         return {"channel": channel.id, "ts": message.ts}
-
-    def get_permalink(self, args: Args) -> JSON:
-        """Name the address of a message."""
-        message = self._workspace.message(args.required("channel"), args.required("message_ts"))
-        address = f"https://home.slack.test/archives/{message.channel}/p{message.ts.replace('.', '')}"
-        reply = f"?thread_ts={message.thread_ts}&cid={message.channel}" if message.is_reply else ""
-        return {"channel": message.channel, "permalink": address + reply}
-
-    def add_reaction(self, args: Args) -> JSON:
-        """React with an emoji."""
-        users = self._reactions(args)
-        if BOT_USER in users:
-            raise SlackError("already_reacted")
-        users.append(BOT_USER)
-        self._tell_reaction("reaction_added", args)
-        return {}
-
-    def remove_reaction(self, args: Args) -> JSON:
-        """Take a reaction back."""
-        users = self._reactions(args)
-        if BOT_USER not in users:
-            raise SlackError("no_reaction")
-        users.remove(BOT_USER)
-        self._tell_reaction("reaction_removed", args)
-        return {}
 
     def _new(self, channel: Channel, args: Args) -> Message:
         fields = content(args, most_text=None)
@@ -173,15 +133,3 @@ class Chat:
         message.edits += 1
         message.text_shows = False
         message.edited_by = BOT_USER
-
-    def _reactions(self, args: Args) -> list[str]:
-        channel = self._workspace.channel(args.required("channel"))
-        message = self._workspace.message(channel.id, args.required("timestamp"))
-        return message.reactions.setdefault(args.required("name"), [])
-
-    def _tell_reaction(self, kind: str, args: Args) -> None:
-        channel, ts = args.text("channel"), args.text("timestamp")
-        item = {"type": "message", "channel": channel, "ts": ts}
-        event = {"type": kind, "user": BOT_USER, "reaction": args.text("name"), "item": item}
-        owner = self._workspace.message(channel, ts).user
-        self._workspace.tell(event | {"item_user": owner, "event_ts": self._workspace.next_ts()}, channel)

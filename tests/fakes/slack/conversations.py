@@ -1,16 +1,16 @@
-"""The methods that read: conversations.*, users.*, bots.info, team.info."""
+"""The methods that read: conversations.* and users.conversations."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.arguments import Args
 from tests.fakes.slack.errors import SlackError, invalid
 from tests.fakes.slack.messages import Message
-from tests.fakes.slack.workspace import APP_ID, BOT_ID, BOT_USER, TEAM, Channel, Person, Workspace
+from tests.fakes.slack.workspace import BOT_USER, Workspace
 
 T = TypeVar("T")
 MOST_ITEMS = 1000
@@ -41,7 +41,7 @@ def _offset(cursor: str) -> int:
 
 
 class Conversations:
-    """Reads channels and people."""
+    """Reads channels."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -61,90 +61,25 @@ class Conversations:
             found.insert(0, root)
         return self._listed(found, cursor)
 
-    def history(self, args: Args) -> JSON:
-        """Read what shows in a channel, newest first."""
-        channel = self._readable(args.required("channel"))
-        shown = [message for message in reversed(self._workspace.all(channel)) if message.in_channel]
-        found, cursor = page(_between(shown, args, keep=None), args, default=100)
-        return self._listed(found, cursor)
-
     def info(self, args: Args) -> JSON:
         """Describe a channel."""
         channel = self._workspace.channel(args.required("channel"))
         counted = {"num_members": len(channel.members)} if args.flag("include_num_members") else {}
         return {"channel": channel.wire() | counted}
 
-    def open(self, args: Args) -> JSON:
-        """Open the direct conversation with a person."""
-        if args.text("channel"):
-            return {"channel": {"id": self._workspace.channel(args.text("channel")).id}}
-        users = [user for user in args.text("users").split(",") if user]
-        if len(users) != 1:
-            raise SlackError("not_enough_users" if not users else "method_not_supported_for_channel_type")
-        self._person(users[0])
-        return {"channel": {"id": self._workspace.im(users[0]).id}}
-
-    def channels(self, args: Args) -> JSON:
-        """List the channels that the app may see."""
-        return self._channels(args, lambda each: each.kind == "channel" or BOT_USER in each.members)
-
     def memberships(self, args: Args) -> JSON:
         """List the channels that the app is in."""
-        return self._channels(args, lambda each: BOT_USER in each.members)
-
-    def _channels(self, args: Args, which: Callable[[Channel], bool]) -> JSON:
         wanted = {kind_of(each) for each in args.text("types", "public_channel").split(",")}
-        channels = [each for each in self._workspace.channels.values() if each.kind in wanted and which(each)]
+        mine = (each for each in self._workspace.channels.values() if BOT_USER in each.members)
+        channels = [each for each in mine if each.kind in wanted]
         found, cursor = page(channels, args, default=100)
         return {"channels": [each.wire() for each in found], "response_metadata": {"next_cursor": cursor}}
-
-    def members(self, args: Args) -> JSON:
-        """List who is in a channel."""
-        channel = self._workspace.channel(args.required("channel"))
-        found, cursor = page(sorted(channel.members), args, default=100)
-        return {"members": found, "response_metadata": {"next_cursor": cursor}}
-
-    def user(self, args: Args) -> JSON:
-        """Describe a person."""
-        person = self._person(args.required("user"))
-        profile = {"display_name": person.name, "real_name": person.name, "email": person.email}
-        return {
-            "user": {
-                "id": person.id,
-                "team_id": person.team,
-                "name": person.name,
-                "real_name": person.name,
-                "deleted": False,
-                "is_bot": person.is_bot,
-                "is_stranger": person.team != TEAM,
-                "profile": profile | {"team": person.team},
-                "tz": "Etc/UTC",
-            }
-        }
-
-    def bot(self, args: Args) -> JSON:
-        """Describe the app's bot."""
-        if args.text("bot", BOT_ID) != BOT_ID:
-            raise SlackError("bot_not_found")
-        bot = {"id": BOT_ID, "deleted": False, "name": "citebot", "app_id": APP_ID, "user_id": BOT_USER}
-        return {"bot": bot}
-
-    def team(self, args: Args) -> JSON:
-        """Describe the workspace."""
-        if args.text("team", TEAM) != TEAM:
-            raise SlackError("team_not_found")
-        return {"team": {"id": TEAM, "name": "Home", "domain": "home", "email_domain": ""}}
 
     def _readable(self, identity: str) -> str:
         channel = self._workspace.channel(identity)
         if BOT_USER not in channel.members:
             raise SlackError("not_in_channel")
         return channel.id
-
-    def _person(self, identity: str) -> Person:
-        if identity not in self._workspace.people:
-            raise SlackError("user_not_found")
-        return self._workspace.people[identity]
 
     def _listed(self, found: list[Message], cursor: str) -> JSON:
         messages = [

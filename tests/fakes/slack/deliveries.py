@@ -57,16 +57,6 @@ class Delivery:
         """What the acknowledgement carried."""
         return self.attempts[-1].outcome.answer if self.acked else {}
 
-    @property
-    def trigger_id(self) -> str:
-        """The trigger of a command or interaction."""
-        return str(self.payload["trigger_id"])
-
-    @property
-    def response_url(self) -> str:
-        """The response URL of a command or interaction."""
-        return str(self.payload["response_url"])
-
 
 class Transport(Protocol):
     """A way to the app."""

@@ -1,12 +1,12 @@
-"""What an interaction hands out: a trigger that is good for three seconds, and a response URL for five answers."""
+"""What an interaction hands out: a trigger, and a response URL for five answers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 
 from aiohttp import web
 
-from tests.fakes.loopback.clock import Clock
 from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.arguments import Args, read_arguments
 from tests.fakes.slack.chat import content
@@ -14,33 +14,18 @@ from tests.fakes.slack.errors import SlackError
 from tests.fakes.slack.messages import Message
 from tests.fakes.slack.workspace import BOT_ID, BOT_USER, TEAM, Workspace
 
-TRIGGER_LIFETIME = 3.0
 RESPONSE_LIFETIME, MOST_RESPONSES = 1800.0, 5
 
 
 class Tickets:
-    """Triggers: each opens one modal, within three seconds."""
+    """Triggers, which come with each interaction."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._given: dict[str, float] = {}
-        self._used: set[str] = set()
+    def __init__(self) -> None:
+        self._given = count(1)
 
     def give(self) -> str:
         """Make a trigger."""
-        trigger = f"{len(self._given) + 1}.trigger"
-        self._given[trigger] = self._clock.now()
-        return trigger
-
-    def use(self, trigger: str) -> None:
-        """Take a trigger back, or refuse it."""
-        if trigger not in self._given:
-            raise SlackError("invalid_trigger_id")
-        if trigger in self._used:
-            raise SlackError("exchanged_trigger_id")
-        if self._clock.now() - self._given[trigger] > TRIGGER_LIFETIME:
-            raise SlackError("expired_trigger_id")
-        self._used.add(trigger)
+        return f"{next(self._given)}.trigger"
 
 
 @dataclass(kw_only=True, slots=True)
@@ -84,13 +69,7 @@ class Responses:
     def answer(self, channel: str, user: str, body: JSON, source: Message | None = None) -> None:
         """Show an answer: to the person alone, in the channel, or in place of the message that they used."""
         args = Args(body)
-        if args.flag("delete_original"):
-            self._delete(source)
-            return
         fields = content(args, most_text=None)
-        if args.flag("replace_original") and source is not None:
-            self._replace(source, fields)
-            return
         thread_ts = args.optional("thread_ts")
         message = Message(
             ts=self._workspace.next_ts(),
@@ -106,24 +85,3 @@ class Responses:
         else:
             message.for_user = user
             self._workspace.whisper(message)
-
-    def _delete(self, source: Message | None) -> None:
-        if source is None:
-            raise SlackError("message_not_found")
-        if source.for_user is None:
-            self._workspace.remove(source)
-        else:
-            self._workspace.ephemerals.remove(source)
-            self._workspace.touch()
-
-    def _replace(self, source: Message, fields: JSON) -> None:
-        before = self._workspace.wire(source)
-        for name, value in {"blocks": [], **fields}.items():
-            setattr(source, name, value)
-        source.edits += 1
-        source.text_shows = False
-        if source.for_user is None:
-            self._workspace.changed(source, before)
-        else:
-            source.note_version()
-            self._workspace.touch()

@@ -11,23 +11,16 @@ TIER_1, TIER_2, TIER_3, TIER_4, SPECIAL = 1, 20, 50, 100, 600
 WORKSPACE_POSTS = 300  # "several hundred messages a minute"
 
 PER_MINUTE = {
-    "agents.sessions.setStatus": TIER_3,
     "apps.connections.open": TIER_2,
     "assistant.threads.setStatus": SPECIAL,
     "auth.test": SPECIAL,
     "chat.appendStream": TIER_4,
-    "chat.getPermalink": SPECIAL,
     "chat.postEphemeral": TIER_4,
     "chat.postMessage": WORKSPACE_POSTS,
     "chat.startStream": TIER_2,
     "chat.stopStream": TIER_2,
-    "conversations.list": TIER_2,
-    "conversations.members": TIER_4,
     "files.completeUploadExternal": TIER_4,
     "files.getUploadURLExternal": TIER_4,
-    "reactions.remove": TIER_2,
-    "users.info": TIER_4,
-    "views.open": TIER_4,
     "views.publish": TIER_4,
 }  # whatever is not here is of tier 3
 

@@ -56,11 +56,6 @@ class Message:
         return self.thread_ts is not None and self.thread_ts != self.ts
 
     @property
-    def in_channel(self) -> bool:
-        """Whether it shows in the channel itself."""
-        return not self.is_reply or self.subtype == "thread_broadcast"
-
-    @property
     def shown(self) -> str:
         """What a person reads: blocks where there are any, behind what was streamed; else the text."""
         streamed = self.text if self.text_shows or not self.blocks else ""

@@ -53,11 +53,6 @@ def of_message(message: Message, channel: Channel, wire: JSON) -> JSON:
     return body if message.for_user else body | {"message": wire, "state": {"values": {}}}
 
 
-def of_view(view: JSON) -> JSON:
-    """Where a press in a view happened."""
-    return {"container": {"type": "view", "view_id": view["id"]}, "view": view}
-
-
 def slash_command(command: str, text: str, user: Person, channel: Channel, *, trigger: str, answer_to: str) -> JSON:
     """The form of a slash command."""
     return {

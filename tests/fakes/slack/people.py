@@ -8,7 +8,7 @@ from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.deliveries import Deliveries, Delivery
 from tests.fakes.slack.interactions import Responses, Tickets
 from tests.fakes.slack.messages import Message
-from tests.fakes.slack.payloads import interaction, of_message, of_view, pressed, slash_command
+from tests.fakes.slack.payloads import interaction, of_message, pressed, slash_command
 from tests.fakes.slack.typed import escaped, typed
 from tests.fakes.slack.workspace import BOT_USER, OTHER_TEAM, TEAM, Channel, ChannelKind, Person, Workspace
 
@@ -126,12 +126,6 @@ class People:
         message.reactions.setdefault(name, []).append(user)
         self._tell_reaction("reaction_added", message, user, name)
 
-    async def unreact(self, channel: str, ts: str, user: str, name: str) -> None:
-        """Take a reaction back."""
-        message = self.workspace.message(channel, ts)
-        message.reactions[name].remove(user)
-        self._tell_reaction("reaction_removed", message, user, name)
-
     async def press(
         self,
         channel: str,
@@ -151,12 +145,6 @@ class People:
         where = of_message(message, self.workspace.channels[channel], self.workspace.wire(message))
         answer_to = self._responses.open(channel, user, message)
         return self._interact("block_actions", user, where | {"actions": [action], "response_url": answer_to})
-
-    async def press_home(self, user: str, action_id: str, value: str | None = None) -> Delivery:
-        """Use a button of one's Home tab."""
-        view = self.workspace.homes[user]
-        action = pressed(view["blocks"], action_id, value, self.workspace.next_ts())
-        return self._interact("block_actions", user, of_view(view) | {"actions": [action]})
 
     async def shortcut(self, callback_id: str, channel: str, ts: str, *, user: str) -> Delivery:
         """Use a message shortcut."""

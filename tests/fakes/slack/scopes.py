@@ -13,18 +13,10 @@ BOT_SCOPES = frozenset({
     "reactions:read", "reactions:write", "users:read", "users:read.email",
 })  # fmt: skip
 NEEDED = {
-    "agents.sessions.setStatus": "chat:write",
     "assistant.threads.setStatus": "chat:write",
     "assistant.threads.setSuggestedPrompts": "assistant:write",
-    "assistant.threads.setTitle": "assistant:write",
-    "bots.info": "users:read",
-    "conversations.open": "im:write",
     "files.completeUploadExternal": "files:write",
     "files.getUploadURLExternal": "files:write",
-    "reactions.add": "reactions:write",
-    "reactions.remove": "reactions:write",
-    "team.info": "team:read",
-    "users.info": "users:read",
 }
 KINDS = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpim"}
 

@@ -56,7 +56,7 @@ class FakeSlack(People):
         self.deliveries = Deliveries(self.clock, self.changes, transport)
         self.events = Events(set(subscriptions), self._deliver, self.clock.now)
         workspace = Workspace(clock=self.clock, changes=self.changes, publish=self.events.publish)
-        self.tickets = Tickets(self.clock)
+        self.tickets = Tickets()
         self.responses = Responses(workspace)
         super().__init__(workspace, self.deliveries, self.tickets, self.responses)
         self.limits = RateLimits(self.clock)
@@ -151,16 +151,6 @@ class FakeSlack(People):
         """The deliveries of one type of event, command or interaction."""
         return [each for each in self.deliveries.sent if event_type in _names(each)]
 
-    def messages(self, channel: str) -> list[Seen]:
-        """What shows in a channel, oldest first: no replies but those sent to the channel too."""
-        self._streams.sweep()
-        return [each.seen() for each in self.workspace.all(channel) if each.in_channel]
-
-    def thread(self, channel: str, ts: str) -> list[Seen]:
-        """A thread: its root, then the replies."""
-        self._streams.sweep()
-        return [each.seen() for each in self.workspace.all(channel) if each.root == ts]
-
     def answers(self, channel: str, thread_ts: str | None = None) -> list[Seen]:
         """What the bot wrote in a channel and its threads, or in one thread."""
         self._streams.sweep()
@@ -210,37 +200,24 @@ class FakeSlack(People):
 
     def _methods(self) -> dict[str, Method]:
         chat, streams, talks = Chat(self.workspace), self._streams, self.conversations
-        apps = Apps(self.workspace, self.tickets, self.events.subscriptions)
+        apps = Apps(self.workspace)
         return {
-            "agents.sessions.setStatus": apps.set_session,
             "apps.connections.open": self.socket.open_connection,
             "assistant.threads.setStatus": apps.set_status,
             "assistant.threads.setSuggestedPrompts": apps.set_prompts,
-            "assistant.threads.setTitle": apps.set_title,
             "auth.test": apps.auth_test,
-            "bots.info": talks.bot,
             "chat.appendStream": streams.append,
             "chat.delete": chat.delete,
-            "chat.getPermalink": chat.get_permalink,
             "chat.postEphemeral": chat.post_ephemeral,
             "chat.postMessage": chat.post_message,
             "chat.startStream": streams.start,
             "chat.stopStream": streams.stop,
             "chat.update": chat.update,
-            "conversations.history": talks.history,
             "conversations.info": talks.info,
-            "conversations.list": talks.channels,
-            "conversations.members": talks.members,
-            "conversations.open": talks.open,
             "conversations.replies": talks.replies,
             "files.completeUploadExternal": self.files.complete,
             "files.getUploadURLExternal": self.files.upload_url,
-            "reactions.add": chat.add_reaction,
-            "reactions.remove": chat.remove_reaction,
-            "team.info": talks.team,
             "users.conversations": talks.memberships,
-            "users.info": talks.user,
-            "views.open": apps.open_view,
             "views.publish": apps.publish_home,
         }
 

@@ -137,16 +137,10 @@ class Streams:
                     message.text += piece["text"]
                 case "task_update":
                     message.tasks[piece["id"]] = message.tasks.get(piece["id"], {}) | piece
-                case "plan_update":
-                    message.plan = piece["title"]
-                case "blocks":
-                    message.blocks += piece["blocks"]
 
 
 def _pieces(args: Args) -> list[JSON]:
     pieces = args.items("chunks", refusal="invalid_chunks") or []
-    if args.text("markdown_text"):
-        pieces.insert(0, {"type": "markdown_text", "text": args.text("markdown_text")})
     for piece in pieces:
         _check_piece(piece)
     if sum(len(piece["text"]) for piece in pieces if piece["type"] == "markdown_text") > MOST_MARKDOWN:
@@ -165,11 +159,6 @@ def _check_piece(piece: JSON) -> None:
         case "task_update":
             good = says("id") and says("title") and piece.get("status") in TASK_STATES
             good = good and all(map(_is_source, piece.get("sources", [])))
-        case "plan_update":
-            good = says("title")
-        case "blocks":
-            check_blocks(piece.get("blocks", []))
-            good = bool(piece.get("blocks"))
         case _:
             good = False
     if not good:

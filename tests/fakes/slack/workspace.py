@@ -12,7 +12,7 @@ from tests.fakes.loopback.changes import Changes
 from tests.fakes.loopback.clock import Clock
 from tests.fakes.loopback.wire import JSON
 from tests.fakes.slack.errors import SlackError
-from tests.fakes.slack.messages import Message, Seen
+from tests.fakes.slack.messages import Message
 
 ChannelKind = Literal["channel", "group", "im", "mpim"]
 STATUS_LIFETIME = 120.0  # seconds until Slack clears a status by itself
@@ -209,10 +209,6 @@ class Workspace:
         if status is None or self.clock.now() - status.since >= STATUS_LIFETIME:
             return ""
         return status.text
-
-    def seen(self, channel: str) -> list[Seen]:
-        """Every message of a channel as a person sees it, oldest first."""
-        return [message.seen() for message in self.all(channel)]
 
     def _tell_hidden(self, subtype: str, channel: str, **details: Any) -> None:
         ts = self.next_ts()
