@@ -275,7 +275,7 @@ def test_an_unknown_language_is_told_beside_those_there_are(capsys: pytest.Captu
     assert capsys.readouterr().err == "No file of demo at 0123456 is in klingon. There are: go, python.\n"
 
 
-@pytest.mark.parametrize("command", ["search", "symbols", "callers", "callees"])
+@pytest.mark.parametrize("command", ["search", "callers"])
 def test_nothing_found_is_said_and_exits_with_one(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([command, "nowhere", "--json"], open_app=FakeOpening()) == 1
 

@@ -117,8 +117,8 @@ def test_chunks_cover_damaged_code(path: str, times: int, cut: st.DataObject) ->
     assert_symbols_are_placed(text, parsed)
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("text", ["", "\n", "\n\n\n", "  \n\t\n\f\n"])
+@pytest.mark.parametrize("path", ["a.py", "a.md", "a.txt", "a.json"])
+@pytest.mark.parametrize("text", ["", "  \n\t\n\f\n"])
 def test_a_file_without_words_has_no_chunks(path: str, text: str) -> None:
     parsed = parse_file(path, text)
 
@@ -132,7 +132,7 @@ def test_a_last_line_without_line_end_is_kept() -> None:
     assert (chunk.start_line, chunk.end_line, chunk.text) == (3, 5, "x = 1\n\ny = 2")
 
 
-@pytest.mark.parametrize("path", ["a.js", "a.py", "a.json", "a.txt", "a.md"])
+@pytest.mark.parametrize("path", ["a.js", "a.txt", "a.md"])
 def test_a_line_of_a_megabyte_is_one_chunk_cut_short(path: str) -> None:
     parsed = parse_file(path, "x=f(1);" * 150_000)
 
@@ -151,7 +151,7 @@ def test_a_huge_line_within_code_stands_alone() -> None:
     assert [symbol.name for symbol in parsed.symbols] == ["one", "DATA", "two"]
 
 
-@pytest.mark.parametrize("path", ["a.py", "a.js", "a.go", "a.rs", "A.java", "a.rb", "a.c"])
+@pytest.mark.parametrize("path", ["a.py", "a.js", "a.c"])
 @pytest.mark.parametrize(
     "text", ["[" * 10_000 + "]" * 10_000, "(\n" * 10_000, "f(" * 3000, "if a:\n" * 3000, "}\n" * 3000]
 )

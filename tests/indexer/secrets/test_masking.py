@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+import re
 import string
 
 import pytest
@@ -73,7 +74,6 @@ SHAPES: list[tuple[str, tuple[str | tuple[str, int], ...]]] = [
     ("age", ("AGE-SECRET-KEY-1", (UPPER, 58))),
     ("jwt", ("eyJ", (ALNUM, 33), ".eyJ", (ALNUM, 60), ".", (ALNUM, 43))),
 ]
-IDS = [f"{label}-{shape[0] if isinstance(shape[0], str) else shape[1]}" for label, shape in SHAPES]
 
 
 def draw(shape: tuple[str | tuple[str, int], ...], seed: int) -> str:
@@ -96,14 +96,12 @@ def key_block(kind: str = "RSA ", newline: str = "\n", lines: int = 5, seed: int
     return newline.join([f"-----BEGIN {kind}PRIVATE KEY-----", *body, f"-----END {kind}PRIVATE KEY-----"])
 
 
-@pytest.mark.parametrize(("label", "shape"), SHAPES, ids=IDS)
-def test_provider_keys_are_masked_under_their_name(label: str, shape: tuple[str | tuple[str, int], ...]) -> None:
-    key = draw(shape, seed=7)
-    masked = redact_secrets(f'before\nvalue: "{key}" # after\n')
-    assert f"[REDACTED:{label}]" in masked
-    assert drawn_parts(shape, key) not in masked
-    assert masked.startswith("before\n")
-    assert masked.endswith('" # after\n')
+def test_provider_keys_are_masked_under_their_name() -> None:
+    keys = [draw(shape, seed=7) for _, shape in SHAPES]
+    masked = redact_secrets("".join(f'value: "{key}" # after\n' for key in keys))
+
+    assert re.findall(r"\[REDACTED:([\w-]+)\]", masked) == [label for label, _ in SHAPES]
+    assert [key for (_, shape), key in zip(SHAPES, keys, strict=True) if drawn_parts(shape, key) in masked] == []
 
 
 @given(
