@@ -236,7 +236,13 @@ POINTS = [
 ]
 
 
-@pytest.mark.parametrize(("question", "node", "is_done"), POINTS)
+@pytest.mark.parametrize(
+    ("question", "node", "is_done"),
+    [
+        pytest.param(*point, marks=() if number % 8 == 0 else pytest.mark.exhaustive)
+        for number, point in enumerate(POINTS)
+    ],
+)
 async def test_a_run_is_stopped_at_every_node(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, question: str, node: str, is_done: bool
 ) -> None:

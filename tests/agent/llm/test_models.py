@@ -215,11 +215,14 @@ FAILURES: list[tuple[Reply | Failure, type[ModelError], int]] = [
     (hangs(), ModelTimeout, 3),
     (breaks(), ModelUnavailable, 3),
 ]
+BY_WAY = FAILURES[7::2]  # what forms and tool calls may learn in another way than a stream
 
 
 @pytest.mark.filterwarnings("ignore:coroutine 'ClientResponse.json' was never awaited:RuntimeWarning")
-@pytest.mark.parametrize("ask", [streamed, filled, replied])
-@pytest.mark.parametrize(("reply", "error", "tries"), FAILURES)
+@pytest.mark.parametrize(
+    ("ask", "reply", "error", "tries"),
+    [(streamed, *each) for each in FAILURES] + [(ask, *each) for ask in (filled, replied) for each in BY_WAY],
+)
 async def test_each_failure_is_one_of_our_errors(
     gemini: FakeGemini, ask: Callable[[ChatModel], Any], reply: Reply | Failure, error: type[ModelError], tries: int
 ) -> None:
