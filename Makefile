@@ -83,7 +83,7 @@ bench: $(INSTALLED_DEV)
 fuzz: $(INSTALLED_DEV)
 	@case "$$FUZZ_SECONDS" in *[!0-9]*) echo 'Usage: make fuzz [SECONDS=600]' >&2; exit 2;; esac; \
 	end=$$(($$(date +%s) + $$FUZZ_SECONDS)) && while [ "$$(date +%s)" -lt "$$end" ]; do \
-		CITEBOT_FUZZ_EXAMPLES=2000 $(BIN)/python -m pytest --numprocesses=auto --timeout=3600 tests/fuzz || exit 1; \
+		CITEBOT_FUZZ_EXAMPLES=2000 $(BIN)/python -m pytest --numprocesses=auto --timeout=3600 --all tests/fuzz || exit 1; \
 	done
 
 audit: $(INSTALLED_AUDIT)

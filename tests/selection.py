@@ -16,7 +16,7 @@ import pytest
 from tests.needs import find_problem
 
 _SLOW_FILE = Path(__file__).with_name("slow_modules.txt")
-_SLOW_SECONDS = 3.0
+_SLOW_SECONDS = 1.0
 _NOT_RUN = pytest.StashKey[list[str]]()
 
 
@@ -31,16 +31,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_NOT_RUN] = []
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    if config.option.fast and str(collection_path.relative_to(config.rootpath)) in _read_slow_modules():
+        return True
+    return None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     slow = _read_slow_modules()
     if not config.option.all and not any("::" in argument for argument in config.args):
         exhaustive = [item for item in items if item.get_closest_marker("exhaustive")]
         _leave_out(config, items, exhaustive, "exhaustive tests: make test-all")
-    if config.option.fast:
-        _leave_out(
-            config, items, [item for item in items if item.location[0] in slow], "tests of slow modules: make test"
-        )
     _fold_missing(config, items)
     if not config.pluginmanager.has_plugin("randomly"):
         items.sort(key=lambda item: -slow.get(item.location[0], 0))
@@ -91,7 +93,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         seed = config.option.randomly_seed
         terminalreporter.write_line(f"The order was random; to repeat it: -p randomly --randomly-seed={seed}")
     skipped = [each.longrepr[2].removeprefix("Skipped: ") for each in terminalreporter.stats.get("skipped", [])]
-    if reasons := [*config.stash[_NOT_RUN], *dict.fromkeys(skipped)]:
+    fast = [f"{len(_read_slow_modules())} slow modules: make test"] * config.option.fast
+    if reasons := [*fast, *config.stash[_NOT_RUN], *dict.fromkeys(skipped)]:
         terminalreporter.write_line(f"Not run: {'; '.join(reasons)}.")
     if config.option.note_slow:
         _write_slow_modules(terminalreporter)

@@ -340,6 +340,7 @@ citebot symbols brand_new; echo "= $?"
 
 
 @pytest.mark.needs("mounts")
+@pytest.mark.exhaustive
 def test_a_full_disk_leaves_the_earlier_index_and_is_made_good_later(repo: GitRepo, home: Path) -> None:
     done = mounted("size=3m", FILL_UP, repo.root, home)
 

@@ -134,6 +134,7 @@ sys.exit(78)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux forbids memory that is written and executed")
+@pytest.mark.exhaustive
 def test_citebot_works_where_memory_is_never_both_written_and_executed(tmp_path: Path) -> None:
     assert unit()["MemoryDenyWriteExecute"] == "yes"
     repository = GitRepo(tmp_path / "shop")

@@ -29,6 +29,8 @@ from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 from tests.forks import ForkServer
 
+pytestmark = pytest.mark.exhaustive
+
 PROMISED = 1.0  # seconds to a sign of life, for 95 of 100 questions
 
 TWO_REPOSITORIES = """

@@ -33,6 +33,7 @@ def pool() -> Iterator[ParserPool]:
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.exhaustive
 async def test_questions_are_answered_while_hostile_files_are_parsed(
     tmp_path: Path, pool: ParserPool, form: str
 ) -> None:

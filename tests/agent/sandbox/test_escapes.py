@@ -34,6 +34,7 @@ def inside(sandbox: Sandbox, surroundings: Surroundings, outside: Mapping[str, s
 
 
 @pytest.mark.parametrize("name", ATTEMPTS)
+@pytest.mark.exhaustive
 def test_an_attempt_that_succeeds_outside_fails_in_the_sandbox(
     inside: Mapping[str, str], outside: Mapping[str, str], name: str
 ) -> None:

@@ -39,6 +39,7 @@ async def test_a_statement_whose_connection_is_cut_is_run_again(way: tuple[CutPr
     assert await sleeping == (1,)
 
 
+@pytest.mark.exhaustive
 async def test_a_message_is_stored_and_claimed_once_through_connections_that_break(
     way: tuple[CutProxy, PostgresDatabase],
 ) -> None:

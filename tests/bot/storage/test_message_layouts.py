@@ -183,6 +183,7 @@ async def test_a_step_that_cannot_be_taken_is_a_sentence_of_the_inbox(first: Pat
     assert read_all(first) == before
 
 
+@pytest.mark.exhaustive
 def test_citebots_that_start_at_once_share_their_databases(earlier: Path) -> None:
     before = read_all(earlier)
     command = [sys.executable, "-P", "-c", OPENING, str(earlier.parent)]  # one is earlier, the other new

@@ -264,6 +264,7 @@ def test_only_the_newest_claim_moves_a_message_and_no_run_is_settled_twice(
 @pytest.mark.needs("postgres")
 @settings(max_examples=15)
 @given(moves=MOVES)
+@pytest.mark.exhaustive
 def test_so_it_is_in_postgres(postgres_desk: Desk, moves: Sequence[tuple[str, str]]) -> None:
     postgres_desk.walk(moves)
 

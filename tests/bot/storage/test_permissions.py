@@ -53,6 +53,7 @@ def find_open(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("umask", ["000", "022"])
+@pytest.mark.exhaustive
 def test_whatever_citebot_makes_is_its_owners_alone(umask: str, tmp_path: Path, shop: Path) -> None:
     home = tmp_path / "fresh" / "home"
     (tmp_path / ".gitconfig").write_text("[core]\n\tsharedRepository = all\n", encoding="utf-8")

@@ -230,6 +230,7 @@ def test_the_gradient_is_that_of_the_loss() -> None:
             assert slope[place] == pytest.approx((losses[0] - losses[1]) / 2e-5, abs=1e-4)
 
 
+@pytest.mark.exhaustive
 def test_training_makes_a_model_that_answers_in_words_which_its_code_lacks(tmp_path: Path) -> None:
     base, work, target = tmp_path / "base", tmp_path / "work", tmp_path / "model"
     write_base(base)

@@ -63,6 +63,7 @@ async def followed(folder: Path, history: list[State]) -> tuple[dict[str, int], 
 
 @given(st.lists(states, min_size=2, max_size=5))
 @settings(max_examples=10)
+@pytest.mark.exhaustive
 def test_the_counts_after_any_changes_are_those_of_an_index_made_anew(
     tmp_path_factory: pytest.TempPathFactory, history: list[State]
 ) -> None:

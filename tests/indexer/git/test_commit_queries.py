@@ -19,7 +19,18 @@ BEN = "Ben Beispiel <ben@example.org>"
 
 @pytest.fixture
 def repository(tmp_path: Path) -> GitRepo:
-    repository = GitRepo(tmp_path / "shop")
+    return make_repository(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> tuple[GitRepo, Path]:
+    """The repository and a data folder for its index, for tests that change neither."""
+    folder = tmp_path_factory.mktemp("unchanged")
+    return make_repository(folder), folder / "home"
+
+
+def make_repository(folder: Path) -> GitRepo:
+    repository = GitRepo(folder / "shop")
     repository.write("shop/pay.py", "RETRIES = 3\n\n\ndef pay() -> None:\n    pass\n")
     repository.commit("Pay for orders")
     repository.git("tag", "v1.0")
@@ -79,10 +90,8 @@ async def test_the_newest_commits_come_first_with_their_files_and_messages(repos
         (LogQuery(words=("--all",), author="--help"), []),
     ],
 )
-async def test_a_log_has_what_was_asked_for(
-    repository: GitRepo, tmp_path: Path, query: LogQuery, found: list[str]
-) -> None:
-    log = await ask(repository, tmp_path / "home", query)
+async def test_a_log_has_what_was_asked_for(unchanged: tuple[GitRepo, Path], query: LogQuery, found: list[str]) -> None:
+    log = await ask(*unchanged, query)
 
     assert subjects(log) == found
     assert (log.total, log.complete) == (len(found), True)
@@ -114,17 +123,15 @@ async def test_a_range_says_which_tags_it_lies_between(repository: GitRepo, tmp_
         "f" * 40,
     ],
 )
-async def test_a_name_that_is_no_tag_branch_or_commit_is_refused(
-    repository: GitRepo, tmp_path: Path, written: str
-) -> None:
-    async with pinned(repository, tmp_path / "home") as code:
+async def test_a_name_that_is_no_tag_branch_or_commit_is_refused(unchanged: tuple[GitRepo, Path], written: str) -> None:
+    async with pinned(*unchanged) as code:
         with pytest.raises(UnknownRevision, match=r"The newest tags are v1\.1\.0, v1\.0"):
             await code.past.log(LogQuery(after=written or "nowhere"))
 
 
 @pytest.mark.parametrize("written", ["HEAD~4", "HEAD~99999", "v1.0^"])
-async def test_there_is_nothing_before_the_first_commit(repository: GitRepo, tmp_path: Path, written: str) -> None:
-    async with pinned(repository, tmp_path / "home") as code:
+async def test_there_is_nothing_before_the_first_commit(unchanged: tuple[GitRepo, Path], written: str) -> None:
+    async with pinned(*unchanged) as code:
         with pytest.raises(
             UnknownRevision, match=r"There is no commit '.*': fewer than \d+ come before (HEAD|v1\.0)\."
         ):

@@ -44,6 +44,7 @@ def test_a_tree_of_billions_of_empty_folders_is_refused(repo: GitRepo, monkeypat
         opened.files(new)
 
 
+@pytest.mark.exhaustive
 def test_one_large_gitattributes_in_many_folders_does_not_fill_memory(repo: GitRepo) -> None:
     for number in range(100):
         repo.write(f"folder{number}/.gitattributes", "# \n" * 330_000)

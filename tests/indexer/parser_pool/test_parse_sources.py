@@ -268,6 +268,7 @@ def test_threads_share_parsers(pool: ParserPool, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["a.py", "a-spin.py"], ids=["idle", "at work"])
+@pytest.mark.exhaustive
 def test_parsers_end_when_their_parent_is_killed(path: str) -> None:
     program = (
         "import os, psutil, sys, time\n"

@@ -345,6 +345,7 @@ async def test_a_cancelled_fetch_leaves_no_process_and_no_lock(host: GitHost, wo
 
 
 @pytest.mark.parametrize("request_number", [1, 2, 3, 4])
+@pytest.mark.exhaustive
 async def test_a_fetch_that_was_cut_off_anywhere_is_made_good(
     host: GitHost, work: GitRepo, tmp_path: Path, request_number: int
 ) -> None:

@@ -95,6 +95,7 @@ def lengthen(bare: Path, start: str, tree: str, last_tree: str) -> str:
     return sha
 
 
+@pytest.mark.exhaustive
 async def test_a_hundred_thousand_commits_are_no_work_for_a_refresh(work: GitRepo, tmp_path: Path) -> None:
     async with fetching(work, tmp_path) as shop:
         await shop.refreshed()
@@ -114,6 +115,7 @@ async def test_a_hundred_thousand_commits_are_no_work_for_a_refresh(work: GitRep
         assert max(report.seconds, whole.seconds) < SECONDS
 
 
+@pytest.mark.exhaustive
 async def test_a_huge_file_is_left_out_without_being_read(work: GitRepo, tmp_path: Path) -> None:
     with work.write("data.py").open("wb") as file:
         file.truncate(HUGE)

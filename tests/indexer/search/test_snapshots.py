@@ -84,6 +84,7 @@ def assert_same(one: Snapshot, other: Snapshot) -> None:
 
 
 @given(st.lists(states, min_size=1, max_size=6), st.sets(st.integers(0, 5)))
+@pytest.mark.exhaustive
 def test_any_sequence_of_changes_ranks_like_indexing_at_once(
     tmp_path_factory: pytest.TempPathFactory, history: list[State], reloaded: set[int]
 ) -> None:

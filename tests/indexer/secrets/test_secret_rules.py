@@ -60,6 +60,7 @@ def test_every_rule_has_an_id_examples_and_a_judge_that_exists() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+@pytest.mark.exhaustive
 def test_hardly_a_random_value_leaks_in_any_form(form: Form) -> None:
     values = [value for alphabet in ALPHABETS for value in draw_values(form, alphabet, 53)]
     leaked = [value for value in values if leaks(value, redact_secrets(form.fill(value)))]

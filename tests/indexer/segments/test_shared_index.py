@@ -319,6 +319,7 @@ async def test_what_could_not_be_published_is_not_indexed_yet(cluster: Cluster) 
     assert await index.is_current()
 
 
+@pytest.mark.exhaustive
 async def test_the_history_of_many_pushes_stays_in_a_few_packs(cluster: Cluster) -> None:
     answerer = cluster.open_answerer()
     for number in range(20):

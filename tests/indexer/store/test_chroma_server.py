@@ -128,6 +128,7 @@ def test_only_collections_of_the_prefix_are_removed(server: str) -> None:
     assert counts == [0, 1]
 
 
+@pytest.mark.exhaustive
 async def test_a_server_that_lost_everything_is_filled_again(server: str, repository: GitRepo, tmp_path: Path) -> None:
     await refresh(repository, tmp_path / "home", server)
     before = count_vectors(server, tmp_path / "home")
@@ -138,6 +139,7 @@ async def test_a_server_that_lost_everything_is_filled_again(server: str, reposi
     assert count_vectors(server, tmp_path / "home") == before
 
 
+@pytest.mark.exhaustive
 async def test_vectors_of_another_length_are_replaced_and_said_so(
     server: str, repository: GitRepo, tmp_path: Path
 ) -> None:
@@ -170,6 +172,7 @@ def test_a_collection_that_is_deleted_meanwhile_has_to_be_made_again(server: str
     store.close()
 
 
+@pytest.mark.exhaustive
 def test_a_server_that_stops_is_unavailable_and_usable_when_it_is_back(tmp_path: Path) -> None:
     port = find_free_port()
     with running_chroma(tmp_path, port) as url:
@@ -184,6 +187,7 @@ def test_a_server_that_stops_is_unavailable_and_usable_when_it_is_back(tmp_path:
         store.close()
 
 
+@pytest.mark.exhaustive
 async def test_a_question_is_answered_while_the_server_is_away(
     repository: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

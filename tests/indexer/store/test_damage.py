@@ -89,6 +89,7 @@ def damage_file(path: Path, place: int, patch: bytes | None) -> None:
 
 @given(damage=st.lists(damages(), min_size=1, max_size=3))
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.exhaustive
 async def test_whatever_is_damaged_the_answers_are_right(
     damage: list[tuple[int, int, bytes | None]], indexed: tuple[GitRepo, Path], tmp_path: Path
 ) -> None:
