@@ -3,7 +3,7 @@
 # is downloaded when it runs. A tag may change what it stands for: docs/supply-chain.md tells how to name the digest of
 # the base image.
 
-ARG BASE_IMAGE=python:3.12-slim
+ARG BASE_IMAGE=python:3.12-slim-trixie
 
 FROM ${BASE_IMAGE} AS build
 WORKDIR /src
@@ -23,8 +23,8 @@ FROM ${BASE_IMAGE}
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends git openssh-client \
     && rm -rf /var/lib/apt/lists/*
-# Repositories that are mounted belong to other users, which git refuses to read; here the operator chose each of them.
-RUN git config --system --add safe.directory '*'
+# Repositories mounted below /srv/git belong to other users, which git refuses to read; these the operator chose.
+RUN git config --system --add safe.directory '/srv/git/*'
 RUN useradd --uid 10001 --user-group --create-home citebot \
     && install --directory --owner=citebot --group=citebot --mode=0700 /data \
     && install --directory /config

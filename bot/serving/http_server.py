@@ -7,10 +7,12 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web_protocol import RequestHandler
 
 from bot.app import TeamApp, make_redactor
 from bot.clock import Clock
@@ -184,6 +186,27 @@ class _QuietLogger(logging.LoggerAdapter[logging.Logger]):
             super().exception(msg, *args, exc_info=exc_info, **more)
 
 
+async def _drop_server_name(request: web.BaseRequest, response: web.StreamResponse) -> None:  # noqa: ARG001 - a signal
+    """Tell nobody what serves, and in which version."""
+    response.headers.popall("Server", None)
+
+
+class _MuteRequestHandler(RequestHandler):
+    """Answers what is no HTTP with a status alone: aiohttp would repeat what it could not read."""
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,  # noqa: ARG002 - which quotes the request
+    ) -> web.StreamResponse:
+        """Make the response to a request that could not be read or handled."""
+        response = super().handle_error(request, status, exc)
+        response.headers["Server"] = ""  # no signal is sent for it
+        return response
+
+
 class LatePostRoutes:
     """Paths that are opened and closed while the server runs: an application takes no new ones once it is served."""
 
@@ -221,6 +244,7 @@ async def run_http_server(
     Port 0 takes any that is free. Raises `SettingsError`, with the advice, where it cannot be listened at.
     """
     bounds = Connections() if connections is None else connections
+    application.on_response_prepare.append(_drop_server_name)
     runner = web.AppRunner(
         application, access_log=None, handle_signals=False, shutdown_timeout=_CLOSING_SECONDS,
         lingering_time=_UNREAD_SECONDS, keepalive_timeout=0, auto_decompress=False, read_bufsize=_BUFFER,
@@ -258,7 +282,9 @@ async def _listen(runner: web.AppRunner, connections: Connections, host: str, po
     if runner.server is None:
         raise AssertionError("a runner that is set up has a server")
     try:
-        return await asyncio.get_running_loop().create_server(connections.wrap(runner.server), host, port)
+        loop, server = asyncio.get_running_loop(), runner.server
+        make_handler = partial(_MuteRequestHandler, server, loop=loop, **server._kwargs)  # noqa: SLF001 - aiohttp has no hook
+        return await loop.create_server(connections.wrap(make_handler), host, port)
     except OSError as error:
         # asyncio puts the address before what the operating system says.
         reason = (error.strerror or str(error)).rpartition(": ")[2]

@@ -249,3 +249,22 @@ async def test_no_connection_outlives_the_server() -> None:
             assert await reader.read() == b""
         writer.close()
     late.close()
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (b"xoxb-secret-in-a-line /in HTTP/1.1\r\n\r\n", 400),
+        (b"GET /in HTTP/1.1\r\nxoxb secret: 1\r\n\r\n", 400),
+        (b"GET /alive HTTP/1.1\r\nHost: x\r\n\r\n", 200),
+        (b"GET /xoxb-secret HTTP/1.1\r\nHost: x\r\n\r\n", 404),
+    ],
+)
+async def test_no_response_names_the_server_or_repeats_what_was_sent(sent: bytes, status: int) -> None:
+    async with serving() as site:
+        answer = await asyncio.to_thread(exchange, site.address, sent)
+
+    assert answer.status == status
+    assert b"xoxb" not in answer.raw
+    assert b"aiohttp" not in answer.raw
+    assert b"Python" not in answer.raw
