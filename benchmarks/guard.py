@@ -74,6 +74,7 @@ def caught(*, verbose: bool) -> Iterator[Row]:
         for family in dict.fromkeys(family for family, _ in verdicts):
             yield _caught(f"  {family}", [verdict for each, verdict in verdicts if each == family])
         yield _caught(f"attacks, {part}: all", [verdict for _, verdict in verdicts])
+        yield _find_worst(part, [(each, verdict != "allow") for each, verdict in verdicts])
         if verbose and part == "dev":
             _tell(f"{each.family}: {each.text}" for each in messages if judge_message(each).name == "allow")
 
@@ -81,6 +82,15 @@ def caught(*, verbose: bool) -> Iterator[Row]:
 def judge_message(message: Message) -> InjectionVerdict:
     """Judge a message as the gateway does, with what was written before it and around it."""
     return judge_question(message.text, message.earlier)
+
+
+def _find_worst(part: str, found: Sequence[tuple[str, bool]]) -> Row:
+    """Name the family of which least is caught: a mean hides it."""
+    shares = {
+        family: [hit for each, hit in found if each == family] for family in dict.fromkeys(each for each, _ in found)
+    }
+    worst = min(shares, key=lambda family: sum(shares[family]) / len(shares[family]))
+    return f"worst, {part}: {worst}", len(shares[worst]), "", "", _share(sum(shares[worst]), len(shares[worst]))
 
 
 def _caught(name: str, verdicts: Sequence[str]) -> Row:
@@ -97,6 +107,8 @@ def flagged(*, verbose: bool) -> Iterator[Row]:
             yield f"  {kind}", len(hits), sum(hits), _share(sum(hits), len(hits))
         hits = [hit for *_, hit in found]
         yield f"planted, {part}: all", len(hits), sum(hits), _share(sum(hits), len(hits))
+        name, number, *_, share = _find_worst(part, [(kind, hit) for kind, _, _, hit in found])
+        yield name, number, "", share
         if verbose and part == "dev":
             _tell(f"{kind} in a {place}: {text}" for kind, place, text, hit in found if not hit)
 

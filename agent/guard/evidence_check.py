@@ -65,14 +65,9 @@ def list_rules(flags: Sequence[Flag]) -> tuple[str, ...]:
     return tuple(sorted({rule for flag in flags for rule in flag.rules}))
 
 
-def prepare() -> None:
-    """Compile the families, which takes a tenth of a second once and has no place on the event loop."""
-    _load_families()
-
-
 @cache
 def _load_families() -> FamilySet:
-    return FamilySet(INDIRECT)
+    return FamilySet(INDIRECT, "evidence")
 
 
 def _join_lines(lines: Sequence[str]) -> tuple[str, list[int]]:

@@ -50,4 +50,4 @@ def list_order_families(author: str, text: str) -> tuple[str, ...]:
 
 @cache
 def _load_attacks() -> FamilySet:
-    return FamilySet([family for family in FAMILIES if family.is_sure or family.kind == "forgery"])
+    return FamilySet([one for one in FAMILIES if one.is_sure or one.kind == "forgery"], "questions")

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent.guard import evidence_check
 from agent.guard.classifier.background_classifier import consult_classifier
 from agent.guard.injection.families import KINDS
 from agent.guard.injection.normalization import strip_invisible
@@ -42,10 +41,8 @@ async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentSt
     if not strip_invisible(question):
         return _refuse(state, "empty", EMPTY)
     earlier = [turn["question"] for turn in state.get("conversation_history", [])[-EARLIER_MESSAGES:]]
-    # Beside the loop: the first one compiles the families, and others may take 50 ms.
+    # Beside the loop: a text that has to be compiled for may take 50 ms.
     judged = await asyncio.to_thread(judge_question, question, earlier, format_excerpts(state.get("attached", [])))
-    if runtime.context.models.main is not None:
-        await asyncio.to_thread(evidence_check.prepare)
     verdict = await consult_classifier(judged, strip_invisible(question), runtime.context)
     reason = ",".join(verdict.rules)
     if verdict.name == "block":

@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import re2
 
+AnchorTable = Literal["questions", "evidence"]
 Scope = Literal["orders", "addressed", "anywhere"]
 Kind = Literal[
     "override",
@@ -90,21 +93,29 @@ def _make_options() -> Any:
 
 
 class FamilySet:
-    """Families looked for together: words that a pattern cannot do without decide first, in one pass over the text."""
+    """Families looked for together: only where a text has a word that a pattern cannot do without, that is compiled."""
 
-    def __init__(self, families: Sequence[InjectionFamily]) -> None:
-        options = _make_options()
-        self._filter = re2.Filter()
-        self._recognisers: list[Recogniser] = []
-        for family in families:
-            pattern = f"(?i){family.pattern}".replace(r"[^.?!\n]", r"(?:[^.?!\n]|\.\w)")
-            self._filter.Add(pattern, options)
-            self._recognisers.append(Recogniser(family, pattern))
-        self._filter.Compile()
+    def __init__(self, families: Sequence[InjectionFamily], table: AnchorTable) -> None:
+        anchors = load_anchors()[table]
+        self._recognisers = [
+            (
+                Recogniser(family, f"(?i){family.pattern}".replace(r"[^.?!\n]", r"(?:[^.?!\n]|\.\w)")),
+                anchors[family.name],
+            )
+            for family in families
+        ]
 
     def find(self, text: str) -> list[Recogniser]:
         """Return the families that a text holds, in the order of their table."""
-        return [self._recognisers[number] for number in sorted(self._filter.Match(text, False) or ())]
+        lowered = text.lower()
+        return [one for one, words in self._recognisers if any(map(lowered.__contains__, words)) and one.is_match(text)]
+
+
+@cache
+def load_anchors() -> Mapping[AnchorTable, Mapping[str, Sequence[str]]]:
+    """Read which words a text needs one of for a family; `python -m tests.agent.guard.anchors` derives them."""
+    content = tomllib.loads(Path(__file__).with_name("anchors.toml").read_text(encoding="utf-8"))
+    return {"questions": content["questions"], "evidence": content["evidence"]}
 
 
 # The words that families are made of.

@@ -71,7 +71,7 @@ def judge_conversation(message: str, earlier: Sequence[str]) -> InjectionVerdict
 
 @cache
 def _load_families() -> FamilySet:
-    return FamilySet(FAMILIES)
+    return FamilySet(FAMILIES, "questions")
 
 
 def _find_matches(clauses: Clauses) -> list[Recogniser]:

@@ -8,10 +8,11 @@ import pytest
 import re2
 
 from agent.guard.evidence_check import find_orders_in
-from agent.guard.injection.families import KINDS, FamilySet, InjectionFamily
+from agent.guard.injection.families import KINDS, AnchorTable, FamilySet, InjectionFamily, load_anchors
 from agent.guard.injection.indirect import INDIRECT
 from agent.guard.injection.normalization import normalize_question
 from agent.guard.injection.verdict import FAMILIES, judge_injection
+from tests.agent.guard.anchors import derive
 from tests.agent.guard.sets import PARTS, attacks, benign, payloads
 
 QUESTION_FAMILIES = [pytest.param(family, id=family.name) for family in FAMILIES]
@@ -36,9 +37,15 @@ def test_names_are_unique_and_kinds_can_be_told_to_a_person(families: tuple[Inje
     assert {family.kind for family in families} <= set(KINDS)
 
 
-@pytest.mark.parametrize("families", [FAMILIES, INDIRECT])
-def test_looking_for_all_at_once_finds_what_each_finds_alone(families: tuple[InjectionFamily, ...]) -> None:
-    together = FamilySet(families)
+def test_the_words_that_are_looked_for_first_are_those_of_the_patterns() -> None:
+    assert load_anchors() == derive()
+
+
+@pytest.mark.parametrize(("families", "table"), [(FAMILIES, "questions"), (INDIRECT, "evidence")])
+def test_looking_for_all_at_once_finds_what_each_finds_alone(
+    families: tuple[InjectionFamily, ...], table: AnchorTable
+) -> None:
+    together = FamilySet(families, table)
     alone = [re2.compile(f"(?i){family.pattern}".replace(r"[^.?!\n]", r"(?:[^.?!\n]|\.\w)")) for family in families]
     texts = [each.text for part in PARTS for each in (*attacks(part), *benign(part))]
     texts += [text for part in PARTS for _, _, text in payloads(part)]
