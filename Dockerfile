@@ -21,7 +21,7 @@ RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir wheels .
 
 FROM ${BASE_IMAGE}
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends git openssh-client \
+    && apt-get install --yes --no-install-recommends bubblewrap git openssh-client \
     && rm -rf /var/lib/apt/lists/*
 # Repositories mounted below /srv/git belong to other users, which git refuses to read; these the operator chose.
 RUN git config --system --add safe.directory '/srv/git/*'

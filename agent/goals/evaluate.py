@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agent.goals.goal import GoalDeps, GoalResult, add_commands
 from agent.goals.goal_prompts import format_check
-from agent.goals.goal_state import GoalState, StoredChange
+from agent.goals.goal_state import GoalState, hash_changes
 from agent.goals.plan import BUDGET
 from agent.ports import Runtime
 
@@ -16,15 +14,18 @@ if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
 
+MOST_IDLE = 2  # replies in a row that call nothing
+
+
 async def evaluate(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
     """Make the check, unless nothing has changed since the last one, and end the iteration.
 
-    Reads changes, checked, iteration, max_iterations, ended_by and what the last check has found. Writes
+    Reads changes, checked, idle, iteration, max_iterations, ended_by and what the last check has found. Writes
     goal_achieved, goal_reason, goal_details, checked, iteration, ended_by, commands and messages.
     """
     deps = runtime.context
     deps.emit("step_start", node="evaluate", stage="Checking whether the goal is reached")
-    digest = _hash_changes(state.get("changes", []))
+    digest = hash_changes(state.get("changes", []))
     is_known = state.get("checked") == digest
     result = _read_last(state) if is_known else await deps.goal.check(state, deps.workspace)
     iteration = state.get("iteration", 0) + 1
@@ -45,10 +46,6 @@ async def evaluate(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
     }
 
 
-def _hash_changes(changes: Sequence[StoredChange]) -> str:
-    return hashlib.blake2b(repr(changes).encode(), digest_size=12).hexdigest()
-
-
 def _read_last(state: GoalState) -> GoalResult:
     return GoalResult(
         achieved=state.get("goal_achieved", False),
@@ -58,6 +55,8 @@ def _read_last(state: GoalState) -> GoalResult:
 
 
 def _find_limit(state: GoalState, iteration: int, deps: GoalDeps) -> str:
+    if state.get("idle", 0) >= MOST_IDLE:
+        return "the model called nothing and changed nothing, twice in a row"
     if iteration >= state.get("max_iterations", 1):
         return f"its {iteration} iteration{'s are' if iteration != 1 else ' is'} used up"
     return BUDGET if deps.budget.seconds_left <= 0 else ""

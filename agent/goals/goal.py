@@ -54,9 +54,9 @@ class Goal(ABC, Generic[Arguments]):
     def describe_command(self) -> str:
         """Write the command of the check as a person would type it."""
 
-    async def begin(self, state: GoalState, workspace: Workspace) -> str:  # noqa: ARG002 - others look first
-        """Say how things stand at the commit; `GoalUnreachable` where no change of files can reach the goal."""
-        return ""
+    async def begin(self, state: GoalState, workspace: Workspace) -> GoalResult | None:  # noqa: ARG002 - others look
+        """Make the check at the commit; `GoalUnreachable` where no change of files can reach the goal."""
+        return None
 
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
         """Return the changes that count: the check is made with these alone, and people are handed no others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, TypedDict
 
@@ -68,6 +69,7 @@ class GoalState(TypedDict, total=False):
 
     changes: list[StoredChange]  # the working copy, as far as it differs from the commit
     checked: str  # which changes the last check was made with
+    idle: int  # how many replies in a row have called nothing
     goal_achieved: bool
     goal_reason: str
     goal_details: dict[str, Any]
@@ -90,6 +92,11 @@ def store_changes(changes: Iterable[FileChange]) -> list[StoredChange]:
             f"generated; the largest is {largest['path'].decode(errors='replace')[:200]}."
         )
     return stored
+
+
+def hash_changes(changes: Sequence[StoredChange]) -> str:
+    """Name a set of changes, so that what was checked is not checked again."""
+    return hashlib.blake2b(repr(list(changes)).encode(), digest_size=12).hexdigest()
 
 
 def read_stored_changes(stored: Sequence[StoredChange]) -> list[FileChange]:

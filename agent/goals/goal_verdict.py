@@ -10,7 +10,7 @@ from agent.goals.goal import Goal
 from agent.goals.goal_state import GoalState, read_stored_changes
 from agent.limits import TokenUsage
 from agent.ports import Redactor
-from agent.sandbox.patch import FileChange, format_change
+from agent.sandbox.patch import FileChange, format_change, leads_out
 from agent.text.escaping import format_code_block, format_code_span, replace_control_characters
 from indexer.types import Location
 
@@ -24,7 +24,8 @@ class GoalVerdict:
     """How a run has ended. `patch` holds the changes that count, as `git apply` takes them at the commit, unmasked.
 
     `ended_by` is why it ended without its goal; `commands` is everything that was run; `places` are where the commit
-    has what was run and what was changed.
+    has what was run and what was changed; `refused` are links out of the repository and settings of submodules, which
+    no patch holds.
     """
 
     goal: str
@@ -44,6 +45,7 @@ class GoalVerdict:
     command: str = ""  # of the check, as a person would type it
     test: str = ""  # what a claim was checked with
     places: tuple[Location, ...] = ()
+    refused: tuple[str, ...] = ()
 
     def to_text(self, redact: Redactor) -> str:
         """Write it as Markdown, with secrets masked; the patch is handed over beside it."""
@@ -57,6 +59,9 @@ class GoalVerdict:
     def _describe_outcome(self) -> list[str]:
         head = self.reason.partition("\n\n")[0]
         parts = [f"**{self._name_outcome()}** {replace_control_characters(head)}".strip()]
+        if self.refused:
+            names = ", ".join(map(format_code_span, self.refused[:_MOST_LISTED]))
+            parts.append(f"**Left out of the patch**, because it would lead out of the repository: {names}")
         if not self.achieved and self.ended_by:
             parts.append(f"The run ended because {self.ended_by}.")
         return parts
@@ -87,7 +92,9 @@ class GoalVerdict:
 
 def make_verdict(state: GoalState, goal: Goal[Any], redact: Redactor) -> GoalVerdict:
     """Return what the state at the end of a run says."""
-    changes = goal.select_changes(read_stored_changes(state.get("changes", [])))
+    selected = goal.select_changes(read_stored_changes(state.get("changes", [])))
+    refused = [one for one in selected if leads_out(one)]
+    changes = [one for one in selected if one not in refused]
     commit = state.get("commit", "")
     usage = state.get("usage", {"calls": 0, "input_tokens": 0, "output_tokens": 0})
     return GoalVerdict(
@@ -107,6 +114,7 @@ def make_verdict(state: GoalState, goal: Goal[Any], redact: Redactor) -> GoalVer
         model=state.get("model_name", ""),
         command=redact(goal.describe_command()),
         test=_read_test(changes) if goal.name == "claim" else "",
+        refused=tuple(one.path.decode(errors="replace") for one in refused),
         places=tuple(_list_places(state.get("goal_details", {}), changes)),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import posixpath
 import zlib
 from base64 import b85encode
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,18 @@ class FileChange:
     path: bytes
     old: FileVersion | None
     new: FileVersion | None
+
+
+def leads_out(change: FileChange) -> bool:
+    """Whether a change makes a link out of the repository, or says where submodules are fetched from."""
+    if change.new is None:
+        return False
+    if change.path.rpartition(b"/")[2].lower() == b".gitmodules" or change.new.mode == "160000":
+        return True
+    if change.new.mode != "120000":
+        return False
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(change.path), change.new.content))
+    return target.startswith((b"/", b"../")) or target == b".."
 
 
 def hash_blob(content: bytes, commit: str) -> str:

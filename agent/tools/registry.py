@@ -188,21 +188,19 @@ def _make_refusal(sentence: str) -> ToolOutcome:
     return ToolOutcome(text=sentence, ok=False)
 
 
-def make_tool_registry(more: Iterable[Tool[Any]] = ()) -> ToolRegistry:
-    """Return a registry with all tools that answer questions, and with others that a run of another kind has."""
-    return ToolRegistry(
-        [
-            SearchCodebase(),
-            ReadFile(),
-            ListDirectory(),
-            FindSymbol(),
-            GetCallers(),
-            GetCallees(),
-            Grep(),
-            ReadFileHistory(),
-            ReadRepositoryLog(),
-            CompareRefs(),
-            WebSearchTool(),
-            *more,
-        ]
+def make_tool_registry(more: Iterable[Tool[Any]] = (), *, without: Collection[str] = ()) -> ToolRegistry:
+    """Return a registry with the tools that answer questions, less some, and with others of a run of another kind."""
+    tools = (
+        SearchCodebase(),
+        ReadFile(),
+        ListDirectory(),
+        FindSymbol(),
+        GetCallers(),
+        GetCallees(),
+        Grep(),
+        ReadFileHistory(),
+        ReadRepositoryLog(),
+        CompareRefs(),
+        WebSearchTool(),
     )
+    return ToolRegistry([*(tool for tool in tools if tool.name not in without), *more])

@@ -11,16 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent import AgentEvent, Answer, GoalRequest, GoalVerdict, UnknownRun, parse_decision
+from agent import AgentError, AgentEvent, Answer, GoalRequest, GoalVerdict, UnknownRun, parse_decision
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.goal_progress import GoalProgress
 from bot.adapters.terminal.output import CommandOutcome, to_json
 from bot.app import App, make_redactor
-from bot.errors import AnswerFailed, GoalRunUnavailable
+from bot.errors import AnswerFailed, BotError, GoalRunUnavailable
 from bot.maintenance.goal_run_files import GoalRunFiles
 from bot.markdown import replace_control_characters, to_one_line
 from bot.ports import GoalRuns
 from bot.repositories.refresh import refresh_if_stale
+from indexer import IndexerError
 
 NOT_APPROVED = "Nothing was run: it was not approved. Add --yes to approve it."
 MASKED = "The patch held secrets, which are masked, so that it may not apply. --patch FILE writes it as it is."
@@ -96,6 +97,15 @@ class _FollowedRun:
 
 async def run_goal(app: App, terminal: Terminal, request: GoalRequest, options: GoalOptions) -> CommandOutcome:
     """Propose a run, and when it is approved take it to its end; a success where its goal is reached."""
+    try:
+        return await _propose_and_run(app, terminal, request, options)
+    except (AgentError, BotError, IndexerError) as error:
+        if not options.as_json:
+            raise
+        return _refuse(request, make_redactor(app.settings)(str(error)))
+
+
+async def _propose_and_run(app: App, terminal: Terminal, request: GoalRequest, options: GoalOptions) -> CommandOutcome:
     await refresh_if_stale(app.index, terminal)
     await _tell_uncommitted(app, terminal, request)
     redact = make_redactor(app.settings)
@@ -103,7 +113,7 @@ async def run_goal(app: App, terminal: Terminal, request: GoalRequest, options: 
         proposal = await goals.propose(request)
         terminal.note(proposal.to_text())
         if not options.is_approved and not await _ask(options, QUESTION):
-            return CommandOutcome(note=NOT_APPROVED, ok=False)
+            return _refuse(request, NOT_APPROVED) if options.as_json else CommandOutcome(note=NOT_APPROVED, ok=False)
         files, path = GoalRunFiles(app.settings.home), (await app.index.status()).path
         for other in await asyncio.to_thread(files.list_alive, path):
             terminal.note(OTHER_RUN.format(name=other.name))
@@ -112,6 +122,11 @@ async def run_goal(app: App, terminal: Terminal, request: GoalRequest, options: 
             run = _FollowedRun(name=note.name, goals=goals, files=files, terminal=terminal, options=options)
             ended = await run.finish(goals.start(proposal, thread=run.thread, run_id=run.thread))
     return await _hand_over(ended, options, redact)
+
+
+def _refuse(request: GoalRequest, reason: str) -> CommandOutcome:
+    """Say as JSON why nothing was run, or no verdict was reached."""
+    return CommandOutcome(output=to_json({"goal": request.goal, "achieved": False, "error": reason}), ok=False)
 
 
 async def resume_goal(app: App, terminal: Terminal, name: str | None, options: GoalOptions) -> CommandOutcome:

@@ -7,13 +7,13 @@ import shlex
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, field_validator
 
 from agent.errors import GoalUnreachable
 from agent.goals.checks.pinned_files import is_analysis_setting
-from agent.goals.goal import Arguments, Goal, GoalResult
+from agent.goals.goal import Goal, GoalResult
 from agent.goals.goal_state import GoalState, read_stored_changes
 from agent.goals.tools.sandbox_tool import explain_ending
 from agent.ports import Workspace
@@ -23,6 +23,7 @@ from agent.sandbox.sandbox import Execution, SandboxCommand
 _LONGEST_REPORT = 16 << 20  # bytes
 _MOST_LISTED = 30
 _NOT_FOUND = 127
+_MISSING = 'for path; do [ -e "$path" ] || { printf "%s\\n" "$path"; exit; }; done'
 _MARKS = r"(type: *ignore|pyright: *ignore|mypy: *|# *noqa|ruff: *noqa)"
 _PROMPT = """
 The goal: {tool} finds fewer problems than at the commit, and no new one. The check: {command}
@@ -55,12 +56,15 @@ class TypesArguments(PathArguments):
     tool: Literal["mypy", "pyright"] = "mypy"
 
 
-class _FewerFindings(Goal[Arguments]):
+_Paths = TypeVar("_Paths", bound=PathArguments)
+
+
+class _FewerFindings(Goal[_Paths]):
     """A program finds less than at the commit, and nothing new."""
 
     condition = "It is reached when this finds fewer problems than at the commit, and no new one"
 
-    def __init__(self, args: Arguments) -> None:
+    def __init__(self, args: _Paths) -> None:
         super().__init__(args)
         self._base: Counter[Finding] | None = None  # found once in each process
 
@@ -81,12 +85,17 @@ class _FewerFindings(Goal[Arguments]):
         """Tell a model what is to be found less."""
         return _PROMPT.format(tool=self.argv[0], command=self.describe_command())
 
-    async def begin(self, state: GoalState, workspace: Workspace) -> str:  # noqa: ARG002 - as the base class has it
-        """Count what is found at the commit."""
+    async def begin(self, state: GoalState, workspace: Workspace) -> GoalResult:  # noqa: ARG002 - as the base class has it
+        """Count what is found at the commit, once all that is named is there."""
+        look = SandboxCommand(argv=("sh", "-c", _MISSING, "sh", *self.args.paths))
+        if missing := (await workspace.run(look)).stdout.text.split("\n")[0]:
+            raise GoalUnreachable(
+                f"There is no {missing[:200]} at this commit. Name files or folders that are committed."
+            )
         base = await self._find_base(workspace)
         if not base:
-            raise GoalUnreachable(f"{self.argv[0]} finds nothing at this commit, so there is nothing to mend.")
-        return f"{base.total()} findings at the commit:\n{_format_findings(base)}"
+            return GoalResult(achieved=True, reason=f"{self.argv[0]} finds nothing.")
+        return GoalResult(achieved=False, reason=f"{base.total()} findings at the commit:\n{_format_findings(base)}")
 
     async def check(self, state: GoalState, workspace: Workspace) -> GoalResult:
         """Compare what is found in a fresh copy with the changes to what is found at the commit."""

@@ -45,7 +45,7 @@ class CommandGoal(Goal[CommandArguments]):
         """Tell a model which command is to succeed."""
         return _PROMPT.format(command=self.describe_command())
 
-    async def begin(self, state: GoalState, workspace: Workspace) -> str:  # noqa: ARG002 - as the base class has it
+    async def begin(self, state: GoalState, workspace: Workspace) -> GoalResult:  # noqa: ARG002 - as the base class has it
         """Run the command at the commit."""
         async with workspace.open_fresh() as fresh:
             done = await self._run(fresh)
@@ -54,7 +54,7 @@ class CommandGoal(Goal[CommandArguments]):
                 f"`{self.args.argv[0][:80]}` is no program that the sandbox has. Name one of the repository or of the "
                 "environment that `python` in the table [sandbox] of citebot.toml names."
             )
-        return _explain(done)
+        return _make_result(done)
 
     async def check(self, state: GoalState, workspace: Workspace) -> GoalResult:
         """Run the command in a fresh copy with the changes."""
@@ -62,8 +62,7 @@ class CommandGoal(Goal[CommandArguments]):
         counted = self.select_changes(changes)
         async with workspace.open_fresh(counted) as fresh:
             done = await self._run(fresh)
-        reason = _explain(done, describe_left_out(changes, counted))
-        return GoalResult(achieved=done.exit_code == 0, reason=reason, details={"exit_code": done.exit_code})
+        return _make_result(done, describe_left_out(changes, counted))
 
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
         """Leave out changes of files that the command names, and of what steers Python and its tests."""
@@ -74,6 +73,11 @@ class CommandGoal(Goal[CommandArguments]):
 
     async def _run(self, workspace: Workspace) -> Execution:
         return await workspace.run(SandboxCommand(argv=tuple(self.args.argv)), shown=self.describe_command())
+
+
+def _make_result(done: Execution, note: str = "") -> GoalResult:
+    details = {"exit_code": done.exit_code}
+    return GoalResult(achieved=done.exit_code == 0, reason=_explain(done, note), details=details)
 
 
 def _explain(done: Execution, note: str = "") -> str:

@@ -37,12 +37,12 @@ class PytestGoal(Goal[SelectionArguments]):
         """Tell a model which tests are to pass."""
         return _PROMPT.format(select=", ".join(self.args.select))
 
-    async def begin(self, state: GoalState, workspace: Workspace) -> str:
+    async def begin(self, state: GoalState, workspace: Workspace) -> GoalResult:
         """Run the tests at the commit, before anything is changed."""
         async with workspace.open_fresh() as fresh:
             run = await run_selection(fresh, self.args.select)
         self._require_reachable(state, run)
-        return f"{run.explain()}\n\n{run.format_failures()}".strip()
+        return _make_result(run)
 
     def _require_reachable(self, state: GoalState, run: PytestRun) -> None:
         selection = ", ".join(self.args.select)
@@ -70,17 +70,8 @@ class PytestGoal(Goal[SelectionArguments]):
         counted = self.select_changes(changes)
         async with workspace.open_fresh(counted) as fresh:
             run = await run_selection(fresh, self.args.select)
-        return GoalResult(
-            achieved=run.is_green,
-            reason=run.explain()
-            + describe_left_out(changes, counted)
-            + (f"\n\n{run.format_failures()}" if run.failures else ""),
-            details={
-                "passed": list(run.passed),
-                "failures": [one.to_record() for one in run.failures],
-                "left_out": [one.path.decode(errors="replace") for one in changes if one not in counted],
-            },
-        )
+        left_out = [one.path.decode(errors="replace") for one in changes if one not in counted]
+        return _make_result(run, describe_left_out(changes, counted), left_out)
 
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
         """Leave out changes of the selected tests, of what they share, and of the settings of pytest."""
@@ -92,3 +83,16 @@ class PytestGoal(Goal[SelectionArguments]):
         is_test_below = PurePosixPath(path).name.startswith("test_") or path.endswith("_test.py")
         below = is_test_below and any(place in PurePosixPath(path).parents for place in places)
         return is_selected or below or is_pytest_setting(path)
+
+
+def _make_result(run: PytestRun, note: str = "", left_out: Sequence[str] = ()) -> GoalResult:
+    failures = f"\n\n{run.format_failures()}" if run.failures else ""
+    return GoalResult(
+        achieved=run.is_green,
+        reason=run.explain() + note + failures,
+        details={
+            "passed": list(run.passed),
+            "failures": [one.to_record() for one in run.failures],
+            "left_out": [*left_out],
+        },
+    )

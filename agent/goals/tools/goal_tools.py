@@ -8,6 +8,7 @@ from typing import Any
 from agent.goals.tools.copy_files import FileList, FileRead, FileWrite
 from agent.goals.tools.run_pytest import RunPytest
 from agent.goals.tools.shell import BashExec
+from agent.tools.files import ListDirectory, ReadFile
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from agent.tools.tool import Tool
 
@@ -15,8 +16,8 @@ SANDBOX_TOOLS = (BashExec.name, FileRead.name, FileList.name, FileWrite.name, Ru
 
 
 def make_goal_tools() -> ToolRegistry:
-    """Return a registry with everything that a model may call in a goal run."""
-    return make_tool_registry(_make_sandbox_tools())
+    """Return a registry with everything that a model may call in a goal run; files are read from the copy alone."""
+    return make_tool_registry(_make_sandbox_tools(), without=(ReadFile.name, ListDirectory.name))
 
 
 def make_copy_tools() -> ToolRegistry:

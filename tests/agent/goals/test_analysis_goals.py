@@ -56,9 +56,17 @@ async def test_nothing_to_mend_is_said_before_a_model_is_asked(bench: GoalBench)
 
     ran = await bench.run(LINT)
 
-    assert ran.answer.route == "failed"
-    assert "ruff finds nothing at this commit" in ran.answer.text
+    assert ran.verdict.achieved
+    assert "nothing to do. ruff finds nothing." in ran.answer.text
     assert bench.gemini.received == []
+
+
+async def test_a_path_that_is_not_there_is_named_before_anything_is_looked_for(bench: GoalBench) -> None:
+    ran = await bench.run(replace(LINT, arguments={"paths": ["parser.py", "sorce"]}))
+
+    assert ran.answer.route == "failed"
+    assert "There is no sorce at this commit." in ran.answer.text
+    assert ran.payloads("command") == []
 
 
 @pytest.mark.parametrize(

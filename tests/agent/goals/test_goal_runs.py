@@ -49,7 +49,7 @@ async def test_every_command_is_shown_and_recorded(bench: GoalBench) -> None:
 
     shown = [payload["line"] for payload in ran.payloads("command")]
     test = "python -m pytest test_parser.py"
-    assert shown == [test, "ls", test, test]
+    assert shown == [test, "ls", test]  # after `ls` nothing has changed, and nothing is checked again
     assert ran.verdict.commands == tuple(shown)
 
 
@@ -116,12 +116,35 @@ async def test_a_test_run_that_dies_with_success_has_not_passed(bench: GoalBench
     assert "ended before its report did" in ran.verdict.reason
 
 
-async def test_tests_that_pass_already_take_no_change(bench: GoalBench) -> None:
-    bench.gemini.replies.append(says("Nothing to do."))
-
+async def test_what_is_met_already_is_said_without_asking_a_model(bench: GoalBench) -> None:
     ran = await bench.run(replace(REQUEST, arguments={"select": ["test_parser.py::test_numbers"]}))
 
-    assert (ran.verdict.achieved, ran.verdict.patch, ran.verdict.iterations) == (True, b"", 1)
+    assert (ran.verdict.achieved, ran.verdict.patch) == (True, b"")
+    assert f"Already met at {ran.verdict.commit[:7]}: nothing to do." in ran.answer.text
+    assert bench.gemini.received == []
+
+
+async def test_a_model_that_does_nothing_twice_ends_the_run(bench: GoalBench) -> None:
+    bench.gemini.script = lambda _: says("I think that is fine.")
+
+    ran = await bench.run()
+
+    assert not ran.verdict.achieved
+    assert (len(bench.gemini.received), ran.verdict.iterations) == (2, 2)
+    assert ran.verdict.ended_by == "the model called nothing and changed nothing, twice in a row"
+    assert ran.payloads("command") == ran.payloads("command")[:1]
+
+
+async def test_links_out_of_the_repository_and_submodules_are_in_no_patch(bench: GoalBench) -> None:
+    link = "ln -s /etc/passwd out; ln -s ../../x up; ln -s parser.py inside; echo '[submodule \"x\"]' > .gitmodules"
+    bench.gemini.replies.append(calls(("bash_exec", {"command": link}), WRITE))
+
+    ran = await bench.run()
+
+    assert ran.verdict.changed == ("inside", "parser.py")
+    assert ran.verdict.refused == (".gitmodules", "out", "up")
+    assert "**Left out of the patch**" in ran.answer.text
+    assert b"/etc/passwd" not in ran.verdict.patch
 
 
 @pytest.mark.parametrize(

@@ -125,14 +125,15 @@ async def test_what_is_indexed_meanwhile_is_not_read_by_a_run(bench: GoalBench) 
     bench.gemini.replies.append(calls(NOTES))
     await bench.run(replace(KILLED, hitl=True))
     bench.commit = replace(COMMIT, sha="ab" * 20)
-    bench.gemini.replies.extend([calls(("read_file", {"path": "parser.py"}), ("file_read", {"path": "notes.txt"}))])
+    bench.gemini.replies.extend([calls(("grep", {"pattern": "parse"}), ("file_read", {"path": "notes.txt"}))])
     bench.gemini.script = lambda _: calls(WRITE)
 
     for _ in range(2):
         ran = await collect(bench.open_agent().resume("run", thread="goal", reply="approve"))
 
     first, second, third = bench.gemini.received
-    assert {"read_file", "grep", "file_read", "bash_exec"} <= list_tools(first)
+    assert {"grep", "file_read", "bash_exec"} <= list_tools(first)
+    assert "read_file" not in list_tools(first)
     assert list_tools(second) == {"bash_exec", "file_read", "file_list", "file_write", "run_pytest"}
     assert "    1 kept" in str(third.body)
     assert ran.verdict.achieved

@@ -166,6 +166,15 @@ def test_a_false_claim_is_shown_by_a_test_as_json(citebot: Citebot, repo: GitRep
     assert answer["commands"] == ["python -m pytest test_citebot_claim.py"]
 
 
+def test_a_refusal_is_json_where_json_is_wanted(citebot: Citebot, repo: GitRepo, gemini: FakeGemini) -> None:
+    unapproved = goal(citebot, repo, "pytest", "x", "--select", "test_parser.py", "--json")
+    unreachable = goal(citebot, repo, "pytest", "x", "--select", "nowhere.py", "--yes", "--json")
+
+    assert json.loads(unapproved.out)["error"].startswith("Nothing was run")
+    assert "nowhere.py" in json.loads(unreachable.out)["error"]
+    assert (unapproved.code, unreachable.code, gemini.received) == (1, 1, [])
+
+
 def test_named_files_with_changes_that_are_not_committed_are_told(
     citebot: Citebot, repo: GitRepo, gemini: FakeGemini
 ) -> None:
