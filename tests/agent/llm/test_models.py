@@ -314,6 +314,28 @@ async def test_the_fallback_model_takes_over(gemini: FakeGemini) -> None:
     assert [request.model for request in gemini.received] == ["one", "one", "one", "two", "two"]
 
 
+async def test_a_model_whose_first_word_takes_too_long_is_left_for_the_next(gemini: FakeGemini) -> None:
+    clock = LoopClock()
+    gemini.script = lambda request: hangs() if request.model == "slow" else says("From two.")
+    gemini.on_hang = lambda: clock.advance(501)
+    async with opened(gemini, model="google_genai:slow", fallback="google_genai:quick") as models:
+        assert await streamed(turn(models)) == "From two."
+
+
+async def test_a_refusal_is_waited_out_for_as_long_as_it_says(gemini: FakeGemini) -> None:
+    clock, passed = LoopClock(), 0
+    gemini.replies += [Failure(status=429, retry_delay="600s"), says("Here.")]
+    async with opened(gemini) as models:
+        asking = asyncio.create_task(streamed(turn(models, budget=Budget(TurnLimits(seconds=10_000.0)))))
+        while not asking.done():
+            clock.advance(1)
+            passed += 1
+            await asyncio.wait({asking}, timeout=0.002)
+
+    assert asking.result() == "Here."
+    assert passed > 300
+
+
 async def test_a_model_that_failed_is_left_alone_for_the_turn(gemini: FakeGemini, models: ChatModels) -> None:
     gemini.script = lambda _: Failure(status=404)
     model = turn(models)
