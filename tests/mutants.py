@@ -1,22 +1,25 @@
-"""Finds out which faults the tests notice: `python -m tests.mutants TREE NOTES --seed 7 --count 80`.
+"""Finds out which faults the tests notice: `python -m tests.mutants NOTES --seed 7 --count 80 --probe=--all`.
 
 Chooses faults over all source by the seed: a comparison, a boolean, a number or a sum that is another one, a statement
-that is gone. One run of all tests with probes at these places finds the tests that come by; then each fault is made in
-turn, and these tests run up to the first that fails. TREE is a clean worktree with a `.venv` that may be written in
+that is gone. One run of the tests with probes at these places finds those that come by; then each fault is made in
+turn, and these tests run up to the first that fails. The current folder is a clean worktree, and is written in
 meanwhile. NOTES is the file that takes the results, and from which a run goes on that was interrupted. With
-`--before NOTES`, the faults are those of an earlier run over an earlier tree, whose tests are tried first.
+`--before NOTES`, the faults are those of a run over an earlier tree, and the tests that noticed them are tried first.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import importlib
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
+import time
 import xml.etree.ElementTree as ET
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +31,10 @@ from typing import Any
 PACKAGES = ("bot", "agent", "indexer")
 MAX_TESTS, MAX_SECONDS = 1_500, 90.0  # of the tests that are chosen for one fault
 RUN_SECONDS = 600.0
+LIBRARIES = (
+    "aiosqlite", "chromadb", "discord", "git", "langchain_google_genai", "langgraph.graph", "networkx", "numpy",
+    "prompt_toolkit", "rich", "slack_bolt",
+)  # fmt: skip
 OPPOSITES: Mapping[type[ast.AST], Any] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
@@ -177,33 +184,42 @@ def _write(fault: Fault, probe: int | None) -> bytes:
     return (f"{hit}; {fault.text}" if fault.kind == "statement" else f"({hit}, ({fault.text}))[1]").encode()
 
 
-def run_pytest(tree: Path, *arguments: str, seconds: float) -> tuple[int | None, str]:
-    """Run pytest, and whatever it starts, at low priority; return its exit code, and what it said."""
-    command = ["nice", "-n", "10", ".venv/bin/python", "-m", "pytest", "-p", "no:cacheprovider", "-rfE", *arguments]
-    with subprocess.Popen(
-        command, cwd=tree, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        start_new_session=True,
-    ) as process:  # fmt: skip
-        try:
-            out, _ = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return None, process.communicate()[0]
-    return process.returncode, out
+def run_pytest(arguments: Sequence[str], log: Path, seconds: float) -> int | None:
+    """Run pytest, and whatever it starts, in a fork that has imported only what is not ours; return its exit code."""
+    child = os.fork()
+    if not child:
+        os.setsid()
+        said = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for stream, number in ((os.open(os.devnull, os.O_RDONLY), 0), (said, 1), (said, 2)):
+            os.dup2(stream, number)
+        import pytest
+
+        options = ("-p", "no:cacheprovider", "-rfE", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+        os._exit(int(pytest.main([*options, *arguments])))
+    until = time.monotonic() + seconds
+    while not (ended := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < until:
+        time.sleep(0.05)
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)  # and what it left behind
+    if not ended[0]:
+        os.waitpid(child, 0)
+        return None
+    return os.waitstatus_to_exitcode(ended[1])
 
 
-def find_tests(tree: Path, faults: Sequence[Fault], folder: Path) -> Mapping[int, Sequence[str]]:
-    """Run all tests with probes; return the tests that came by each fault, in the order in which to try them."""
+def find_tests(
+    tree: Path, faults: Sequence[Fault], folder: Path, options: Sequence[str]
+) -> Mapping[int, Sequence[str]]:
+    """Run tests with probes; return those that came by each fault, in the order in which to try them."""
     hits, report = folder / "hits", folder / "report.xml"
     if not report.exists():
         hits.write_text("")
         with made(tree, faults, hits):
-            _, said = run_pytest(tree, "--numprocesses=1", f"--junitxml={report}", seconds=7_200)
-        (folder / "probes.log").write_text(said)
+            run_pytest([f"--junitxml={report}", *options], folder / "probes.log", seconds=7_200)
     seconds = {
         f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}": float(case.get("time", 0))
         for case in ET.parse(report).iter("testcase")
-        if case.find("skipped") is None
+        if not len(case)  # neither skipped nor failed
     }
     found: dict[int, set[str]] = defaultdict(set)
     for line in hits.read_text().splitlines():
@@ -236,26 +252,29 @@ def _sort(fault: Fault, tests: set[str], seconds: Mapping[str, float]) -> Sequen
 def try_fault(tree: Path, fault: Fault, tests: Sequence[str], folder: Path) -> dict[str, Any]:
     """Make a fault and run tests; return whether it was noticed, and by which test."""
     (folder / "tests.txt").write_text("\n".join(tests))
+    log = folder / "fault.log"
     with made(tree, [fault]) as is_there:
         if not is_there:
             return {"state": "gone", "by": "", "tests": 0}
-        code, said = run_pytest(tree, "-x", f"@{folder / 'tests.txt'}", seconds=RUN_SECONDS)
+        code = run_pytest(["-x", f"@{folder / 'tests.txt'}"], log, seconds=RUN_SECONDS)
+    said = log.read_text(errors="replace")
     failures = [line.partition(" ")[2] for line in said.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     by = next((test for test in sorted(tests, key=len, reverse=True) for each in failures if each.startswith(test)), "")
-    state = {0: "alive", None: "killed", 1: "killed", 2: "killed"}.get(code, f"unknown ({code})")
+    state = "alive" if code == 0 else "killed" if code in {None, 1, 2} else f"unknown ({code})"
     return {"state": state, "by": by or "; ".join(failures) or ("" if code == 0 else said[-300:]), "tests": len(tests)}
 
 
 def main() -> None:
     """Choose faults, find their tests, and try one after the other."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tree", type=Path)
     parser.add_argument("notes", type=Path)
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))
     parser.add_argument("--count", type=int, default=80)
     parser.add_argument("--before", type=Path)
+    parser.add_argument("--probe", default="", metavar="ARGUMENTS", help="of pytest, for the run with probes")
     options = parser.parse_args()
-    tree, folder = options.tree.absolute(), options.notes.absolute().with_suffix("")
+    os.nice(10)
+    tree, folder = Path.cwd(), options.notes.absolute().with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     status = subprocess.run(["git", "status", "--porcelain"], cwd=tree, capture_output=True, text=True, check=True)
     if status.stdout:
@@ -265,13 +284,16 @@ def main() -> None:
     with suppress(FileNotFoundError):
         notes = json.loads(options.notes.read_text())
     say(f"seed {notes['seed']}")
+    for name in LIBRARIES:
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(name)
     if before:
         faults = [Fault(**each) for each in before["faults"]]
     else:
         faults = list(choose_faults(tree, notes["seed"], options.count))
     notes["faults"] = [asdict(each) for each in faults]
     options.notes.write_text(json.dumps(notes, indent=1))
-    tests = find_tests(tree, faults, folder)
+    tests = find_tests(tree, faults, folder, shlex.split(options.probe))
     for number, fault in enumerate(faults):
         if str(number) in notes["results"]:
             continue
