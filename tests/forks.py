@@ -1,9 +1,10 @@
-"""Processes forked from one that has imported all of citebot: `python -m tests.forks SOCKET`.
+"""Processes forked from one that has imported what they need: `python -m tests.forks SOCKET`.
 
-To start a Python with all of citebot takes a second of the processor; to fork one, some milliseconds. Each request over
+To start a Python with all of citebot takes seconds of the processor; to fork one, some milliseconds. Each request over
 the socket is a line of JSON with four descriptors: standard input, output and error of the process, and a pipe that
-takes its id and, at its end, its exit code. The server runs no thread of its own; at the end of its input it kills
-what is left and ends.
+takes its id and, at its end, its exit code. Before the first process that calls a function of a module, the server
+imports the module and calls its `warm_up`, if it has one. It runs no thread of its own; at the end of its input it
+kills what is left and ends.
 """
 
 from __future__ import annotations
@@ -31,14 +32,6 @@ from typing import IO, Any, NoReturn
 from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parents[1]
-# What processes would import themselves as soon as they need it; some of it belongs to extras.
-IMPORTED = (
-    "aiosqlite", "chromadb", "git", "langchain_google_genai", "langgraph.checkpoint.postgres.aio", "obstore",
-    "procrastinate", "prompt_toolkit", "psycopg_pool", "agent.agent", "bot.app", "bot.cli.ask", "bot.cli.conversation",
-    "bot.cli.goals", "bot.cli.main", "bot.cli.query", "bot.serving.platforms", "bot.serving.service",
-    "indexer.generations.pipeline", "indexer.index", "tests.fakes.crashing", "tests.fakes.dying",
-    "tests.fakes.dying_goals", "tests.fakes.job_worker", "tests.fakes.serving",
-)  # fmt: skip
 
 
 @dataclass(kw_only=True)
@@ -207,13 +200,11 @@ def open_fork_server() -> Iterator[ForkServer]:
     assert not left, f"{left} processes outlived their tests"
 
 
-def run_citebot(*arguments: str) -> NoReturn:
-    """Do what `python -m bot` does."""
-    from bot.cli.main import main
-
-    sys.argv = ["citebot", *arguments]
-    main()
-    raise AssertionError("citebot returned")
+def import_all(*names: str) -> None:
+    """Import modules, except for those of extras that are not installed."""
+    for name in names:
+        with suppress(ModuleNotFoundError):
+            importlib.import_module(name)
 
 
 # The server's side
@@ -222,6 +213,7 @@ def run_citebot(*arguments: str) -> NoReturn:
 def serve(control: socket.socket) -> int:
     """Fork for each request; return how many processes had to be killed at the end."""
     running: dict[int, int] = {}
+    prepared: set[str] = set()
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -235,11 +227,15 @@ def serve(control: socket.socket) -> int:
             line, descriptors = _receive(control)
             if not line:
                 break
+            request = json.loads(line)
+            if request["module"] not in prepared:
+                _prepare(request["module"])
+                prepared.add(request["module"])
             pid = os.fork()
             if not pid:
                 for other in (control.fileno(), woken, wake, descriptors[3], *running.values()):
                     os.close(other)
-                _run(json.loads(line), descriptors[:3])
+                _run(request, descriptors[:3])
             for descriptor in descriptors[:3]:
                 os.close(descriptor)
             running[pid] = descriptors[3]
@@ -294,31 +290,19 @@ def _run(request: Mapping[str, Any], streams: Sequence[int]) -> NoReturn:
         os._exit(code)
 
 
-def warm_up() -> None:
-    """Answer a question, for what is compiled at the first one: patterns, forms, and the schemas of a model's tools."""
-    from tests.fakes.dying import answer
-    from tests.fakes.gemini import calls, running_gemini, says
-
-    with running_gemini() as gemini, tempfile.TemporaryDirectory() as folder:
-        gemini.replies += [calls(("grep", {"pattern": "sleep"})), says("`Order.pay` pays [E1].")]
-        asyncio.run(answer(gemini.url, Path(folder, "c.db"), None, "how do orders get paid?", "tools"))
-
-
-def main(descriptor: int) -> int:
-    """Import, and serve."""
-    for name in IMPORTED:
-        with suppress(ModuleNotFoundError):
-            importlib.import_module(name)
-    warm_up()
+def _prepare(name: str) -> None:
+    """Import a module and warm it up; what is there is neither looked at nor copied in each process."""
+    module = importlib.import_module(name)
+    if hasattr(module, "warm_up"):
+        module.warm_up()
     for thread in threading.enumerate():
         if thread is not threading.main_thread():
             thread.join(LIMIT_SECONDS)
     assert threading.active_count() == 1
     gc.collect()
-    gc.freeze()  # what is imported is neither looked at nor copied in each process
-    with socket.socket(fileno=descriptor) as control:
-        return serve(control)
+    gc.freeze()
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1])))
+    with socket.socket(fileno=int(sys.argv[1])) as to_tests:
+        sys.exit(serve(to_tests))

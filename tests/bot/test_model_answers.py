@@ -16,7 +16,7 @@ import pytest
 from agent.llm.models import ChatModels
 from bot.app import open_models
 from bot.settings import Settings
-from tests.fakes.citebot import Citebot
+from tests.fakes.citebot import Citebot, run_citebot
 from tests.fakes.gemini import (
     Failure,
     FakeGemini,
@@ -31,7 +31,7 @@ from tests.fakes.gemini import (
     says,
     withholds,
 )
-from tests.forks import ForkServer, run_citebot
+from tests.forks import ForkServer
 from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parent.parent.parent

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import pytest
 
-from bot.cli.main import run
+from bot.cli.main import main, run
+from tests.forks import import_all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,24 @@ def converse(citebot: Callable[..., Result], line: str, *arguments: str) -> Resu
         lines.seek(0)
         patch.setattr("sys.stdin", lines)
         return citebot("chat", *arguments)
+
+
+def warm_up() -> None:
+    """Answer a first question, and import what commands import as soon as they need it."""
+    from tests.fakes import dying
+
+    dying.warm_up()
+    import_all(
+        "chromadb", "git", "prompt_toolkit", "bot.app", "bot.cli.ask",
+        "bot.cli.conversation", "bot.serving.service", "bot.serving.platforms", "indexer.generations.pipeline",
+    )  # fmt: skip
+
+
+def run_citebot(*arguments: str) -> NoReturn:
+    """Do what `python -m bot` does, in a process of its own."""
+    sys.argv = ["citebot", *arguments]
+    main()
+    raise AssertionError("citebot returned")
 
 
 def calling(capsys: pytest.CaptureFixture[str]) -> Citebot:

@@ -19,6 +19,7 @@ from indexer.search.snapshot import Snapshot
 from indexer.store.catalog_writer import CatalogWriter
 from indexer.store.data_folder import DataFolder
 from indexer.store.vectors import ChromaVectors
+from tests.forks import import_all
 
 STEPS: dict[str, tuple[object, str]] = {
     "fetch": (RemoteClone, "_fetch"),
@@ -40,6 +41,11 @@ POINTS = (
 REMOTE_POINTS = (
     "fetch<", "fetch>", "switch>", "generation>", "file>", "vectors<", "vectors>", "snapshot>", "sweep<", "folder<",
 )  # fmt: skip
+
+
+def warm_up() -> None:
+    """Import what a refresh imports as soon as it needs it."""
+    import_all("chromadb", "git", "indexer.generations.pipeline")
 
 
 def is_switched(point: str) -> bool:

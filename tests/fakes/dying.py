@@ -19,6 +19,7 @@ import json
 import os
 import re
 import signal
+import tempfile
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -44,7 +45,9 @@ from agent.ports import Answer, Deps
 from agent.runs.graph_runner import GraphRunner
 from agent.state import AgentState
 from tests.fakes.code import FakeCode, FakeLibrary
+from tests.fakes.gemini import calls, running_gemini, says
 from tests.fakes.shop import SHOP
+from tests.forks import import_all
 
 THREAD = "t"
 JOINED = ("shop", "store")  # which hold the same
@@ -204,6 +207,14 @@ async def answer(gemini_url: str, database: Path, url: str | None, question: str
             chat.calls_tools = way != "forms"
         async with open_agent(database, url, models) as agent:
             await Asking(agent=agent, database=database, way=way).put(question)
+
+
+def warm_up() -> None:
+    """Answer a question, for what is compiled at the first one: patterns, forms, and the schemas of a model's tools."""
+    import_all("langgraph.checkpoint.postgres.aio", "psycopg_pool")
+    with running_gemini() as gemini, tempfile.TemporaryDirectory() as folder:
+        gemini.replies += [calls(("grep", {"pattern": "sleep"})), says("`Order.pay` pays [E1].")]
+        asyncio.run(answer(gemini.url, Path(folder, "c.db"), None, "how do orders get paid?", "tools"))
 
 
 def answer_and_die(gemini_url: str, database: str, url: str | None, point: str, question: str, way: str) -> None:

@@ -24,6 +24,7 @@ from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
 from tests.agent.goals.conftest import KILLED, PARSER, GoalBench
 from tests.fakes.gemini import FakeGemini
 from tests.fakes.unconfined import FolderCopies
+from tests.forks import import_all
 
 NODES = ("plan", "act", "evaluate")
 
@@ -86,6 +87,11 @@ async def run(url: str, database: Path, folder: Path) -> None:
             saver=saver, models=models, gemini=FakeGemini(), copies=FolderCopies(PARSER, copies), files=dict(PARSER)
         )
         await bench.run(KILLED)
+
+
+def warm_up() -> None:
+    """Import what a model imports as soon as it is asked."""
+    import_all("langchain_google_genai")
 
 
 def run_and_die(url: str, database: str, folder: str, point: str) -> None:

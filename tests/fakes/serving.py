@@ -16,7 +16,14 @@ from bot.monitoring.watchdog import WatchedLoop
 from bot.serving.roles import Role
 from bot.settings import Settings
 from bot.tasks import TerminationSignal, run_until_signal
-from tests.fakes.dying import Fuse
+from tests.fakes import dying
+from tests.forks import import_all
+
+
+def warm_up() -> None:
+    """Answer a first question, and import what serving imports as soon as it needs it."""
+    dying.warm_up()
+    import_all("chromadb", "git", "obstore", "procrastinate", "bot.serving.platforms", "indexer.generations.pipeline")
 
 
 def serve(directory: str, point: str = "", role: Role = "all", is_hurried: bool = False) -> int:
@@ -26,7 +33,7 @@ def serve(directory: str, point: str = "", role: Role = "all", is_hurried: bool 
     platforms as often as it likes. Where `CITEBOT_TEST_LOGS` names a folder, it logs to a file of it.
     """
     if point:
-        Fuse(point).arm((bot.jobs.queued_answers.QueuedAnswerJobs, "ask_for_answer", "job"))
+        dying.Fuse(point).arm((bot.jobs.queued_answers.QueuedAnswerJobs, "ask_for_answer", "job"))
     if is_hurried:
         for workspace in (bot.adapters.discord.adapter, bot.adapters.slack.adapter):
             setattr(workspace, "RATES", {})  # noqa: B010 - mypy minds an assignment

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import signal
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -28,11 +31,28 @@ async def die(forks: ForkServer, repository: Path | str, home: Path, point: str)
     assert await forks.end_of(refresh_and_die, str(repository), str(home), point) == -signal.SIGKILL
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> GitRepo:
-    repository = GitRepo(tmp_path / "shop")
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[GitRepo, Path]:
+    """A repository with its index in the folder `home` beside it, and a copy of both to begin from again."""
+    folder = tmp_path_factory.mktemp("prepared")
+    repository = GitRepo(folder / "shop")
     repository.write("events/stays.py", code(100))
-    return repository
+    asyncio.run(index_often(repository, folder / "home"))
+    return repository, Path(shutil.copytree(folder, tmp_path_factory.mktemp("kept") / "copy"))
+
+
+@pytest.fixture
+def repository(prepared: tuple[GitRepo, Path]) -> GitRepo:
+    """The repository and its index as they were; an index knows the path of its repository."""
+    made, kept = prepared
+    shutil.rmtree(made.root.parent)
+    shutil.copytree(kept, made.root.parent)
+    return copy(made)
+
+
+@pytest.fixture
+def home(repository: GitRepo) -> Path:
+    return repository.root.parent / "home"
 
 
 def code(number: int) -> str:
@@ -43,7 +63,7 @@ async def paths(reader: IndexReader) -> list[str]:
     return [entry.path for entry in await reader.files()]
 
 
-async def indexed(repository: GitRepo, home: Path) -> None:
+async def index_often(repository: GitRepo, home: Path) -> None:
     index = await CodeIndex.open(repository.root, home=home)
     for number in range(GENERATIONS_BEFORE):
         repository.write("events/counter.py", code(number))
@@ -66,10 +86,8 @@ async def assert_serves(reader: IndexReader, commit: str, expected: list[str]) -
 
 @pytest.mark.parametrize("point", mark_all_but(["vectors<"], POINTS))
 async def test_killed_anywhere_the_old_generation_serves_and_the_next_refresh_completes(
-    repository: GitRepo, tmp_path: Path, forks: ForkServer, point: str
+    repository: GitRepo, home: Path, forks: ForkServer, point: str
 ) -> None:
-    home = tmp_path / "home"
-    await indexed(repository, home)
     old = repository.sha()
     new = changed(repository)
     await die(forks, repository.root, home, point)
@@ -120,10 +138,8 @@ async def test_killed_between_the_host_and_the_index_the_next_start_completes(
 
 
 async def test_a_commit_that_ends_two_processes_is_set_aside_until_the_next_one(
-    repository: GitRepo, tmp_path: Path, forks: ForkServer
+    repository: GitRepo, home: Path, forks: ForkServer
 ) -> None:
-    home = tmp_path / "home"
-    await indexed(repository, home)
     old = repository.sha()
     new = changed(repository)
     for _ in range(2):
@@ -142,11 +158,7 @@ async def test_a_commit_that_ends_two_processes_is_set_aside_until_the_next_one(
         await index.aclose()
 
 
-async def test_a_full_index_gives_a_commit_another_chance(
-    repository: GitRepo, tmp_path: Path, forks: ForkServer
-) -> None:
-    home = tmp_path / "home"
-    await indexed(repository, home)
+async def test_a_full_index_gives_a_commit_another_chance(repository: GitRepo, home: Path, forks: ForkServer) -> None:
     new = changed(repository)
     for _ in range(2):
         await die(forks, repository.root, home, "chunks>")

@@ -16,11 +16,12 @@ from agent.errors import SandboxUnavailable
 from agent.sandbox.bubblewrap import Bubblewrap
 from bot.maintenance.goal_run_files import GoalRunFiles
 from tests.agent.sandbox.surroundings import list_processes
-from tests.fakes.citebot import Citebot, Done
+from tests.fakes.citebot import Citebot, Done, run_citebot
 from tests.fakes.gemini import FakeGemini, calls, running_gemini
 from tests.fakes.prepared_python import prepared_python
 from tests.fakes.repositories import GitRepo
-from tests.forks import ForkServer, run_citebot
+from tests.forks import ForkServer
+from tests.selection import mark_all_but
 from tests.waiting import block_until
 
 FAULTY = "def parse(text):\n    return [int(part) for part in text.split(',')]\n"
@@ -63,7 +64,7 @@ def refuse_name_spaces(*_: object) -> None:
     raise SandboxUnavailable("bwrap: No permissions to create new namespace")
 
 
-@pytest.mark.parametrize("mechanism", ["bubblewrap", "Landlock"])
+@pytest.mark.parametrize("mechanism", mark_all_but(["bubblewrap"], ["bubblewrap", "Landlock"]))
 def test_a_failing_test_is_mended_and_the_patch_on_standard_output_applies(
     citebot: Citebot, repo: GitRepo, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch, mechanism: str
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_failing_test_is_mended_and_the_patch_on_standard_output_applies(
     assert "Reached" in done.err
 
 
+@pytest.mark.exhaustive
 def test_a_patch_gets_to_programs_byte_by_byte(
     forks: ForkServer, repo: GitRepo, gemini: FakeGemini, tmp_path: Path
 ) -> None:
@@ -254,6 +256,7 @@ def interrupt(
     return name, set(list_processes(command))
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_is_interrupted_during_a_command_is_resumed_once(
     citebot: Citebot, forks: ForkServer, repo: GitRepo, gemini: FakeGemini, python: Path, released: Path
 ) -> None:
@@ -277,6 +280,7 @@ def test_a_run_that_is_interrupted_during_a_command_is_resumed_once(
     assert "There is no goal run of this repository" in goal(citebot, repo, "resume").complaint
 
 
+@pytest.mark.exhaustive
 def test_two_runs_at_once_on_one_repository_do_not_touch_each_other(
     citebot: Citebot, forks: ForkServer, repo: GitRepo, gemini: FakeGemini, python: Path, released: Path
 ) -> None:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.citebot import run_citebot
 from tests.fakes.gemini import Failure, FakeGemini, running_gemini, says
-from tests.forks import ForkServer, run_citebot
+from tests.forks import ForkServer
 from tests.waiting import LIMIT_SECONDS
 
 PROMPT = "\x1b[?2004h"  # what a prompt that takes keys begins with

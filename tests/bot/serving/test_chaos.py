@@ -9,7 +9,7 @@ import pytest
 from tests.bot.chaos import SMALL, run_chaos
 from tests.forks import ForkServer
 
-pytestmark = pytest.mark.needs("postgres")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.needs("postgres")]
 
 
 @pytest.mark.timeout(600)

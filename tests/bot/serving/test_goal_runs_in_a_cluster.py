@@ -22,7 +22,7 @@ from tests.fakes.slack import FakeSlack
 from tests.forks import ForkServer
 from tests.waiting import LIMIT_SECONDS, expect, wait_until
 
-pytestmark = pytest.mark.needs("postgres")
+pytestmark = [pytest.mark.exhaustive, pytest.mark.needs("postgres")]
 
 __all__ = ["python"]  # a fixture
 

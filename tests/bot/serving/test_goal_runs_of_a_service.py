@@ -113,6 +113,7 @@ def is_running(command: str) -> bool:
     return False
 
 
+@pytest.mark.exhaustive
 async def test_a_run_goes_on_after_a_kill_and_another_is_stopped_with_its_command(
     forks: ForkServer, python: Path, gemini: FakeGemini, tmp_path: Path
 ) -> None:

@@ -93,6 +93,7 @@ async def check_figures(answerer: Member, indexer: Member) -> None:
     assert set(record["cluster"]["pools"]) == {"jobs", "messages"}
 
 
+@pytest.mark.exhaustive
 async def test_a_question_is_answered_whose_front_was_killed_before_it_asked_for_a_job(cluster: Cluster) -> None:
     """The message is stored, and acknowledged; no job tells of it, so the answerers look for it themselves."""
     for role in ("index", "answer"):
@@ -106,6 +107,7 @@ async def test_a_question_is_answered_whose_front_was_killed_before_it_asked_for
     assert len(cluster.read(question)) == 1
 
 
+@pytest.mark.exhaustive
 async def test_what_people_do_at_a_front_reaches_the_answerer(cluster: Cluster) -> None:
     for role in ("index", "front", "answer"):
         await cluster.start(role)
@@ -126,6 +128,7 @@ async def test_what_people_do_at_a_front_reaches_the_answerer(cluster: Cluster) 
     await fake.until(lambda: not cluster.read(question), within=LIMIT_SECONDS)
 
 
+@pytest.mark.exhaustive
 async def test_a_question_about_a_branch_is_answered_where_only_its_indexer_has_the_repository(
     cluster: Cluster, repository: GitRepo
 ) -> None:
@@ -192,6 +195,7 @@ async def test_a_question_that_waits_for_an_answerer_is_stopped_by_its_front(clu
     )
 
 
+@pytest.mark.exhaustive
 async def test_another_front_takes_over_when_one_is_killed(cluster: Cluster) -> None:
     await cluster.start("index")
     first = await cluster.start("front")

@@ -18,10 +18,12 @@ from bot.maintenance.backup import restore_backup, write_backup
 from bot.storage.database import INBOX_FILE, open_database
 from tests.bot.offices import OFFICES, Office, Processes, in_discord, in_slack
 from tests.fakes import pushes
+from tests.fakes.citebot import run_citebot
 from tests.fakes.git_host import GitHost, published, serving
 from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
-from tests.forks import Ended, ForkServer, run_citebot
+from tests.forks import Ended, ForkServer
+from tests.selection import mark_all_but
 from tests.waiting import expect
 
 MOST_CALLS = 12
@@ -53,7 +55,7 @@ web_url = "https://git.example/team/shop"
 
 Staffed = Callable[..., AbstractAsyncContextManager[Processes]]
 
-on_all_platforms = pytest.mark.parametrize("office", OFFICES, indirect=True)
+on_all_platforms = pytest.mark.parametrize("office", mark_all_but(["slack"], [*OFFICES]), indirect=True)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +119,7 @@ async def answered(office: Office, question: str) -> None:
     assert "shop/dates.py" in text
 
 
-@on_all_platforms
+@pytest.mark.parametrize("office", OFFICES, indirect=True)
 async def test_a_question_is_answered_and_sigterm_ends_the_process(office: Office, processes: Processes) -> None:
     pid = await processes.start()
     await answered(office, await office.ask())

@@ -13,10 +13,11 @@ import pytest
 import pytest_asyncio
 
 from tests.bot.offices import DiscordOffice, Office, Processes, SlackOffice, in_discord, in_slack
+from tests.fakes.citebot import run_citebot
 from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 from tests.fakes.served import got
-from tests.forks import ForkServer, run_citebot
+from tests.forks import ForkServer
 from tests.waiting import expect
 
 ENDED = 128 + signal.SIGTERM
