@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-import tomllib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -97,24 +97,27 @@ class FamilySet:
 
     def __init__(self, families: Sequence[InjectionFamily], table: AnchorTable) -> None:
         anchors = load_anchors()[table]
-        self._recognisers = [
-            (
-                Recogniser(family, f"(?i){family.pattern}".replace(r"[^.?!\n]", r"(?:[^.?!\n]|\.\w)")),
-                anchors[family.name],
-            )
-            for family in families
-        ]
+        self._recognisers = [(Recogniser(one, _make_source(one.pattern)), anchors[one.name]) for one in families]
 
     def find(self, text: str) -> list[Recogniser]:
         """Return the families that a text holds, in the order of their table."""
         lowered = text.lower()
-        return [one for one, words in self._recognisers if any(map(lowered.__contains__, words)) and one.is_match(text)]
+        return [
+            one
+            for one, needs in self._recognisers
+            if all(any(map(lowered.__contains__, words)) for words in needs) and one.is_match(text)
+        ]
+
+
+def _make_source(pattern: str) -> str:
+    """Return a pattern as RE2 gets it; all letters of Unicode would take it milliseconds to compile."""
+    return f"(?i){pattern}".replace(r"[^.?!\n]", r"(?:[^.?!\n]|\.\w)").replace(r"\pL", r"[^\s.,;:!?()]")
 
 
 @cache
-def load_anchors() -> Mapping[AnchorTable, Mapping[str, Sequence[str]]]:
-    """Read which words a text needs one of for a family; `python -m tests.agent.guard.anchors` derives them."""
-    content = tomllib.loads(Path(__file__).with_name("anchors.toml").read_text(encoding="utf-8"))
+def load_anchors() -> Mapping[AnchorTable, Mapping[str, Sequence[Sequence[str]]]]:
+    """Read of which words a text needs one each for a family; `python -m tests.agent.guard.anchors` derives them."""
+    content = json.loads(Path(__file__).with_name("anchors.json").read_text(encoding="utf-8"))
     return {"questions": content["questions"], "evidence": content["evidence"]}
 
 
