@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         UnknownRun,
     )
     from agent.events import AgentEvent, AsyncEventBus, EventKind, Subscription
+    from agent.evidence.coverage import deny, explain_missing_paths, explain_no_calls, explain_undefined
     from agent.goals.checks.goal_registry import GoalRegistry
     from agent.goals.checks.goal_requests import (
         WantedGoal,
@@ -137,6 +138,10 @@ __all__ = [
     "copy_conversations_to_postgres",
     "copy_conversations_to_sqlite",
     "create_checkpoint_tables",
+    "deny",
+    "explain_missing_paths",
+    "explain_no_calls",
+    "explain_undefined",
     "find_content_terms",
     "find_indexed_file",
     "find_mentions",
@@ -205,6 +210,7 @@ _HOMES = {
     "agent.llm.metered_model": "RetryPolicy",
     "agent.llm.providers": "Sampling",
     "agent.llm.models": "open_models",
+    "agent.evidence.coverage": "deny explain_missing_paths explain_no_calls explain_undefined",
     "agent.persistence.conversation_schema": "create_checkpoint_tables load_conversation_schema",
     "agent.persistence.memory_store": "open_memory_store",
     "agent.persistence.migrations": "Schema list_copies migrate_database run_statement",

@@ -20,6 +20,7 @@ from indexer.types import (
     CommitLog,
     Comparison,
     Contributors,
+    Coverage,
     Definition,
     DiffQuery,
     FileEntry,
@@ -27,6 +28,7 @@ from indexer.types import (
     FileImport,
     Filters,
     Hit,
+    LeftOut,
     LineOrigin,
     Location,
     LogQuery,
@@ -110,8 +112,11 @@ class SourceFiles(Protocol):
     async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
         """Read lines of an indexed file, clipped to its end; `UnknownPath` if there is no such file."""
 
-    async def find_submodule(self, path: str) -> str:
-        """Find the submodule that a path is or lies in, whose files are not indexed; empty where there is none."""
+    async def left_out(self) -> Sequence[LeftOut]:
+        """Every path of the commit that is not indexed, and the reason."""
+
+    async def coverage(self, *words: str) -> Coverage:
+        """How much of the commit was read, and which files that are not indexed hold one of the words."""
 
 
 class SymbolIndex(Protocol):

@@ -322,6 +322,28 @@ class IndexStatus:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LeftOut:
+    """A path of a commit that is not indexed, and the reason."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Coverage:
+    """The part of a commit that was read, and the rest: without it no "no" is to be believed.
+
+    `files` counts the indexed files, `skipped` the others by reason. `uncommitted` are paths that differ in the working
+    tree, `holding` those of the files that are not indexed in which some words appear.
+    """
+
+    files: int
+    skipped: Mapping[str, int]
+    uncommitted: tuple[str, ...] = ()
+    holding: tuple[LeftOut, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Drift:
     """What happened to a repository since a commit; None where that cannot be told.
 

@@ -42,9 +42,9 @@ async def _write_message(draft: AnswerBuilder, material: AnswerContext, message:
     around = await material.deps.code.enclosing(replace(lines, end_line=lines.start_line))
     inner = around[-1] if around else None
     within = f"{format_code_span(inner.symbol.qualified_name)}, {inner.symbol.kind} in " if inner else ""
-    verb, where = "stands", f"in {within}"
+    verb, where = "appears", f"in {within}"
     if match.share < 1 and is_test_or_docs(lines.path):
-        verb = "stands nowhere; something alike does"
+        verb = "does not appear word for word; something like it does"
     elif match.share < 1:
         verb, where = "is put together here, with some of its words filled in:", within
     around_it = _widen(first, lines)

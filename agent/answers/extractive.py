@@ -26,9 +26,10 @@ from agent.answers.overview import write_overview
 from agent.answers.passages import describe_missing_files, list_further, write_passages, write_related
 from agent.answers.registered_lists import list_entry_points, list_group, list_options
 from agent.answers.usage_answers import write_commands, write_example
+from agent.evidence.coverage import deny, explain_missing_paths
 from agent.evidence.refs import is_import_line, is_test_or_docs, read_quote, sort_code_first
-from agent.evidence.request_builders import IN_SUBMODULE
-from agent.repositories.joined_code import JoinedCode
+from agent.evidence.request_builders import NONE_OF, NOT_INDEXED
+from agent.questions.mentions import find_mentions
 from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest, to_location
 from agent.text.escaping import format_code_block, format_code_span
 from agent.text.statement_starts import dedent
@@ -162,22 +163,15 @@ def _has_line(ref: EvidenceRef, path: str, line: int) -> bool:
 async def _write_nothing(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     if material.metadata["failures"]:
         draft.say(f"The index could not be read: {format_code_span(material.metadata['failures'][0], longest=300)}")
-    elif material.decision["reasoning"] == IN_SUBMODULE:
-        submodule, repository = format_code_span(material.decision["unknown"][0]), material.deps.code.repository
-        draft.say(
-            f"{submodule} is a submodule of {format_code_span(repository)}: its files are those of another repository "
-            "and are not indexed here. Ask about that repository."
-        )
-    elif not material.decision["requests"] and material.decision["reasoning"].startswith("There is no"):
-        draft.say(f"{material.decision['reasoning']} {format_code_span(material.deps.code.repository)}.")
+    elif material.decision["reasoning"] == NOT_INDEXED:
+        draft.say(await explain_missing_paths(material.deps.code, material.decision["unknown"]))
+    elif not material.decision["requests"] and material.decision["reasoning"].startswith(NONE_OF):
+        draft.say(await deny(material.deps.code, material.decision["reasoning"]))
     elif missing := await describe_missing_files(material):
         draft.say(missing.strip())
         return AnswerSubject()
     else:
-        code = material.deps.code
-        is_one = not isinstance(code, JoinedCode)
-        commit = f" at commit {format_code_span(code.commit.sha[:12])}" if is_one else ""
-        draft.say(f"Nothing in {format_code_span(code.repository)}{commit} fits this question.")
+        draft.say(await deny(material.deps.code, "No match", *find_mentions(material.question).names))
     if material.metadata["searched"]:
         draft.say(f"Searched for {_format_searches(material)}. Naming a function, a class or a file helps.")
     return AnswerSubject()

@@ -9,6 +9,7 @@ from agent.answers.answer_parts import format_name, format_outline_entry, format
 from agent.answers.entry_lists import write_entries
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.evidence.call_sites import count_calls, group_by_place
+from agent.evidence.coverage import deny
 from agent.evidence.refs import is_test_or_docs, read_quote
 from agent.evidence.request_builders import FILE_IS_THERE
 from agent.state import Continuation, EvidenceRef, Role, to_location
@@ -29,18 +30,19 @@ async def list_calls(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
     mentions = material.of("mention")
     subject = _make_subject(material, definitions)
     target = _format_target(draft, material, definitions)
-    if not sites and not mentions:
-        verb = "calls" if role == "caller" else "is called by"
-        draft.say(f"As far as the syntax tells, nothing in the repository {verb} {target}.")
-        for ref in definitions[:1]:
-            await quote_definition(draft, material.deps, ref, material.emphasis)
-        return subject
+    if not sites:
+        is_caller = role == "caller"
+        claim = f"No call of {target} was found" if is_caller else f"{target} calls nothing that is known by name"
+        draft.say(await deny(material.deps.code, claim, *[material.name.rpartition(".")[2]][:is_caller]))
     if sites:
         await _write_sites(draft, material, sites, role, target)
     if mentions and len(sites) < MAX_LISTED:
-        draft.say(f"These lines mention {target}:" if not sites else "It is also mentioned in:")
+        draft.say("It is also mentioned in:" if sites else "These lines mention it:")
         room = MAX_MENTIONED if not sites else max(1, MAX_MENTIONED - len(sites))
         await _list_sites(draft, material, mentions[:room], material.metadata["totals"].get("mention", len(mentions)))
+    elif not sites:
+        for ref in definitions[:1]:
+            await quote_definition(draft, material.deps, ref, material.emphasis)
     return subject
 
 
@@ -111,7 +113,7 @@ async def list_tests(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
         total = material.metadata["totals"].get("test", len(tests))
         await _list_sites(draft, material, tests[:MAX_MENTIONED], total, left=tests[MAX_MENTIONED:])
     else:
-        draft.say(f"No test in the repository names {target}.")
+        draft.say(await deny(material.deps.code, f"No test names {target}", material.name.rpartition(".")[2]))
     return _make_subject(material, definitions)
 
 

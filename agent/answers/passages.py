@@ -16,11 +16,12 @@ from agent.answers.answer_parts import (
     quote_window,
 )
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
+from agent.evidence.coverage import deny, explain_missing_paths
 from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.refs import IMPORTS, count_distance, is_overlapping, read_quote, sort_code_first
 from agent.evidence.request_builders import read_literal
-from agent.questions.mentions import find_mentions, is_code_like
-from agent.questions.terms import find_content_terms, match_terms, split_words, stem_word
+from agent.questions.mentions import find_mentions
+from agent.questions.terms import match_terms
 from agent.state import Continuation, EvidenceRef, to_location
 from agent.text.escaping import format_code_span
 
@@ -30,7 +31,6 @@ _MAX_WORDS_WEIGHED = 6  # in a longer question no single word is missed
 _CLEARLY_MORE = 0.3  # of the question's words
 _MOST_WEIGHED = 8  # places; what ranks lower is not put first
 _DESCRIBED = 0.7  # of a word in a comment, beside one in the name
-_SAME_BEGINNING = 5  # letters that two forms of a word share
 _ASKS_HOW = re.compile(r"\s*(?:how|why|what\s+happens|when)\b", re.IGNORECASE)
 
 
@@ -41,11 +41,11 @@ async def write_passages(draft: AnswerBuilder, material: AnswerContext) -> Answe
     if not near:
         hits = hits or list(material.retrieved)  # tools find lines without a ranking
     unknown = await describe_missing_files(material)
-    unknown = unknown or _describe_unknown_names(material, [*near, *hits, *material.expanded])
+    unknown = unknown or await _describe_unknown_names(material, [*near, *hits, *material.expanded])
     if near:
         return await _write_similar(draft, material, near, unknown)
     if material.metadata["weak"] or _is_unfound(material):
-        return _write_doubts(draft, material, hits, unknown)
+        return await _write_doubts(draft, material, hits, unknown)
     return await _write_places(draft, material, hits, unknown)
 
 
@@ -60,12 +60,14 @@ async def _write_similar(
     return AnswerSubject(symbol=first["symbol"], kind=first["kind"])
 
 
-def _write_doubts(
+async def _write_doubts(
     draft: AnswerBuilder, material: AnswerContext, hits: Sequence[EvidenceRef], unknown: str
 ) -> AnswerSubject:
     """Say that nothing was found that answers the question, and name what comes nearest."""
     if _is_unfound(material):
-        draft.say(f"{unknown}{_format_literal(material)} does not stand in the code. The nearest places:")
+        literal = _read_literal(material)
+        absent = await deny(material.deps.code, f"{format_code_span(literal)} does not appear", literal)
+        draft.say(f"{unknown}{absent} The nearest places:")
     else:
         searched = ", ".join(format_code_span(query, longest=80) for query in material.metadata["searched"])
         draft.say(f"{unknown}Nothing in the code clearly answers this. Searched for {searched}; the nearest places:")
@@ -85,8 +87,7 @@ async def _write_places(
     explained = material.of("explanation")[:1] if not material.skip else []
     shown: list[EvidenceRef] = []
     if explained and await _explains_more(material, explained[0], ordered):
-        remark = await _describe_missing_words(material, explained)
-        shown.append(await _write_explanation(draft, material, explained[0], unknown + remark))
+        shown.append(await _write_explanation(draft, material, explained[0], unknown))
     elif ordered:
         shown.append(await _write_lead(draft, material, ordered[0], unknown))
         ordered = [*ordered[1:MAX_RELATED], *explained, *ordered[MAX_RELATED:]]
@@ -123,8 +124,7 @@ async def _write_explanation(
 async def _write_lead(draft: AnswerBuilder, material: AnswerContext, ref: EvidenceRef, unknown: str) -> EvidenceRef:
     """Write the sentence and the block about one place, and return the definition or the lines that it shows."""
     definition = material.definition_of(ref)
-    remark = await _describe_missing_words(material, [ref])
-    opening = unknown + remark + await _describe_doubt(material, ref)
+    opening = unknown + await _describe_doubt(material, ref)
     if definition is None:
         source = await read_quote(material.deps, to_location(ref))
         draft.say(f"{opening}{_describe_literal(material)}{format_source_place(draft, ref, source)}")
@@ -221,7 +221,7 @@ async def _measure_share(material: AnswerContext, ref: EvidenceRef) -> float:
 
 def _describe_literal(material: AnswerContext) -> str:
     """Say what stands at the place, where the question quotes a text that was found."""
-    return f"{_format_literal(material)} stands in " if material.metadata["totals"].get("said") else ""
+    return f"{format_code_span(_read_literal(material))} appears in " if material.metadata["totals"].get("said") else ""
 
 
 async def describe_missing_files(material: AnswerContext) -> str:
@@ -232,36 +232,13 @@ async def describe_missing_files(material: AnswerContext) -> str:
     files = FilePathLookup(await material.deps.code.files(), named)
     folders = [path for path in named if await find_folder(material.deps.code, path) is not None]
     missing = [path for path in named if path not in folders and not files.find_alike(path)]
-    return f"There is no {' and no '.join(map(format_code_span, missing))} here. " if missing else ""
+    explained = await explain_missing_paths(material.deps.code, missing)
+    return f"{explained} " if explained else ""
 
 
-async def _describe_missing_words(material: AnswerContext, hits: Sequence[EvidenceRef]) -> str:
-    """Name the words of a short question that occur nowhere in the repository: nobody is to take the rest for them."""
-    if not 2 <= len(material.terms) <= _MAX_WORDS_WEIGHED or material.metadata["weak"]:
-        return ""
-    words: set[str] = set()
-    for ref in hits:
-        passage = await material.deps.code.read(ref["path"], ref["start_line"], ref["end_line"])
-        words |= set(split_words(f"{ref['path']} {ref['symbol']} {passage.text}"))
-    begins, stems = {word[:_SAME_BEGINNING] for word in words}, {stem_word(word) for word in words}
-    asked = [word for word in dict.fromkeys(split_words(material.question)) if find_content_terms(word)]
-    absent = [word for word in asked if word[:_SAME_BEGINNING] not in begins and stem_word(word) not in stems]
-    nowhere = [word for word in absent if word.isascii() and await _is_nowhere(material, word)]
-    if not nowhere:
-        return ""
-    verb = "occurs" if len(nowhere) == 1 else "occur"
-    return f"{', '.join(map(format_code_span, nowhere))} {verb} nowhere in the repository. "
-
-
-async def _is_nowhere(material: AnswerContext, word: str) -> bool:
-    if is_code_like(word):
-        return True
-    return not await material.deps.code.search(word, limit=1, mode="lexical")
-
-
-def _format_literal(material: AnswerContext) -> str:
+def _read_literal(material: AnswerContext) -> str:
     literals = map(read_literal, material.decision["requests"])
-    return format_code_span(next((literal.text for literal in literals if literal is not None), material.name))
+    return next((literal.text for literal in literals if literal is not None), material.name)
 
 
 def _is_unfound(material: AnswerContext) -> bool:
@@ -271,7 +248,7 @@ def _is_unfound(material: AnswerContext) -> bool:
     return literal is not None and not literal.is_message and not totals.get("said") and bool(totals.get("quoted"))
 
 
-def _describe_unknown_names(material: AnswerContext, refs: Sequence[EvidenceRef]) -> str:
+async def _describe_unknown_names(material: AnswerContext, refs: Sequence[EvidenceRef]) -> str:
     """Name those names of the question that are not defined, and names that are spelt alike."""
     if material.metadata["totals"].get("said"):
         return ""  # it is no definition, and it was found
@@ -281,7 +258,8 @@ def _describe_unknown_names(material: AnswerContext, refs: Sequence[EvidenceRef]
         return ""
     alike = _suggest_names(unknown, refs)
     similar = f" Similar names: {', '.join(map(format_code_span, alike))}." if alike else ""
-    return f"No definition of {', '.join(map(format_code_span, unknown))} was found.{similar} "
+    claim = f"No definition of {', '.join(map(format_code_span, unknown))} was found"
+    return f"{await deny(material.deps.code, claim, *unknown)}{similar} "
 
 
 def _suggest_names(unknown: Sequence[str], refs: Sequence[EvidenceRef]) -> list[str]:

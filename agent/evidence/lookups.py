@@ -29,11 +29,13 @@ from agent.questions.literals import Literal, find_literals, parse_literal
 from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms, match_terms
 from agent.state import EvidenceRef, Lookup, RetrievalRequest, Role, to_location
-from indexer.types import CallSite, Hit, Location
+from indexer.types import CallSite, Hit, Location, Match, RegistrationKind
 
 MAX_DEFINITIONS = 8
 MAX_SITES = 24
 MAX_NAMED_HITS = 8
+MAX_MENTIONS = 500  # lines
+_HANDLED: tuple[RegistrationKind, ...] = ("route", "command", "task", "event")
 _CONTEXT_LINES = 5
 _FILE_HEAD = 40
 MAX_PASSAGES = 30  # of one search; as many as a model reads
@@ -109,7 +111,13 @@ async def _find_definition(code: CodeSearch, request: RetrievalRequest) -> Retri
 
 
 async def _find_callers(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    return await _add_definition(code, request, await code.callers(request["query"]), "caller")
+    calls = await _add_definition(code, request, await code.callers(request["query"]), "caller")
+    if calls.totals["caller"]:
+        return calls
+    # A name that nothing calls may be registered, handed on, or called by what no syntax tells.
+    mentions = [*await _find_registrations(code, request["query"]), *await _find_mentions(code, request, "mention")]
+    refs = [*calls.refs, *_keep_one_per_line(mentions)[:MAX_SITES]]
+    return Retrieved(refs=refs, totals={**calls.totals, "mention": len(_keep_one_per_line(mentions))})
 
 
 async def _find_callees(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -132,12 +140,16 @@ async def _find_importers(code: CodeSearch, request: RetrievalRequest) -> Retrie
     stem = PurePosixPath(request["path"]).stem
     if stem in {"__init__", "index", "mod", "lib", "main"}:
         stem = PurePosixPath(request["path"]).parent.name or stem
-    parts = [part for part in PurePosixPath(request["path"]).with_suffix("").parts if part not in {"src", "lib"}]
-    line = f"from {'.'.join(parts)} import"  # what a file that imports it would say
-    mentions = await _find_mentions(code, {**request, "query": stem, "path": ""}, "mention", sought=line)
-    lines = [(ref, (await code.read(ref["path"], ref["start_line"], ref["end_line"])).text) for ref in mentions]
-    refs = [ref for ref, text in lines if ref["path"] != request["path"] and _IMPORTING.search(text)]
+    lines = [one for one in await _grep_name(code, stem) if _IMPORTING.search(one.text)]
+    refs = [make_lines_ref(one.location, "mention") for one in lines if one.location.path != request["path"]]
     return Retrieved(refs=sort_code_first(refs)[:MAX_SITES], totals={"mention": len(refs)})
+
+
+async def _find_registrations(code: CodeSearch, name: str) -> list[EvidenceRef]:
+    """Find the lines that register the name: as the handler of a route, as a command, a task."""
+    plain = name.rpartition(".")[2]
+    sites = [one for one in await code.registrations(_HANDLED) if one.registration.handler.rpartition(".")[2] == plain]
+    return [make_lines_ref(one.location, "mention") for one in sites]
 
 
 async def _find_tests(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -146,8 +158,7 @@ async def _find_tests(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     sites = [site for site in await code.callers(request["query"]) if site.path in test_files]
     refs = [make_call_ref(site, "caller") for site in sites]
     if not refs:
-        mentions = await _find_mentions(code, {**request, "source_types": ["test"]}, "test")
-        refs = [ref for ref in mentions if ref["path"] in test_files]  # the search may have relaxed its filter
+        refs = [ref for ref in await _find_mentions(code, request, "test") if ref["path"] in test_files]
     for ref in refs:
         ref["role"] = "test"
     distinct = sorted(_keep_one_per_symbol(refs), key=lambda ref: not ref["symbol"])  # imports last
@@ -196,23 +207,27 @@ async def _add_definition(
     return Retrieved(refs=[*called[:3], *take_places(calls, MAX_SITES)], totals=totals)
 
 
-async def _find_mentions(
-    code: CodeSearch, request: RetrievalRequest, role: Role, *, sought: str = ""
-) -> list[EvidenceRef]:
-    """Find the lines that contain the name, in the files that rank first."""
+async def _find_mentions(code: CodeSearch, request: RetrievalRequest, role: Role) -> list[EvidenceRef]:
+    """Find the lines that contain the name and do not define it, one of each function, code before tests."""
     name = request["query"].rpartition(".")[2]
-    word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
-    refs: list[EvidenceRef] = []
-    for hit in (await search_relaxed(code, {**request, "query": sought or name, "patterns": []}, limit=30)).hits:
-        for offset, line in enumerate(hit.text.split("\n")):
-            if word.search(line):
-                at = hit.location.start_line + offset
-                refs.append(make_lines_ref(Location(path=hit.location.path, start_line=at, end_line=at), role))
-    refs = sort_code_first(refs)[:MAX_SITES]
-    for ref in refs:
+    defined = {(one.path, one.symbol.start_line) for one in await code.definitions(name)}
+    refs = [
+        make_lines_ref(one.location, role)
+        for one in await _grep_name(code, name)
+        if (one.location.path, one.location.start_line) not in defined
+    ]
+    refs = sort_code_first(refs)
+    for ref in refs[:MAX_SITES]:
         around = await code.enclosing(to_location(ref))
         ref["symbol"] = around[-1].symbol.qualified_name if around else ""
     return _keep_one_per_symbol(refs) if role == "mention" else refs
+
+
+async def _grep_name(code: CodeSearch, name: str) -> list[Match]:
+    """Find every line that has the name as a whole word."""
+    word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    found = await code.grep(re.escape(name), limit=MAX_MENTIONS)
+    return [one for one in found.lines if word.search(one.text)]
 
 
 def _keep_one_per_symbol(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
@@ -220,6 +235,10 @@ def _keep_one_per_symbol(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
     for ref in refs:
         first.setdefault((ref["path"], ref["symbol"] or str(ref["start_line"])), ref)
     return list(first.values())
+
+
+def _keep_one_per_line(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
+    return list({(ref["path"], ref["start_line"]): ref for ref in reversed(refs)}.values())[::-1]
 
 
 LOOKUPS: Mapping[Lookup, Fetch] = {

@@ -1,47 +1,75 @@
-"""Maps the paths that people and stack traces write onto the files that are indexed."""
+"""Maps the paths that people and stack traces write onto the paths of a commit."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
+from typing import Generic, Protocol, TypeVar
+from urllib.parse import unquote
 
 from agent.evidence.refs import is_test_or_docs
 from agent.ports import SourceFiles
-from indexer.types import FileEntry
 
 
-class FilePathLookup:
-    """The indexed files that any of the written paths may mean, found by any unmistakable end of their path."""
+class HasPath(Protocol):
+    """Anything of a commit that has a path in it."""
 
-    def __init__(self, files: Sequence[FileEntry], written: Iterable[str]) -> None:
+    @property
+    def path(self) -> str:
+        """The path, from the top of the repository."""
+
+
+Entry = TypeVar("Entry", bound=HasPath)
+
+
+class FilePathLookup(Generic[Entry]):
+    """The files that any of the written paths may mean, found by any unmistakable end of their path.
+
+    Case, Unicode form, percent signs and the direction of slashes do not matter, unless they tell two files apart.
+    """
+
+    def __init__(self, files: Sequence[Entry], written: Iterable[str]) -> None:
         # Of thousands of files a few end alike: to look at every end once costs less than to take every path apart.
         ends = tuple({parts[-1] for parts in map(_split_path, written) if parts})
-        self._files = [entry for entry in files if entry.path.endswith(ends)]
+        self._files = [entry for entry in files if fold_name(entry.path).endswith(ends)]
 
-    def find(self, written: str) -> FileEntry | None:
+    def find(self, written: str) -> Entry | None:
         """Return the one file that the written path means; None when none or several fit equally well."""
         alike = self.find_alike(written)
         return alike[0] if len(alike) == 1 else None
 
-    def find_alike(self, written: str) -> list[FileEntry]:
+    def find_alike(self, written: str) -> list[Entry]:
         """Return the files that the written path may mean, all of which fit equally well."""
         wanted = _split_path(written)
         if not wanted:
             return []
-        alike = [entry for entry in self._files if entry.path.endswith(wanted[-1])]
-        fits = [(_count_shared_end(wanted, _split_path(entry.path)), entry) for entry in alike]
+        alike = [(_split_path(entry.path), entry) for entry in self._files]
+        fits = [(_count_shared_end(wanted, parts), parts, entry) for parts, entry in alike if parts[-1] == wanted[-1]]
         # One path ends in the whole of the other, or they share a folder: a file name alone proves little.
-        good = [(n, entry) for n, entry in fits if n >= min(len(wanted), len(_split_path(entry.path)), 2)]
+        good = [(n, parts, entry) for n, parts, entry in fits if n >= min(len(wanted), len(parts), 2)]
         if not good:
             return []
-        best = max(shared for shared, _ in good)
-        winners = [entry for shared, entry in good if shared == best]
-        exact = [entry for entry in winners if _split_path(entry.path) == wanted]
-        return exact or winners
+        best = max(shared for shared, _, _ in good)
+        winners = [(parts, entry) for shared, parts, entry in good if shared == best]
+        exact = [entry for parts, entry in winners if parts == wanted] or [entry for _, entry in winners]
+        return [entry for entry in exact if entry.path.endswith(written.strip("./ "))] or exact
+
+
+def fold_name(path: str) -> str:
+    """Fold what does not tell names apart on the file systems that people use: case and Unicode form."""
+    return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
+
+
+def fold_path(written: str) -> str:
+    """Fold a written path likewise, with slashes forward and percent signs decoded, from the top of a repository."""
+    path = unquote(written) if "%" in written else written
+    parts = path.replace("\\", "/").split("/")
+    return fold_name("/".join(part for part in parts if part not in {"", "."}))
 
 
 def _split_path(path: str) -> list[str]:
-    return [part for part in path.split("/") if part not in {"", "."}]
+    return fold_path(path).split("/") if path.strip("./ ") else []
 
 
 def _count_shared_end(left: list[str], right: list[str]) -> int:
@@ -55,11 +83,11 @@ def _count_shared_end(left: list[str], right: list[str]) -> int:
 
 async def find_folder(code: SourceFiles, written: str) -> str | None:
     """Return the one indexed folder that a written path means: whole, or the end of one, of the code before tests."""
-    path = written.strip("./ ")
+    path = fold_path(written.strip("./ "))
     folders = await code.folders()
-    if path in folders:
-        return path
-    ending = [folder for folder in folders if folder.lower().endswith(f"/{path.lower()}") or folder == path]
+    if written.strip("./ ") in folders:
+        return written.strip("./ ")
+    ending = [folder for folder in folders if f"/{fold_name(folder)}".endswith(f"/{path}")] if path else []
     shortest = min((folder.count("/") for folder in ending), default=0)
     nearest = [folder for folder in ending if folder.count("/") == shortest]
     if len(nearest) > 1:

@@ -10,7 +10,8 @@ from indexer.types import SourceType
 
 LONGEST_QUERY = 1000
 FILE_IS_THERE = "whether the file is there"
-IN_SUBMODULE = "a path in a submodule"  # the reason of a decision whose `unknown` is the submodule
+NOT_INDEXED = "a path that is not indexed"  # the reason of a decision whose `unknown` are the paths
+NONE_OF = "There is no"  # the beginning of a reason that names a language
 OF_MANIFESTS = "what the project depends on"  # as its manifests say
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from agent.evidence.coverage import find_left_out
 from agent.evidence.definitions import KnownName, find_known_name, is_defined_exactly
 from agent.evidence.error_router import route_error, route_trace
 from agent.evidence.manifests import find_declarations, request_dependencies
@@ -13,7 +14,8 @@ from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.refs import is_import_line, is_test_or_docs
 from agent.evidence.request_builders import (
     FILE_IS_THERE,
-    IN_SUBMODULE,
+    NONE_OF,
+    NOT_INDEXED,
     OF_MANIFESTS,
     decide_retrieval,
     request_kind,
@@ -65,7 +67,7 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     for attempt in (
         route_trace,
         route_error,
-        _route_submodule,
+        _route_left_out,
         _route_kind,
         _route_paths,
         _route_form,
@@ -81,7 +83,7 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
 async def _route_in_language(asked: LanguageFilter, code: CodeSearch) -> RouterDecision:
     """Answer from the files of one language; with nothing where the repository has none."""
     if not any(entry.path.endswith(asked.endings) for entry in await code.files()):
-        return decide_retrieval([], fast_path=True, reasoning=f"There is no {asked.language} in")
+        return decide_retrieval([], fast_path=True, reasoning=f"{NONE_OF} {asked.language}")
     chosen = await route_by_rules(asked.question, code)
     patterns = [f"*{ending}" for ending in asked.endings]
     for request in chosen["requests"]:
@@ -89,20 +91,16 @@ async def _route_in_language(asked: LanguageFilter, code: CodeSearch) -> RouterD
     return chosen
 
 
-async def _route_submodule(question: str, code: CodeLookup) -> RouterDecision | None:
-    """Say of a path in a submodule that it is in one: its files are not here."""
-    mentioned = find_mentions(question).paths
-    names = FilePathLookup(await code.files(), (mention.path for mention in mentioned)) if mentioned else None
-    for mention in mentioned:
-        if names is not None and names.find(mention.path) is None:
-            submodule = await code.find_submodule(mention.path)
-            if submodule:
-                return _decide_submodule(submodule)
-    return None
-
-
-def _decide_submodule(submodule: str) -> RouterDecision:
-    return decide_retrieval([], fast_path=True, reasoning=IN_SUBMODULE, unknown=[submodule])
+async def _route_left_out(question: str, code: CodeLookup) -> RouterDecision | None:
+    """Say of paths that are not indexed where they are: their text is not here."""
+    mentioned = dict.fromkeys(mention.path for mention in find_mentions(question).paths)
+    if not mentioned:
+        return None
+    names = FilePathLookup(await code.files(), mentioned)
+    for path in mentioned:
+        if names.find_alike(path) or await find_folder(code, path) or not await find_left_out(code, path):
+            return None
+    return decide_retrieval([], fast_path=True, reasoning=NOT_INDEXED, unknown=list(mentioned))
 
 
 async def _route_kind(question: str, code: CodeSearch) -> RouterDecision | None:
@@ -162,8 +160,9 @@ async def _route_outline(target: str, code: CodeLookup) -> RouterDecision | None
         return decide_retrieval(outlines, fast_path=True, reasoning="a file by name")
     folder = await find_folder(code, target)
     if folder is None:
-        submodule = await code.find_submodule(target)
-        return _decide_submodule(submodule) if submodule else None
+        if await find_left_out(code, target) is None:
+            return None
+        return decide_retrieval([], fast_path=True, reasoning=NOT_INDEXED, unknown=[target])
     request = request_kind("outline", target, {"target": target})
     request["path"] = folder
     return decide_retrieval([request], fast_path=True, reasoning="a folder by name")

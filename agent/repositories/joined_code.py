@@ -17,12 +17,14 @@ from indexer.errors import IndexerError, UnknownPath
 from indexer.types import (
     CallSite,
     Commit,
+    Coverage,
     Definition,
     FileEntry,
     FileHistory,
     FileImport,
     Filters,
     Hit,
+    LeftOut,
     Location,
     Matches,
     Passage,
@@ -179,12 +181,29 @@ class JoinedCode:
         home = self.find_home(path)
         return add_label(home.label, await home.code.read(home.path, start_line, end_line))
 
-    async def find_submodule(self, path: str) -> str:
-        """Find the submodule that a path is or lies in."""
-        for home in self.list_homes(path):
-            if submodule := await home.code.find_submodule(home.path):
-                return f"{home.label}/{submodule}"
-        return ""
+    async def left_out(self) -> Sequence[LeftOut]:
+        """Every path that is not indexed, by repository and path."""
+        return self._label_left_out(await self._ask_all(lambda code: code.left_out()))
+
+    async def coverage(self, *words: str) -> Coverage:
+        """How much was read of all of them together."""
+        found = await self._ask_all(lambda code: code.coverage(*words))
+        skipped: Counter[str] = Counter()
+        for one in found.values():
+            skipped.update(one.skipped)
+        return Coverage(
+            files=sum(one.files for one in found.values()),
+            skipped=skipped,
+            uncommitted=tuple(
+                f"{self.labels.by_name[name]}/{path}" for name, one in found.items() for path in one.uncommitted
+            ),
+            holding=self._label_left_out({name: one.holding for name, one in found.items()}),
+        )
+
+    def _label_left_out(self, found: Mapping[str, Sequence[LeftOut]]) -> tuple[LeftOut, ...]:
+        return tuple(
+            replace(one, path=f"{self.labels.by_name[name]}/{one.path}") for name, left in found.items() for one in left
+        )
 
     async def definitions(self, name: str) -> Sequence[Definition]:
         """Find definitions by name, those of each repository after those of the one before."""

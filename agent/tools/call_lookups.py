@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from agent.evidence.call_sites import count_calls, make_call_refs
+from agent.evidence.coverage import explain_no_calls
 from agent.evidence.refs import make_definition_ref
 from agent.ports import Deps
 from agent.questions.mentions import normalize_name
@@ -64,7 +65,8 @@ class GetCallers(CallLookup):
         await listing.add(
             "Possibly calls of it, where the syntax does not tell which definition or what class is meant:", possible
         )
-        return listing.finish("No call of it is known. The name may be unknown too; find_symbol tells.")
+        nothing = "" if sites else await explain_no_calls(deps.code, name, f"No call of {name} was found")
+        return listing.finish(nothing)
 
 
 class GetCallees(CallLookup):
@@ -82,7 +84,8 @@ class GetCallees(CallLookup):
         for key, own in _group_by_definition(await deps.code.definitions(name), sites, "caller").items():
             await listing.add(f"Calls in {key}:", own)
         await listing.add_definitions("Where these are defined:", sites)
-        return listing.finish("No such call is known. The name may be unknown too; find_symbol tells.")
+        nothing = "" if sites else await explain_no_calls(deps.code, name, f"No call made by {name} was found")
+        return listing.finish(nothing)
 
 
 class _CallListing:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from agent.evidence.coverage import deny
 from agent.evidence.refs import make_hit_ref, make_lines_ref
 from agent.evidence.relaxed_search import search_relaxed
 from agent.evidence.request_builders import LONGEST_QUERY, request_search
@@ -55,7 +56,8 @@ class SearchCodebase(Tool[SearchArguments]):
         result = await search_relaxed(deps.code, request, limit=args.n_results)
         report = ToolReport(deps)
         if not result.hits:
-            report.say("Nothing was found. Try other words, or grep for an exact text.")
+            nothing = await deny(deps.code, "No match was found", quote=str)
+            report.say(f"{nothing} Try other words, or grep for an exact text.")
         for number, hit in enumerate(result.hits):
             _show_excerpt(report, hit, args.query, most=_BEST_CHARS if number == 0 else _HIT_CHARS)
         for failure in result.failures:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, field_validator
 
+from agent.evidence.coverage import explain_missing_paths, find_left_out
 from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.refs import LONGEST_RANGE, make_lines_ref
 from agent.history.commit_refs import describe_commit, make_commit_ref
@@ -141,7 +142,7 @@ class ListDirectory(Tool[ListArguments]):
         prefix = f"{folder}/" if folder else ""
         below = [entry for entry in await deps.code.files() if entry.path.startswith(prefix)]
         if not below:
-            raise UnknownPath(f"There is no indexed folder {folder[:200]!r}.")
+            raise UnknownPath(await explain_missing_paths(deps.code, [folder[:200]], quote=str))
         return _report_folder(deps, prefix, below, args.skip)
 
 
@@ -184,9 +185,11 @@ async def find_indexed_file(code: CodeSearch, written: str) -> FileEntry:
     # A climbing path means nothing in a commit; its end must not be taken for some file that happens to fit.
     found = exact or (None if ".." in path.split("/") else FilePathLookup(entries, [path]).find(path))
     if found is None:
+        if await find_left_out(code, path) is not None:
+            raise UnknownPath(await explain_missing_paths(code, [path[:200]], quote=str))
         near = await asyncio.to_thread(find_similar_paths, path, [entry.path for entry in entries])
         hint = f" Similar: {', '.join(near)}." if near else " List its folder to see what there is."
-        raise UnknownPath(f"There is no indexed file {path[:200]!r}.{hint}")
+        raise UnknownPath(f"{await explain_missing_paths(code, [path[:200]], quote=str)}{hint}")
     return found
 
 

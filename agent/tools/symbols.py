@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, Field
 
+from agent.evidence.coverage import explain_undefined
 from agent.evidence.refs import make_definition_ref
 from agent.ports import Deps
 from agent.questions.mentions import normalize_name
@@ -48,7 +49,7 @@ class FindSymbol(Tool[NameArguments]):
         definitions = await deps.code.definitions(normalize_name(args.name))
         report = ToolReport(deps)
         if not definitions:
-            report.say("Nothing of that name is defined here. Search or grep for it.")
+            report.say(await explain_undefined(deps.code, args.name))
         for number, found in enumerate(definitions[:MAX_DEFINITIONS]):
             at, longest = found.location, _LONGEST_OTHERS if number else _LONGEST_SHOWN
             passage = await deps.code.read(at.path, at.start_line, min(at.end_line, at.start_line + longest - 1))

@@ -326,10 +326,11 @@ def callees(
 
 
 @cli.command()
+@click.option("--files", is_flag=True, help="List the files that are not indexed, with the reason.")
 @add_json_option
 @add_repo_option
 @click.pass_obj
-def status(invocation: CliContext, repo: str | None, *, as_json: bool) -> int:
+def status(invocation: CliContext, repo: str | None, *, files: bool, as_json: bool) -> int:
     """Show what is indexed, at which commit, and how much disk space it takes.
 
     Of all repositories of citebot.toml, or of the one that --repo names.
@@ -337,13 +338,16 @@ def status(invocation: CliContext, repo: str | None, *, as_json: bool) -> int:
 
     async def work() -> CommandOutcome:
         from bot.app import read_all_statuses
+        from bot.cli.query import list_left_out
         from bot.cli.upkeep import show_all_statuses, show_status
 
         settings = invocation.settings()
-        if settings.repositories and not invocation.is_named(repo):
+        if settings.repositories and not invocation.is_named(repo) and not files:
             return await show_all_statuses(await read_all_statuses(settings), settings, as_json=as_json)
         table = await asyncio.to_thread(invocation.choose_table, repo, settings)
         async with invocation.open(settings, table) as app:
+            if files:
+                return await list_left_out(await app.index.pin(), as_json=as_json)
             return await show_status(await app.index.status(), app.settings, as_json=as_json)
 
     return invocation.print_outcome(work())

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from agent import CodeSearch
+from agent import CodeSearch, deny, explain_no_calls, explain_undefined
 from bot.adapters.terminal import output
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CodeLine, CommandOutcome
 from bot.app import App
+from bot.markdown import to_one_line
 from bot.ports import RepositoryIndex
 from bot.repositories.ref_chooser import RefChooser
 from bot.repositories.refresh import PATIENCE_SECONDS, ProgressDisplay, refresh_if_stale, refresh_index
@@ -110,13 +111,23 @@ async def _explain_no_hits(code: CodeSearch, filters: Filters) -> str:
     if unknown and present:
         snapshot = _describe_snapshot(code)
         return f"No file of {snapshot} is in {', '.join(unknown)}. There are: {', '.join(sorted(present))}."
-    return f"Nothing found in {_describe_snapshot(code)}. Use other words, or fewer filters."
+    return f"{await deny(code, 'No match was found', quote=str)} Use other words, or fewer filters."
+
+
+async def list_left_out(code: CodeSearch, *, as_json: bool) -> CommandOutcome:
+    """List the paths of the commit that are not indexed, by reason."""
+    left = sorted(await code.left_out(), key=lambda one: (one.reason, one.path))
+    if as_json:
+        return CommandOutcome(output=output.to_json({"left_out": [asdict(one) for one in left]}))
+    rows = [to_one_line(f"{one.reason:<16}{one.path}") for one in left]
+    note = "" if rows else f"Every file of {_describe_snapshot(code)} is indexed."
+    return CommandOutcome(output="\n".join(rows), note=note)
 
 
 async def list_definitions(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
     """List the definitions of a name."""
     found = await code.definitions(name)
-    note = "" if found else _describe_undefined(code, name)
+    note = "" if found else await explain_undefined(code, name)
     if listing.as_json:
         return listing.report_records("symbols", map(output.definition_to_record, found), note)
     return listing.report_lines([*map(output.describe_definition, found)], note)
@@ -125,7 +136,7 @@ async def list_definitions(code: CodeSearch, name: str, listing: Listing) -> Com
 async def list_callers(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
     """List where a function or class is called."""
     calls = await code.callers(name)
-    note = "" if calls else await _explain_no_calls(code, name, f"Nothing in {_describe_snapshot(code)} calls {name}.")
+    note = "" if calls else await explain_no_calls(code, name, f"No call of {name} was found")
     if listing.as_json:
         return listing.report_records("callers", map(output.call_to_record, calls), note)
     return listing.report_lines([output.describe_caller(call, await _read_line(code, call)) for call in calls], note)
@@ -134,7 +145,7 @@ async def list_callers(code: CodeSearch, name: str, listing: Listing) -> Command
 async def list_callees(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
     """List what a function calls."""
     calls = await code.callees(name)
-    note = "" if calls else await _explain_no_calls(code, name, f"{name} calls nothing that is known by name.")
+    note = "" if calls else await explain_no_calls(code, name, f"{name} calls nothing that is known by name")
     if listing.as_json:
         return listing.report_records("callees", map(output.call_to_record, calls), note)
     return listing.report_lines([output.describe_callee(call, await _read_line(code, call)) for call in calls], note)
@@ -142,14 +153,6 @@ async def list_callees(code: CodeSearch, name: str, listing: Listing) -> Command
 
 async def _read_line(code: CodeSearch, call: CallSite) -> str:
     return (await code.read(call.path, call.line, call.line)).text
-
-
-async def _explain_no_calls(code: CodeSearch, name: str, sentence: str) -> str:
-    return sentence if await code.definitions(name) else _describe_undefined(code, name)
-
-
-def _describe_undefined(code: CodeSearch, name: str) -> str:
-    return f"{name} is not defined in {_describe_snapshot(code)}. To look for it by meaning: citebot search"
 
 
 def _describe_snapshot(code: CodeSearch) -> str:

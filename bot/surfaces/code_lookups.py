@@ -8,7 +8,15 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from agent import CodeSearch, find_indexed_file, normalize_name
+from agent import (
+    CodeSearch,
+    deny,
+    explain_missing_paths,
+    explain_no_calls,
+    explain_undefined,
+    find_indexed_file,
+    normalize_name,
+)
 from bot.surfaces.described_results import (
     describe_call,
     describe_commit,
@@ -88,7 +96,7 @@ class CodeLookups(VisibleCode):
                 total=len(hits),
                 is_total_exact=len(hits) < wanted,
                 next=following,
-                note="" if hits else "Nothing was found. Use other words, or fewer filters.",
+                note="" if hits else await deny(code, "No match was found", quote=str),
                 hits=tuple(found),
             )
 
@@ -115,7 +123,7 @@ class CodeLookups(VisibleCode):
                 total=len(matches.lines),
                 is_total_exact=matches.complete,
                 next=following,
-                note=read if matches.lines or read else f"No line of {matches.files_searched:,} files matches.",
+                note=read if matches.lines or read else await deny(code, "No line matches", pattern, quote=str),
                 matches=tuple(
                     MatchedLine(
                         path=one.location.path, line=one.location.start_line, text=cut_line(self.mask(one.text))
@@ -199,7 +207,7 @@ class CodeLookups(VisibleCode):
             files, within = await code.files(), clean_path(folder)
             entries = await asyncio.to_thread(_find_entries, files, within, pattern)  # there may be very many files
             if within and not entries and not pattern:
-                raise UnknownPath(f"There is no indexed folder {within[:200]!r}. List the one above it.")
+                raise UnknownPath(await explain_missing_paths(code, [within[:200]], quote=str))
             page, following = take_page(entries, limit, offset)
             return FolderListing(**_name(code), total=len(entries), next=following, entries=tuple(page))
 
@@ -223,7 +231,7 @@ class CodeLookups(VisibleCode):
                 **_name(code),
                 total=len(found),
                 next=following,
-                note="" if found else _explain_undefined(code, wanted),
+                note="" if found else await explain_undefined(code, wanted[:200]),
                 symbols=tuple(describe_symbol(one, code.permalink(one.location), self.mask) for one in page),
                 similar=tuple(similar),
             )
@@ -269,9 +277,7 @@ class CodeLookups(VisibleCode):
         calls = gather_calls(sites, files)
         page, following = take_page(calls, limit, offset)
         lines = [(await code.read(one.path, one.line, one.line)).text for one in page]
-        note = "" if calls else "No such call is known."
-        if not calls and not await code.definitions(name):
-            note = _explain_undefined(code, name)
+        note = "" if calls else await explain_no_calls(code, name[:200], f"No call is known for {name[:200]}")
         return CallResult(
             **_name(code),
             total=len(calls),
@@ -354,8 +360,3 @@ def _find_entries(files: Sequence[FileEntry], folder: str, pattern: str) -> list
 def _name(code: CodeSearch) -> dict[str, Any]:
     """Name the repository and the commit that a result was read at."""
     return {"repository": code.repository, "commit": code.commit.sha}
-
-
-def _explain_undefined(code: CodeSearch, name: str) -> str:
-    where = f"{code.repository} at {code.commit.sha[:7]}"
-    return f"{name[:200]} is not defined in {where}. search_code looks for it by meaning, grep for its text."

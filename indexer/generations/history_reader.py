@@ -106,9 +106,16 @@ class HistoryReader:
     def _is_file(self, path: str) -> bool:
         return bool(path) and self._contents.row(path) is not None
 
-    def find_submodule(self, path: str) -> str:
-        """Find the submodule that a path is or lies in."""
-        return self._repository.working_tree.find_submodule(self._sha, path)
+    def find_files_with(self, words: Sequence[str]) -> frozenset[str]:
+        """Find the files of the commit in which any of the words appears whole, indexed or not.
+
+        None are found where git takes too long.
+        """
+        return self._repository.find_files_with(self._sha, words)
+
+    def list_uncommitted(self) -> tuple[str, ...]:
+        """List the paths that differ in the working tree, where this commit is the one that is checked out."""
+        return self._repository.working_tree.list_all_uncommitted(self._sha)
 
     def read_file_history(
         self, path: str, *, line: int, limit: int, make_unknown_path: Callable[[str], UnknownPath]

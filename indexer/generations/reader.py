@@ -27,12 +27,14 @@ from indexer.store.catalog import Catalog, Generation
 from indexer.types import (
     CallSite,
     Commit,
+    Coverage,
     Definition,
     FileEntry,
     FileHistory,
     FileImport,
     Filters,
     Hit,
+    LeftOut,
     Location,
     Matches,
     Passage,
@@ -54,6 +56,7 @@ EXACT_UP_TO = 200_000  # chunks; beyond this Chroma's index finds the nearest ve
 _NEAREST = 1_000
 MOST_REGISTRATIONS = 5_000
 MOST_TYPES = 1_000
+UNSEARCHED = frozenset({"excluded", "secret-bearing", "binary", "LFS pointer", "submodule", "symlink"})
 
 
 class IndexReader:
@@ -342,9 +345,26 @@ class IndexReader:
         """What happened to the code up to the commit."""
         return self._past
 
-    async def find_submodule(self, path: str) -> str:
-        """Find the submodule that a path is or lies in, whose files are not indexed; empty where there is none."""
-        return await asyncio.to_thread(self._past.find_submodule, path)
+    async def left_out(self) -> Sequence[LeftOut]:
+        """Every path of the commit that is not indexed, and the reason."""
+        return await asyncio.to_thread(self._catalog.list_left_out)
+
+    async def coverage(self, *words: str) -> Coverage:
+        """How much was read, and which files that are not indexed hold one of the words.
+
+        Files that may hold secrets, or that the operator excludes, are not looked into: that would answer for them.
+        """
+        return await asyncio.to_thread(self._measure_coverage, words)
+
+    def _measure_coverage(self, words: Sequence[str]) -> Coverage:
+        searched = {one.path: one for one in self._catalog.list_left_out() if one.reason not in UNSEARCHED}
+        holding = self._past.find_files_with(words) & searched.keys() if searched and words else ()
+        return Coverage(
+            files=len(self._contents.listing.entries),
+            skipped=self._generation.skipped,
+            uncommitted=self._past.list_uncommitted(),
+            holding=tuple(searched[path] for path in sorted(holding)),
+        )
 
     def permalink(self, location: Location, commit: str = "") -> str | None:
         """A web address of the lines at the commit, or another one; None where the repository has no web host."""

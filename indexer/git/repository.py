@@ -57,6 +57,7 @@ _SUBMODULE, _SYMLINK = "160000", "120000"
 _MOST_PATHS = 500  # named to git one by one
 _MOST_NAMED = 100_000  # bytes of such names, attribute files included; more would be too long for a command line
 _LONGEST = 300.0  # seconds that git may take; a tree can be made so that listing it never ends
+_GREPPING = 5.0  # seconds
 _COMPARING = 5.0  # seconds; git keeps the differences in memory, and where they are too many, the whole tree is listed
 _MOST_OUTPUT = 100_000_000  # bytes, enough to list a million files
 _MOST_ATTRIBUTES = 10_000_000  # bytes of all `.gitattributes`; the same content may be there many times
@@ -215,6 +216,15 @@ class Repository:
         items = read_tree(self._git, sha, *paths)
         files = [item for item in items if not is_attributes_file(item.path)]
         return self._select_files(files, self._read_attributes(items))
+
+    def find_files_with(self, sha: str, words: Sequence[str]) -> frozenset[str]:
+        """Find the files of a commit in which any of the words appears whole; none where git takes too long."""
+        wanted = [word for word in words if word and "\0" not in word and "\n" not in word]
+        if not wanted:
+            return frozenset()
+        patterns = [part for word in wanted for part in ("-e", word)]
+        output = self._git.try_run("grep", "-l", "-z", "-I", "-w", "-F", *patterns, sha, "--", seconds=_GREPPING)
+        return frozenset(decode_output(name).removeprefix(f"{sha}:") for name in (output or b"").split(b"\0") if name)
 
     def blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Read contents in the given order, many at a time; `MissingObjects` at the first that is missing."""

@@ -1,20 +1,25 @@
-"""What the working tree of a local repository has beyond its commit: changed files; and where submodules begin."""
+"""Compares the working tree of a local repository with its commit: changed files, and new ones."""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Sequence
-from itertools import accumulate
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from indexer.git.file_selection import MAX_BYTES
+from indexer.git.git_errors import decode_output
 from indexer.git.objects import BlobReader, GitRunner, TreeItem, read_tree
 
-_SUBMODULE = "160000"
 _FILES = frozenset({"100644", "100755"})
-_DEEPEST = 30  # folders
 _MOST_PATHS = 50
+_MOST_READ = 500  # files
+_LISTING = 3.0  # seconds
+_STAGED = re.compile(
+    rb"\d+ ([0-9a-f]+) 0\t([^\0]*)\0  ctime: .*\n  mtime: (\d+):(\d+)\n  dev: .*\n  uid: .*\n  size: (\d+)\t"
+)
+_Staged = tuple[bytes, int, int]
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -51,15 +56,38 @@ class WorkingTree:
         committed = self._blobs.read([item.sha])[0]
         return data is None or _unify_lines(data) != _unify_lines(committed)
 
-    def find_submodule(self, sha: str, path: str) -> str:
-        """Find the submodule that a path is or lies in, at a commit; empty where there is none."""
-        parts = [part for part in path.split("/") if part not in {"", "."}][:_DEEPEST]
-        if not parts or ".." in parts or "\0" in path:
-            return ""
-        folders = list(accumulate(parts, lambda one, other: f"{one}/{other}"))
-        output = self._git.try_run("ls-tree", "-z", "--full-tree", sha, "--", *folders)
-        items = TreeItem.parse_all(output or b"")
-        return next((item.path for item in items if item.mode == _SUBMODULE and item.path in folders), "")
+    def list_all_uncommitted(self, sha: str) -> tuple[str, ...]:
+        """List what differs from a commit, new files among it; nothing unless that commit is checked out.
+
+        The times and sizes in git's index tell which files have to be read at all.
+        """
+        if self._is_bare or (self._git.try_run("rev-parse", "HEAD") or b"").strip() != sha.encode():
+            return ()
+        staged = self._list_staged()
+        if not staged:  # in a layout that git does not print so
+            return ()
+        touched = [
+            item for item in read_tree(self._git, sha) if item.mode in _FILES and self._is_touched(item, staged)
+        ][:_MOST_READ]
+        changed = [item.path for item in touched if self._is_changed(item)]
+        here = ("-C", str(self._root), f"--work-tree={self._root}")
+        new = self._git.try_run(*here, "ls-files", "--others", "--exclude-standard", "-z", seconds=_LISTING) or b""
+        return (*changed, *(decode_output(name) for name in new.split(b"\0") if name))
+
+    def _list_staged(self) -> dict[bytes, _Staged]:
+        """List what git's index knows of each file: its blob, its time in nanoseconds, its size."""
+        output = self._git.try_run("ls-files", "--stage", "--debug", "-z", seconds=_LISTING) or b""
+        return {
+            name: (sha, int(seconds) * 10**9 + int(nanoseconds), int(size))
+            for sha, name, seconds, nanoseconds, size in _STAGED.findall(output)
+        }
+
+    def _is_touched(self, item: TreeItem, staged: Mapping[bytes, _Staged]) -> bool:
+        try:
+            found = os.lstat(self._root / item.path)
+        except OSError:
+            return True
+        return staged.get(item.name) != (item.sha.encode(), found.st_mtime_ns, found.st_size)
 
 
 def _read_file(file: Path) -> bytes | None:

@@ -27,6 +27,7 @@ from indexer.types import (
     Definition,
     FileEntry,
     Import,
+    LeftOut,
     Reference,
     Registration,
     RegistrationKind,
@@ -189,6 +190,11 @@ class Catalog:
             f"SELECT * FROM files WHERE path = :path AND {ALIVE}", {"path": path, "generation": generation}
         )
         return _make_file_row(rows[0]) if rows else None
+
+    def list_left_out(self) -> list[LeftOut]:
+        """Every path that the newest generation leaves out, by path."""
+        rows = self._fetch_rows("SELECT path, reason FROM omissions ORDER BY path")
+        return [LeftOut(path=row["path"], reason=row["reason"]) for row in rows]
 
     def paths_of(self, generation: int, blobs: Iterable[str]) -> list[tuple[str, str]]:
         """The files of a generation that have one of the contents: their paths, in order, and which."""

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from indexer.errors import EmbedderError, NotIndexed, UnknownPath, UnknownRevision
 from indexer.generations.generation_cache import count_folders
@@ -24,6 +25,7 @@ from indexer.types import (
     Comparison,
     Contributor,
     Contributors,
+    Coverage,
     Definition,
     DiffQuery,
     FileEntry,
@@ -31,6 +33,7 @@ from indexer.types import (
     FileImport,
     Filters,
     Hit,
+    LeftOut,
     LineOrigin,
     Location,
     LogQuery,
@@ -80,10 +83,10 @@ class FakeCode:
         failing: Sequence[SearchMode] = (),
         gate: asyncio.Event | None = None,
         commits: Sequence[Revision] = (FIRST,),
-        submodules: Sequence[str] = (),
+        omissions: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.commits = commits
-        self.submodules = submodules
+        self.omissions = omissions
         self._files = dict(files)
         self._failing = frozenset(failing)
         self._gate = gate
@@ -266,9 +269,13 @@ class FakeCode:
         """Return the commits that were given."""
         return FakePast(self)
 
-    async def find_submodule(self, path: str) -> str:
-        """Return the submodule that was given, for what lies in it."""
-        return next((one for one in self.submodules if f"{path}/".startswith(f"{one}/")), "")
+    async def left_out(self) -> Sequence[LeftOut]:
+        """Return the paths that were given."""
+        return [LeftOut(path=path, reason=reason) for path, reason in self.omissions.items()]
+
+    async def coverage(self, *words: str) -> Coverage:
+        """Count the files."""
+        return Coverage(files=len(self._files), skipped=Counter(self.omissions.values()))
 
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
         """Return one made-up commit for every file."""

@@ -20,6 +20,7 @@ from indexer.generations.repository_facts import describe_repository
 from indexer.types import (
     CallSite,
     Commit,
+    Coverage,
     Definition,
     Drift,
     FileEntry,
@@ -28,6 +29,7 @@ from indexer.types import (
     Filters,
     Hit,
     IndexStatus,
+    LeftOut,
     Location,
     Matches,
     Passage,
@@ -130,8 +132,11 @@ class FakeCode:
     def past(self) -> FakePast:
         return FakePast(MemoryCode({}, commits=()))
 
-    async def find_submodule(self, path: str) -> str:
-        return ""
+    async def left_out(self) -> Sequence[LeftOut]:
+        return []
+
+    async def coverage(self, *words: str) -> Coverage:
+        return Coverage(files=len(self.paths), skipped={})
 
     async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
         plain = beginning.rpartition(".")[2]

@@ -309,7 +309,7 @@ async def test_a_path_in_a_submodule_is_said_to_be_in_one(
         await index.aclose()
 
     for answer in answers:
-        assert answer.text.startswith("`libs/bank` is a submodule of `shop`: its files are those of another repository")
+        assert answer.text.startswith("`libs/bank` exists in `shop` but is not indexed: it is a submodule")
 
 
 async def test_a_message_of_a_commit_cannot_break_out_of_its_quotation(

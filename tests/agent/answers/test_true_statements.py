@@ -126,7 +126,7 @@ async def test_a_file_that_is_not_there_is_said_to_be_missing(saver: SafeSqliteS
 
     answer = await answer_to(make_agent(saver, files), "where is shop/nothere.py with the orders?")
 
-    assert answer.text.startswith("There is no `shop/nothere.py` here. ")
+    assert answer.text.startswith("There is no `shop/nothere.py` in the ")
 
 
 TWO_OF_A_NAME = {
@@ -401,7 +401,7 @@ async def test_an_exception_of_the_language_is_said_to_be_one(saver: SafeSqliteS
 async def test_a_message_in_a_table_of_errors_is_shown_where_it_stands(saver: SafeSqliteSaver) -> None:
     answer = await answer_to(make_agent(saver, ERRORS), "ShopError: Request body is too large")
 
-    assert answer.text.startswith("`Request body is too large` stands in `shop/errors.py` [1], lines 62–63:")
+    assert answer.text.startswith("`Request body is too large` appears in `shop/errors.py` [1], lines 62–63:")
     assert '"too large",' in answer.text
     assert "put together" not in answer.text
 
@@ -424,7 +424,7 @@ async def test_a_message_whose_words_are_scattered_is_not_said_to_be_put_togethe
     answer = await answer_to(make_agent(saver, files), "the plugin did not start in time all over")
 
     assert "put together" not in answer.text
-    assert "stands in" not in answer.text
+    assert "appears in" not in answer.text
 
 
 @pytest.mark.parametrize(
@@ -480,7 +480,7 @@ async def test_a_mark_that_ends_the_sentence_is_no_part_of_a_name(saver: SafeSql
     [
         ("does package.json exist?", "Yes: `package.json` [1] is there, with 3 lines."),
         ("is there a package.json?", "Yes: `package.json` [1] is there, with 3 lines."),
-        ("do we have a web/setup.cfg file?", "There is no `web/setup.cfg` here."),
+        ("do we have a web/setup.cfg file?", "There is no `web/setup.cfg` in the "),
     ],
 )
 async def test_whether_a_file_is_there_is_said_with_yes_and_its_place(

@@ -10,7 +10,7 @@ import pytest
 from agent.ports import CodeSearch
 from indexer.errors import UnknownRevision
 from indexer.index import CodeIndex
-from indexer.types import Location, LogQuery, Revision
+from indexer.types import Coverage, Location, LogQuery, Revision
 from tests.fakes.code import FakeCode
 from tests.fakes.repositories import GitRepo
 
@@ -27,7 +27,7 @@ async def code(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
     if request.param == "fake":
         ben = Revision(sha="b" * 40, author="Ben", committed_at=2, subject="Word it better", paths=("docs/pay.md",))
         ada = Revision(sha="a" * 40, author="Ada Example", committed_at=1, subject="Pay", paths=tuple(sorted(FILES)))
-        yield FakeCode(FILES, commits=(ben, ada), submodules=("libs/bank",))
+        yield FakeCode(FILES, commits=(ben, ada), omissions={"libs/bank": "submodule"})
         return
     other = GitRepo(tmp_path / "bank")
     other.write("bank.c")
@@ -92,5 +92,6 @@ async def test_lines_have_an_origin_an_owner_and_no_release(code: CodeSearch) ->
     assert await code.past.first_release(origin.revision.sha) == ""
 
 
-async def test_submodules_are_known(code: CodeSearch) -> None:
-    assert [await code.find_submodule(path) for path in ("libs/bank/bank.c", "shop/pay.py")] == ["libs/bank", ""]
+async def test_paths_that_are_not_indexed_are_known(code: CodeSearch) -> None:
+    assert [(one.path, one.reason) for one in await code.left_out()] == [("libs/bank", "submodule")]
+    assert await code.coverage("bank") == Coverage(files=len(await code.files()), skipped={"submodule": 1})

@@ -331,7 +331,7 @@ def test_callers_as_json_name_both_ends(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_function_that_calls_nothing_is_not_called_unknown(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["callees", "send"], open_app=FakeOpening()) == 1
-    assert capsys.readouterr().err == "send calls nothing that is known by name.\n"
+    assert capsys.readouterr().err == "send calls nothing that is known by name in the 0 files of demo at 0123456.\n"
 
 
 def test_batch_answers_good_lines_and_reports_bad_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

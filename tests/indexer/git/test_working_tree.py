@@ -1,4 +1,4 @@
-"""What is not committed yet, and what lies in submodules."""
+"""Lists what is not committed yet, and what of a commit is not indexed."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from agent.evidence.coverage import find_left_out
 from indexer.git.repository import Repository
 from indexer.index import CodeIndex
+from indexer.types import Coverage, LeftOut
 from tests.fakes.repositories import GitRepo
 from tests.indexer.git.test_history import pinned
 
@@ -83,7 +85,30 @@ async def test_a_branch_that_is_not_checked_out_has_no_uncommitted_changes(repos
     assert (drift.behind, drift.uncommitted) == (0, ())
 
 
-async def test_a_path_in_a_submodule_leads_to_the_submodule(repository: GitRepo, tmp_path: Path) -> None:
+async def test_everything_uncommitted_is_named_beside_a_negative(repository: GitRepo, tmp_path: Path) -> None:
+    repository.write("vendor/lib.py", "def charge_card(): ...\n")
+    repository.commit()
+    async with pinned(repository, tmp_path / "home") as code:
+        before = await code.coverage("charge_card")
+        repository.write("pay.py", "A = 2\n")
+        repository.write("new.py", "B = 1\n")
+        after = await code.coverage("charge")
+
+    vendored = (LeftOut(path="vendor/lib.py", reason="vendored"),)
+    assert before == Coverage(files=before.files, skipped={"vendored": 1}, holding=vendored)
+    assert (after.uncommitted, after.holding) == (("pay.py", "new.py"), ())
+
+
+async def test_secret_files_are_counted_and_never_looked_into(repository: GitRepo, tmp_path: Path) -> None:
+    repository.write(".env", "TOKEN=hunter2\n")
+    repository.commit()
+    async with pinned(repository, tmp_path / "home") as code:
+        coverage = await code.coverage("hunter2")
+
+    assert (coverage.skipped, coverage.holding) == ({"secret-bearing": 1}, ())
+
+
+async def test_a_submodule_is_among_what_is_left_out(repository: GitRepo, tmp_path: Path) -> None:
     other = GitRepo(tmp_path / "other")
     other.write("src/bank.c", "int bank;\n")
     other.commit()
@@ -91,8 +116,8 @@ async def test_a_path_in_a_submodule_leads_to_the_submodule(repository: GitRepo,
     repository.commit()
     async with pinned(repository, tmp_path / "home") as code:
         found = [
-            await code.find_submodule(path)
+            await find_left_out(code, path)
             for path in ("libs/bank", "libs/bank/src/bank.c", "libs/other.c", "../libs/bank", "pay.py", "", "-x/--y")
         ]
 
-    assert found == ["libs/bank", "libs/bank", "", "", "", "", ""]
+    assert found == [LeftOut(path="libs/bank", reason="submodule")] * 2 + [None] * 5

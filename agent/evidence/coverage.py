@@ -1,0 +1,110 @@
+"""Says how much of the code a "no" rests on, what was not read, and where a path is that is not indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from agent.evidence.path_lookup import FilePathLookup, fold_path
+from agent.ports import CodeSearch, SourceFiles
+from agent.text.escaping import format_code_span
+from indexer.types import Coverage, LeftOut
+
+if TYPE_CHECKING:
+    from agent.ports import PinnedCommit
+
+MAX_NAMED = 3  # files
+_SHA_LENGTH = 7
+_REASONS: Mapping[str, str] = {
+    "excluded": "the settings of citebot exclude it",
+    "secret-bearing": "files of that name often hold secrets",
+    "binary": "it is binary",
+    "lock file": "it is a lock file",
+    "vendored": "it is vendored",
+    "generated": "it is generated",
+    "minified": "it is minified",
+    "translation": "it is a translation file",
+    "source map": "it is a source map",
+    "data": "it is a large data file",
+    "too large": "it is too large",
+    "LFS pointer": "its content is in Git LFS",
+    "submodule": "it is a submodule, whose files belong to another repository. Ask about that repository",
+    "symlink": "it is a symbolic link",
+}
+
+Quote = Callable[[str], str]
+
+
+async def deny(code: CodeSearch, claim: str, *words: str, quote: Quote = format_code_span) -> str:
+    """Finish a "no" such as "No call of `f` was found" with its coverage.
+
+    The coverage is the commit and the files that were read, what was not read, and the files that are not indexed in
+    which one of the words appears.
+    """
+    coverage = await code.coverage(*words)
+    sentence = f"{claim} in {format_scope(code, coverage, quote)}."
+    if not coverage.holding:
+        return sentence
+    named = ", ".join(f"{quote(one.path)} ({one.reason})" for one in coverage.holding[:MAX_NAMED])
+    more = len(coverage.holding) - MAX_NAMED
+    is_one = len(coverage.holding) == 1
+    files = f"{named} and {more} more" if more > 0 else named
+    verbs = "is not indexed and mentions" if is_one else "are not indexed and mention"
+    return f"{sentence} {files} {verbs} {' or '.join(map(quote, words))}."
+
+
+async def explain_undefined(code: CodeSearch, name: str, *, quote: Quote = str) -> str:
+    """Say that nothing of a name is defined."""
+    plain = name.rpartition(".")[2]
+    return await deny(code, f"No definition of {quote(name)} was found", plain, quote=quote)
+
+
+async def explain_no_calls(code: CodeSearch, name: str, claim: str, *, quote: Quote = str) -> str:
+    """Say that no call is known, or that the name itself is not."""
+    if not await code.definitions(name):
+        return await explain_undefined(code, name, quote=quote)
+    return await deny(code, claim, name.rpartition(".")[2], quote=quote)
+
+
+def format_scope(code: PinnedCommit, coverage: Coverage, quote: Quote = format_code_span) -> str:
+    """Name the files that were read, at their commit, and what was not."""
+    files = f"{coverage.files:,} file{'s' if coverage.files != 1 else ''}"
+    sha = code.commit.sha[:_SHA_LENGTH]
+    scope = f"the {files} of {quote(code.repository)} at {quote(sha)}"
+    unread = []
+    if skipped := ", ".join(f"{count:,} {reason}" for reason, count in sorted(coverage.skipped.items()) if count):
+        unread.append(f"{skipped} ({quote('citebot status --files')} lists them)")
+    if changed := coverage.uncommitted:
+        more = f" and {len(changed) - MAX_NAMED} more" if len(changed) > MAX_NAMED else ""
+        unread.append(f"uncommitted changes in {', '.join(map(quote, changed[:MAX_NAMED]))}{more}")
+    return f"{scope}; not read: {', '.join(unread)}" if unread else scope
+
+
+async def find_left_out(code: SourceFiles, written: str) -> LeftOut | None:
+    """Find the path of the commit that is not indexed and that a written path means, lies in or holds."""
+    wanted = fold_path(written)
+    if not wanted or ".." in wanted.split("/"):
+        return None
+    left = await code.left_out()
+    if alike := FilePathLookup(left, [written]).find_alike(written):
+        return alike[0]
+    within = [one for one in left if one.reason == "submodule" and f"{wanted}/".startswith(f"{fold_path(one.path)}/")]
+    below = [one for one in left if fold_path(one.path).startswith(f"{wanted}/")]
+    if within or not below:
+        return within[0] if within else None
+    return LeftOut(path=below[0].path[: len(wanted)], reason=below[0].reason)
+
+
+async def explain_missing_paths(code: CodeSearch, paths: Sequence[str], *, quote: Quote = format_code_span) -> str:
+    """Say of each path that is not indexed whether the commit has it, and why it was not read; empty for no paths."""
+    sentences, missing = [], []
+    for path in paths:
+        if (left := await find_left_out(code, path)) is None:
+            missing.append(path)
+            continue
+        reason = _REASONS.get(left.reason, f"it was left out ({left.reason})")
+        sentences.append(f"{quote(left.path)} exists in {quote(code.repository)} but is not indexed: {reason}.")
+    if missing:
+        claim = f"There is no {' and no '.join(map(quote, missing))}"
+        sentences.append(await deny(code, claim, quote=quote))
+    return " ".join(sentences)
