@@ -2,8 +2,9 @@
 
     python -m benchmarks.secrets [--values 10000] [--old REVISION] [REPOSITORY ...]
 
-Prints for every form and alphabet the share of random values of which a part can still be read; for every repository
-the throughput, and each line outside of tests in which something is masked, to be judged by eye. With `--old` the
+Prints for every form and alphabet the share of random values of which a part can still be read, and for every form and
+kind the share of passwords that people choose; for every repository the throughput, and each line outside of tests in
+which something is masked, to be judged by eye. With `--old` the
 masking of a revision of this repository is measured in the same run.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import re
 import subprocess
 import sys
@@ -18,10 +20,11 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 from indexer.secrets import redact_secrets
+from tests.fakes.human_passwords import FORMS as PASSWORD_FORMS
+from tests.fakes.human_passwords import KINDS, draw_passwords, shows
 from tests.fakes.secret_forms import ALPHABETS, FORMS, Form, draw_values, leaks
 
 LARGEST = 1_000_000  # bytes of a file that is indexed
@@ -79,21 +82,52 @@ def masked_lines(texts: Sequence[tuple[str, str]]) -> Iterator[str]:
                 yield f"{path}:{number}: {before[max(0, at - SHOWN) : at + SHOWN].strip()}"
 
 
+def print_shown(masks: Sequence[tuple[str, Mask]]) -> None:
+    passwords = draw_passwords()
+    print(f"\nShown, per cent of {len(passwords)} passwords of people ({', '.join(name for name, _ in masks)}):\n")
+    shown = [
+        {
+            (form, number): kind
+            for form, text in PASSWORD_FORMS.items()
+            for number, (kind, password) in enumerate(passwords)
+            if shows(password, text, mask(text.replace("{}", password)))
+        }
+        for _, mask in masks
+    ]
+    for form in PASSWORD_FORMS:
+        shares = [100 * sum(each == form for each, _ in found) / len(passwords) for found in shown]
+        print(f"{form:32}", " > ".join(f"{share:.1f}" for share in shares))
+    for kind, (count, _) in KINDS.items():
+        shares = [100 * sum(each == kind for each in found.values()) / count / len(PASSWORD_FORMS) for found in shown]
+        print(f"  {kind:30}", " > ".join(f"{share:.1f}" for share in shares))
+
+
 def load_old(revision: str) -> Mask:
-    """Load `redact_secrets` as it was at a revision, when all of it stood in one module."""
-    source = subprocess.run(
-        ["git", "-C", str(_ROOT), "show", f"{revision}:indexer/secrets.py"], capture_output=True, check=True
+    """Start the masking of a revision of this repository in a process of its own."""
+    folder = tempfile.mkdtemp(prefix="old-secrets-")
+    archive = subprocess.run(
+        ["git", "-C", str(_ROOT), "archive", revision, "indexer"], capture_output=True, check=True
     ).stdout
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "old_secrets.py"
-        path.write_bytes(source)
-        spec = spec_from_file_location("old_secrets", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = sys.modules["old_secrets"] = module_from_spec(spec)
-        spec.loader.exec_module(module)
-    old: Mask = module.redact
-    return old
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(folder, filter="data")
+    source = """
+import json, sys
+from indexer.secrets import redact_secrets
+for line in sys.stdin:
+    print(json.dumps(redact_secrets(json.loads(line))), flush=True)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", source], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+    def mask(text: str) -> str:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(text) + "\n")
+        process.stdin.flush()
+        return str(json.loads(process.stdout.readline()))
+
+    return mask
 
 
 def main() -> None:
@@ -105,6 +139,7 @@ def main() -> None:
     masks = [*([("old", load_old(given.old))] if given.old else []), ("new", redact_secrets)]
     if given.values:
         print_leaks(masks, given.values)
+        print_shown(masks)
     files = found = 0
     for repository in given.repositories:
         texts = list(read_texts(repository))

@@ -12,11 +12,21 @@ from typing import Any
 
 import re2
 
+from indexer.secrets.disguised_tokens import (
+    holds_token,
+    measure_split_token,
+    write_encoded_pattern,
+    write_split_pattern,
+)
+from indexer.secrets.named_values import JUDGED, read_named_value
 from indexer.secrets.secret_rules import Rule, load_rules
 
-_JUDGED = 256  # bytes of a value that decide whether it is a secret
-
+_LONGEST_TOKEN = 2_000  # characters of a token in pieces or in base64
+_SHORTEST_NAME = 2  # characters, as of "pw"
 _Step = Callable[[bytes], bytes]
+_Read = Callable[
+    [bytes, Any], tuple[int, int, bool]
+]  # where what was matched begins and ends, and whether it is secret
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,18 +61,32 @@ def redact_secrets(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _open_steps() -> _Steps:
-    """Build the automata: one of the rules that look everywhere, and one of those that look behind a name."""
+    """Build the steps: of the rules that look everywhere, and of what stands behind the name of a secret."""
     loaded = load_rules()
-    everywhere = [(rule.regex, partial(_apply_rule, rule)) for rule in loaded.rules if not rule.prefilter]
-    behind = [
-        (
-            regex,
-            partial(_mask_regions, regex, _build([(rule.regex, partial(_apply_rule, rule)) for rule in rules])),
-        )
-        for name, regex in loaded.prefilters.items()
-        if (rules := [rule for rule in loaded.rules if rule.prefilter == name])
+    steps = [
+        (rule.regex, partial(_mask_matches, _compile_regex(rule.regex).search, rule.label, partial(_read_match, rule)))
+        for rule in loaded.rules
     ]
-    return _build([*everywhere, *behind])
+    find = partial(_find_named, _compile_regex(loaded.worth), _compile_regex(loaded.named))
+    named = partial(_mask_matches, find, "secret", partial(read_named_value, loaded.list_forms()))
+    mask = _build(steps).mask
+    split, encoded = write_split_pattern(loaded.rules), write_encoded_pattern(loaded.rules)
+    disguised = [
+        (split, partial(_mask_matches, _compile_regex(split).search, "token", partial(_read_split, mask))),
+        (encoded, partial(_mask_matches, _compile_regex(encoded).search, "token", partial(_read_encoded, mask))),
+    ]
+    return _build([*disguised, *steps, (loaded.worth, named)])
+
+
+def _read_split(mask: _Step, data: bytes, match: Any) -> tuple[int, int, bool]:
+    start, stop = match.span()
+    length = measure_split_token(mask, data[start:stop]) if stop - start <= _LONGEST_TOKEN else 0
+    return start, start + length if length else stop, length > 0
+
+
+def _read_encoded(mask: _Step, data: bytes, match: Any) -> tuple[int, int, bool]:
+    start, stop = match.span()
+    return start, stop, stop - start <= _LONGEST_TOKEN and holds_token(mask, data[start:stop])
 
 
 def _build(steps: Sequence[tuple[str, _Step]]) -> _Steps:
@@ -73,45 +97,34 @@ def _build(steps: Sequence[tuple[str, _Step]]) -> _Steps:
     return _Steps(automaton=automaton, steps=[step for _, step in steps])
 
 
-def _mask_regions(regex: str, steps: _Steps, data: bytes) -> bytes:
-    """Mask in the lines that a prefilter matches: few, so that their rules cost the rest of the text nothing."""
-    pieces: list[bytes] = []
-    end = 0
-    for start, stop in _find_regions(regex, data):
-        pieces += [data[end:start], steps.mask(data[start:stop])]
-        end = stop
-    return b"".join(pieces) + data[end:]
+def _read_match(rule: Rule, data: bytes, match: Any) -> tuple[int, int, bool]:
+    """Return what a rule found, and whether it is a secret."""
+    start, stop = match.span(match.lastindex or 0)  # the group that took part, or everything
+    return start, stop, rule.is_secret(data[start : min(stop, start + JUDGED)].decode("utf-8", "replace"))
 
 
-def _find_regions(regex: str, data: bytes) -> list[tuple[int, int]]:
-    """Find the whole lines that hold a match, as many together as follow each other."""
-    find = _compile_regex(regex).search
-    regions: list[tuple[int, int]] = []
-    end = 0
-    while (match := find(data, end)) is not None:
-        start = max(end, data.rfind(b"\n", 0, match.start()) + 1)
-        stop = data.find(b"\n", match.end())
-        stop = len(data) if stop < 0 else stop
-        if regions and start <= end + 1:
-            start, _ = regions.pop()
-        regions.append((start, stop))
-        end = stop
-    return regions
+def _find_named(worth: Any, named: Any, data: bytes, position: int) -> Any:
+    """Find the next name with a value behind it: first by a quick search for the place."""
+    while (place := worth.search(data, position)) is not None:
+        if (match := named.match(data, place.start())) is not None:
+            return match
+        position = place.start() + _SHORTEST_NAME
+    return None
 
 
-def _apply_rule(rule: Rule, data: bytes) -> bytes:
-    """Mask what a rule finds and takes for a secret."""
-    find = _compile_regex(rule.regex).search
+def _mask_matches(find: Callable[[bytes, int], Any], label: str, read: _Read, data: bytes) -> bytes:
+    """Mask what a pattern finds and what is read in its matches as a secret."""
     pieces: list[bytes] = []
     end = position = 0
     while (match := find(data, position)) is not None:
-        start, stop = match.span(match.lastindex or 0)  # the group that took part, or everything
-        secret = data[start:stop]
-        if rule.is_secret(secret[:_JUDGED].decode("utf-8", "replace")) and not _is_in_mark(data, start):
-            pieces += [data[end:start], f"[REDACTED:{rule.label}]".encode(), b"\n" * secret.count(b"\n")]
+        start, stop, is_secret = read(data, match)
+        if _is_in_mark(data, match.start()):
+            position = data.find(b"]", match.start()) + 1 or stop
+        elif is_secret and not _is_in_mark(data, start):
+            pieces += [data[end:start], f"[REDACTED:{label}]".encode(), b"\n" * data.count(b"\n", start, stop)]
             end = position = stop
         else:  # what is no secret may hold the name of one
-            position = start if match.start() < start and stop - start <= _JUDGED else stop
+            position = start if match.start() < start and stop - start <= JUDGED else stop
     return b"".join(pieces) + data[end:] if pieces else data
 
 

@@ -10,13 +10,29 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from indexer.secrets.secret_values import is_password, is_random, is_url_password, measure_entropy
+import re2
+
+from indexer.secrets.secret_values import (
+    is_chosen,
+    is_literal,
+    is_path_password,
+    is_random,
+    is_url_password,
+    measure_entropy,
+)
 
 Judge = Callable[[str], bool]
 
 JUDGES: Mapping[str, Judge] = MappingProxyType(
-    {"password": is_password, "random": is_random, "url-password": is_url_password}
+    {
+        "chosen": is_chosen,
+        "literal": is_literal,
+        "random": is_random,
+        "url-password": is_url_password,
+        "path-password": is_path_password,
+    }
 )
+_TAIL = "[A-Za-z0-9_.-]*"  # of a name, behind its noun
 _FILE = Path(__file__).with_name("secret_rules.toml")
 
 
@@ -24,21 +40,23 @@ _FILE = Path(__file__).with_name("secret_rules.toml")
 class Rule:
     """Where a secret stands: a pattern of RE2, and what else holds of a secret.
 
-    The group that takes part in a match is masked, or all of it. A rule with a `prefilter` is only tried where
-    that matches.
+    The group that takes part in a match is masked, or all of it.
     """
 
-    place: int
     id: str
     label: str
     regex: str
-    prefilter: str
+    grouped: bool
     entropy: float
     judge: Judge | None
     allowed: tuple[re.Pattern[str], ...]
     keywords: tuple[str, ...]
     examples: tuple[str, ...]
     clean: tuple[str, ...]
+
+    def begins(self, word: str) -> bool:
+        """Whether the secret is a token that begins with a keyword of this rule."""
+        return self.judge is None and not self.grouped and len(word) > 2 and " " not in word and "." not in word
 
     def is_secret(self, value: str) -> bool:
         """Whether what the pattern found is one."""
@@ -50,31 +68,60 @@ class Rule:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Form:
+    """Where a value stands behind a name: a pattern of RE2 that begins at the end of the name."""
+
+    id: str
+    regex: str
+    examples: tuple[str, ...]
+    clean: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Rules:
-    """All rules, the surest first, and the patterns that tell whether those behind a prefilter are worth trying."""
+    """All rules, the surest first, and what reads a value behind a name: `worth` tells where that is worth a try."""
 
     rules: tuple[Rule, ...]
-    prefilters: Mapping[str, str]
+    forms: tuple[Form, ...]
+    worth: str
+    named: str
+
+    def list_forms(self) -> tuple[str, ...]:
+        """Name the form of each group of the pattern `named`; the first groups are of the name."""
+        groups = [form.id for form in self.forms for _ in range(re2.compile(form.regex).groups)]
+        return ("", "", "", *groups)
 
 
 def load_rules() -> Rules:
     """Read the rules that come with citebot."""
     with _FILE.open("rb") as file:
         tables = tomllib.load(file)
+    names = tables["names"]
+    forms = tuple(
+        Form(
+            id=table["id"],
+            regex=table["regex"].replace("<<quoted>>", names["quoted"]),
+            examples=tuple(table["examples"]),
+            clean=tuple(table["clean"]),
+        )
+        for table in tables["forms"]
+    )
     return Rules(
-        rules=tuple(_read_rule(place, table) for place, table in enumerate(tables["rules"])),
-        prefilters={table["id"]: table["regex"] for table in tables["prefilters"]},
+        rules=tuple(_read_rule(table) for table in tables["rules"]),
+        forms=forms,
+        worth=rf"{names['password']}{_TAIL}{names['worth_word']}|"
+        rf"(?:{names['password']}|{names['token']}){_TAIL}(?:{names['worth']})",
+        named=rf"(?:({names['password']})|{names['token']})({_TAIL})(?:{'|'.join(form.regex for form in forms)})",
     )
 
 
-def _read_rule(place: int, table: Mapping[str, Any]) -> Rule:
+def _read_rule(table: Mapping[str, Any]) -> Rule:
     allowed = [pattern for each in table.get("allowlists", ()) for pattern in each["regexes"]]
     return Rule(
-        place=place,
         id=table["id"],
         label=table.get("tags", [table["id"]])[0],
         regex=table["regex"],
-        prefilter=table.get("prefilter", ""),
+        grouped="secretGroup" in table,
         entropy=table.get("entropy", 0.0),
         judge=JUDGES[table["judge"]] if "judge" in table else None,
         allowed=tuple(re.compile(pattern) for pattern in allowed),

@@ -20,16 +20,56 @@ _PLACEHOLDER = re2.compile(
     r"(?i)\[REDACTED|change.?me|example|sample|dummy|placeholder|replace|insert|your[_-]|^my[_-]|x{4,}|0{6,}|1234567"
     r"|abcdef|deadbeef|redacted|passw|secret|token|^test|[_-]test|fake|mock|foobar|localhost"
 )
-_VARIABLE = re2.compile(r"\$[\w-]+\$?|%\w+%\W*|\{\w*\}|<[^<>]*>|@\w+@|__\w+__|\*+|\.+")
-_TEMPLATE = re2.compile(r"[$#]\{[A-Za-z_][\w.:-]*\}|\$\([A-Za-z_][^()]*\)|\{\{[^{}]*\}\}|<%[^<>%]*%>|%\(\w+\)")
-_EXPRESSION = re2.compile(
+_VARIABLE = (
+    r"[*&]{1,3}[A-Za-z_][\w.]*|(?i:pbkdf2with\w+)|(?:\\u[0-9A-Fa-f]{4}.*)|"
+    r"\$[\w-]+\$?|%\w+%\W*|\{\w*\}|<[^<>]*>|@\w+@|__\w+__|\*+|\.+"
+)
+_TEMPLATE = r"[$#]\{[A-Za-z_][\w.:-]*\}|\$\([A-Za-z_][^()]*\)|\{\{[^{}]*\}\}|<%[^<>%]*%>|%\(\w+\)"
+_EXPRESSION = (
     r"[*&]?[A-Za-z_$][\w$.:]*(?:->\w+|\[[^\[\]]{1,20}\]|\([^()]*\))(?:->|[\w$.:]|\[[^\[\]]{1,20}\]|\([^()]*\))*;?"
 )
-_PATTERN = re2.compile(r"\[\^?(?:[aA]-[zZfF]|0-9)|\\[dDwWsS][+*{)\]]|\(\?[:=!<P]")
-_WORD = r"[A-Za-z]*(?:\d{1,3}[A-Za-z]*)?"
-_WORDS = re2.compile(rf"[A-Za-z]+\W*|{_WORD}(?:[\s._/:,-]{_WORD})+")
-_ADDRESS = re2.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://|mailto:|~/[\w.-]{2,40}(?:/|$)|sha(?:1|256|384|512)[-:]")
+_PATTERN = r"\[\^?(?:[aA]-[zZfF]|0-9)|\\[dDwWsS][+*{)\]]|\(\?[:=!<P]"
+_ADDRESS = r"[A-Za-z][A-Za-z0-9+.-]{1,20}://|mailto:|~/[\w.-]{2,40}(?:/|$)|sha(?:1|256|384|512)[-:]"
+_REFERENCE = re2.compile(rf"^(?:{_ADDRESS})|^(?:{_VARIABLE}|{_EXPRESSION})$|{_TEMPLATE}|{_PATTERN}")
 _HEX = re2.compile(r"[0-9a-f]+(?:-[0-9a-f]+)*|[0-9A-F]+(?:-[0-9A-F]+)*")
+
+# What stands where a password could, and is none.
+_STAND_IN = (
+    r"(?i:\[REDACTED|change.?me|example|sample|dummy|placeholder|replace|insert|your[_-]|x{4,}|\*{3}|\.{3}|redacted|fake|"
+    r"mock|foobar|localhost|undefined|unknown)"
+)
+# Words that say no more than of which kind a value is, or for what.
+_NOUNS = (
+    r"(?i:passwords?|passphrase|passwd|passwort|kennwort|pass|pwd|secrets?|tokens?|credentials?|username|user|name|admin|"
+    r"root|access|refresh|client|server|service|database|api|auth|private|public|super|your|test|required|optional|string|"
+    r"hidden|null|none|nil|true|false|value|default|current|confirm|forgot|reset|change|update|enter|invalid|missing|"
+    r"empty|wrong|strong|weak|encrypted|hashed|hash|plain|text|basic|bearer|digest|login|input|field|email|keys?|here|"
+    r"include|same-origin|omit|postgres|mysql|mongo|redis|rabbitmq|guest|my|the|[^A-Za-z0-9])*"
+)
+_POINTER = (
+    r"[#.@:-]+[A-Za-z_][\w.:-]*|[*&]{1,3}[\w.]+|[!%][A-Za-z_.]+|[A-Z]\w+#\w+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|"
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+)
+_MEASURE = (
+    r"[A-Z]{2,6}-\d+|v?[\d.,:_/+xX-]+[A-Za-z]{0,8}\.?|0x[0-9a-fA-F]+|\d+[a-z]{1,3}(?:\d+[a-z]{1,3})*|P(?:T?\d+[A-Z])+"
+)
+_CODE = (
+    r"[({\[]|->|=>|[=!]=|::|&&|\|\||\w\|\w|\?\.|%[sdvrqxi]\b|^[a-z_]\w*=.|^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[!?]?$|"
+    r"^[A-Za-z_][\w.-]*/|^(?:\.{0,2}|~)/[\w.:-]+(?:/|\.\w)|^\$\w+/|:[!+-][A-Z]|\\u[0-9A-Fa-f]{4}|^[<>=^~]"
+)
+_NO_PASSWORD = re2.compile(rf"{_STAND_IN}|^(?:{_NOUNS}[A-Za-z0-9]?{_NOUNS}|{_POINTER}|{_MEASURE})$|{_CODE}")
+_MEASURE_ONLY = re2.compile(r"v?[\d.]*")
+_ALGORITHM = re2.compile(
+    r"(?i)(?:^|[^a-z])(?:sha|md|aes|rs|es|hs|ps|rsa|ed|utf|base|x|p|int|uint|float|hmac|pbkdf|argon|bcrypt|oauth|http|ipv|"
+    r"gpt|cl|o|v|s|iso|latin|cp|windows)[_-]?\d+[a-z]{0,2}(?:$|[^a-z0-9])|token\d"
+)
+_WORDS_AND_NUMBER = re2.compile(r"(?:[A-Za-z]{3,}[_.-]?)+\d{2,}|(?:[A-Z][a-z]+){2,}\d+|[a-z]{3,}(?:-[a-z]{3,})+-\d+")
+_WORD_WITH_SIGN = re2.compile(r"[A-Z]?[a-z]+[!?*.:]+|[A-Za-z]+(?:[_.-][A-Za-z]+)+")
+_KEY_WORD = re2.compile(r"(?i)passw|passph|pwd|secret|token|credential|login|encod|user|keys?$")
+_SIGN_WITHIN = re2.compile(r"\w[!@#$%^&*?+=~]+\w")
+_SIGNS = "!@#$%^&*?+=~"
+SHORTEST_LITERAL = 5
+SHORTEST_WORD = 6
 _WRAPPING = "[]{}()=\\"  # what a language puts around a value, or fills it up with
 _DOCUMENTED_PASSWORDS = frozenset(
     "pass passwd password pw pwd secret changeme xxx xxxx example token hunter2 admin guest root postgres mysql".split()
@@ -45,17 +85,28 @@ def is_random(value: str) -> bool:
     return _is_random_hex(value.strip(_WRAPPING).removeprefix("0x")) or _is_noise(value)
 
 
-def is_password(value: str) -> bool:
-    """Tell a quoted password from the other strings that are assigned to such names.
+def is_literal(value: str, *, words: bool = True, bare: bool = False) -> bool:
+    """Tell a password that somebody chose from what else stands behind the name of one.
 
-    Words, names and placeholders are none; a password mixes kinds of characters.
+    Placeholders, references, types, numbers, booleans and durations are none. A word alone is one with `words` only.
+    A `bare` value has no quotes, and nothing tells it from the name of a variable but its form.
     """
     if is_random(value):
         return True
-    if is_placeholder(value) or is_reference(value) or _WORDS.fullmatch(value):
+    if len(value) < SHORTEST_LITERAL or not value.isprintable() or is_reference(value) or _NO_PASSWORD.search(value):
         return False
-    has_symbol = any(char in "!@#$%^&*+=?~" for char in value)
-    return _count_kinds(value) + has_symbol >= 2 and measure_entropy(value) >= 2.7 and not _is_code_like(value)
+    if value.isalpha() or _WORD_WITH_SIGN.fullmatch(value):
+        return words and value.isascii() and len(value) >= SHORTEST_WORD and not _KEY_WORD.search(value)
+    if any(sign in value for sign in _SIGNS) and (_count_kinds(value) >= 2 or _SIGN_WITHIN.search(value)):
+        return True
+    if _ALGORITHM.search(value):
+        return False
+    return bool(_WORDS_AND_NUMBER.fullmatch(value)) or (not bare and _count_kinds(value) >= 2 and words)
+
+
+def is_chosen(value: str) -> bool:
+    """Tell a password that somebody chose and that is more than a word."""
+    return is_literal(value, words=False)
 
 
 def is_url_password(value: str) -> bool:
@@ -63,6 +114,17 @@ def is_url_password(value: str) -> bool:
     if value.lower() in _DOCUMENTED_PASSWORDS or is_reference(value) or value.startswith("[REDACTED"):
         return False
     return len(value) >= SHORTEST_RANDOM or not value.startswith(("%", "*", "$", ":", "(", "\\", "["))
+
+
+def is_path_password(value: str) -> bool:
+    """Tell a password with a slash in an address from a port or a version with a path behind it."""
+    first = value.partition("/")[0]
+    return (
+        not _MEASURE_ONLY.fullmatch(first)
+        and _count_kinds(value) >= 2
+        and any(map(str.isdigit, value))
+        and is_url_password(value)
+    )
 
 
 def is_placeholder(value: str) -> bool:
@@ -73,13 +135,7 @@ def is_placeholder(value: str) -> bool:
 
 def is_reference(value: str) -> bool:
     """Tell what points at a secret, or describes one: a variable, a template, an address, a digest, a pattern."""
-    return bool(
-        _ADDRESS.match(value)
-        or _VARIABLE.fullmatch(value)
-        or _TEMPLATE.search(value)
-        or _EXPRESSION.fullmatch(value)
-        or _PATTERN.search(value)
-    )
+    return _REFERENCE.search(value) is not None
 
 
 def measure_entropy(value: str) -> float:
@@ -110,7 +166,3 @@ def _is_noise(value: str) -> bool:
 
 def _count_kinds(value: str) -> int:
     return any(map(str.islower, value)) + any(map(str.isupper, value)) + any(map(str.isdigit, value))
-
-
-def _is_code_like(value: str) -> bool:
-    return value.startswith(("/", "./", "../", "~/", "#", ".", "@")) or "(" in value

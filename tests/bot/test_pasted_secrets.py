@@ -27,8 +27,8 @@ from tests.forks import ForkServer
 from tests.waiting import wait_for
 
 QUESTION = "where is parse_date defined?"
-# Drawn by lot, once.
-ASKED, EDITED, QUOTED, BY_COMMAND = "tR4vq0ZkPw7nYb2X", "m9Qe6JxUz1cHf8Ls", "a7WdK3oGi5VtNy0B", "h2RuC8pMx4EjS6qT"
+# Two that people chose, and two that were drawn by lot, once.
+ASKED, EDITED, QUOTED, BY_COMMAND = "Winter2026!", "m9Qe6JxUz1cHf8Ls", "Admin_2024!", "h2RuC8pMx4EjS6qT"
 RAW = (ASKED, EDITED, QUOTED, BY_COMMAND)
 
 

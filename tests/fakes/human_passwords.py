@@ -1,0 +1,99 @@
+"""Passwords as people choose them, and the forms in which they write them into code, configuration and chats."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping
+
+# The kinds of human passwords; each draws one.
+_WORDS = (
+    "winter summer spring autumn monday october welcome dragon sunshine monkey tiger falcon purple orange silver "
+    "coffee pizza london berlin madrid chicago arsenal juventus rocket planet thunder shadow buster charlie ginger "
+    "maggie letmein iloveyou football guitar diamond phoenix mustang matrix cheese banana pepper cookie turtle panther"
+).split()
+_KEYBOARD = ("1qaz@WSX", "Qwerty12", "qwe!23", "!QAZ2wsx", "Asdf#1234", "zaq12wsx")
+_LIKE_PASSWORD = ("P@ssw0rd", "Passw0rd", "Password")
+_SIGNS = "!@#$%*?+="
+Draw = Callable[[random.Random], str]
+
+
+def _word(lot: random.Random) -> str:
+    return lot.choice(_WORDS)
+
+
+def _year(lot: random.Random) -> str:
+    return str(lot.randint(1985, 2027))
+
+
+def _sign(lot: random.Random) -> str:
+    return lot.choice(_SIGNS)
+
+
+def _leet(lot: random.Random) -> str:
+    return _word(lot).capitalize().translate(str.maketrans("aeios", "@310$"))
+
+
+KINDS: Mapping[str, tuple[int, Draw]] = {
+    "word, year, sign": (60, lambda lot: _word(lot).capitalize() + _year(lot) + _sign(lot)),
+    "word, sign, year, sign": (40, lambda lot: _word(lot).capitalize() + _sign(lot) + _year(lot) + "!"),
+    "word, digits": (40, lambda lot: _word(lot) + str(lot.randint(10, 9999))),
+    "word_year": (20, lambda lot: lot.choice(("Admin", "Root", "Shop", "Sales")) + "_" + _year(lot)),
+    "leet": (30, lambda lot: _leet(lot) + str(lot.randint(1, 99)) + _sign(lot)),
+    "two words, digits": (30, lambda lot: _word(lot).capitalize() + _word(lot).capitalize() + str(lot.randint(1, 99))),
+    "words with dashes": (20, lambda lot: "-".join([_word(lot), _word(lot), str(lot.randint(1, 999))])),
+    "keyboard": (20, lambda lot: lot.choice(_KEYBOARD) + _sign(lot)),
+    "word.year": (10, lambda lot: _word(lot).capitalize() + "." + _year(lot)),
+    "password, digits": (15, lambda lot: lot.choice(_LIKE_PASSWORD) + str(lot.randint(10, 999)) + "!"),
+    "words alone": (15, lambda lot: _word(lot) + lot.choice(("", _word(lot)))),
+}  # fmt: skip
+
+# Each has `{}` where the password stands.
+FORMS: Mapping[str, str] = {
+    "env": "DB_PASSWORD={}\nPORT=80\n",
+    "shell, export": "export ADMIN_PASSWORD={}\n",
+    "YAML": "db:\n  user: app\n  password: {}\n",
+    "JSON": '{\n  "user": "app",\n  "password": "{}"\n}\n',
+    "TOML": 'user = "app"\npassword = "{}"\n',
+    "INI": "[db]\nuser = app\npassword = {}\n",
+    "connection string": "Server=db;User Id=sa;Password={};Encrypt=true\n",
+    "bearer": "Authorization: Bearer {}\n",
+    "default of a variable": 'token = getenv("API_TOKEN", "{}")\n',
+    "setter": 'config.setPassword("{}");\n',
+    "option": "mytool --user app --password {} --verbose\n",
+    "URL": "postgres://app:{}@db.internal:5432/shop\n",
+    # As public repositories write them; chosen before anything of the rules was read.
+    "properties": "spring.datasource.password={}\n",
+    "SQL, IDENTIFIED BY": "CREATE USER 'app'@'localhost' IDENTIFIED BY '{}';\n",
+    "sshpass": "sshpass -p '{}' ssh deploy@10.0.0.4 uptime\n",
+    "kubectl": "kubectl create secret generic db --from-literal=username=app --from-literal=password='{}' -n shop\n",
+    "JDBC": 'Connection c = DriverManager.getConnection("jdbc:mysql://localhost:3306/shop", "root", "{}");\n',
+    "C#, credential": 'client.Credentials = new NetworkCredential("mailer@shop.example", "{}");\n',
+    "C#, connection string": 'const string Db = "Server=localhost;Database=shop;Uid=root;Pwd={};";\n',
+    "PowerShell": '$pw = ConvertTo-SecureString "{}" -AsPlainText -Force\n',
+    "XML": "<password>{}</password>\n",
+    "JavaScript, auth": 'auth: { user: "mailer@shop.example", pass: "{}" },\n',
+    "chpasswd": 'RUN echo "deploy:{}" | chpasswd\n',
+    "curl": 'curl -u "admin:{}" https://ci.example/api/json\n',
+    "redis.conf": "requirepass {}\n",
+    "Ansible inventory": "node2 ansible_host=10.0.0.5 ansible_become_pass={} ansible_user=ops\n",
+    "README": "- **Password:** {}\n",
+    "PHP, define": "define('DB_PASSWORD', '{}');\n",
+    "Java, @Value": '@Value("${db.password:{}}")\n',
+    "docker run": "docker run -d -e MYSQL_ROOT_PASSWORD={} mysql:8\n",
+    "mysql -p": "mysql -u root -p{} shop < dump.sql\n",
+    "Go, flag": 'pass := flag.String("db-password", "{}", "the database password")\n',
+}
+
+
+def draw_passwords() -> list[tuple[str, str]]:
+    """Draw three hundred passwords, each with the name of its kind."""
+    lot = random.Random("passwords")
+    return [(kind, draw(lot)) for kind, (count, draw) in KINDS.items() for _ in range(count)]
+
+
+def shows(password: str, form: str, masked: str) -> bool:
+    """Whether more of a password in a form can still be read than six characters in a row."""
+    read = re.sub(r"\[REDACTED:[\w-]+\]", "", masked)
+    pieces = [password[at : at + 7] for at in range(max(1, len(password) - 6))]
+    return any(piece in read and piece not in form for piece in pieces)
