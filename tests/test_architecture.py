@@ -125,7 +125,10 @@ HOMES = {
 # The one module that starts programs, and what it could be done with elsewhere; and a program that becomes another.
 IN_SANDBOX = "agent/goals/tools/claim_proof.py"  # a program that the sandbox starts
 DOOR = "indexer/subprocesses.py"
-LAUNCHER, LAUNCHING = "agent/sandbox/kernel/landlock_launcher.py", ["os.execvpe", "os.fork"]
+LAUNCHERS = {
+    "agent/sandbox/kernel/box_watch.py": ["os.execvp", "os.fork"],
+    "agent/sandbox/kernel/landlock_launcher.py": ["os.execvpe", "os.fork"],
+}
 STARTING = re.compile(
     r"subprocess\.(Popen|run|call|check_\w+|get\w+)|(\w+\.)*create_subprocess_\w+|(\w+\.)*subprocess_(exec|shell)"
     r"|os\.(system|popen|fork|forkpty|exec\w+|spawn\w+|posix_spawnp?)|(multiprocessing|pty|_posixsubprocess)(\.\w+)*"
@@ -267,7 +270,7 @@ def test_the_environment_is_read_for_the_settings_and_for_other_programs_alone()
 def test_programs_are_started_through_one_door() -> None:
     places = {name_of(path): calls for path in sources() if (calls := starting_calls(path))}
 
-    starting = {DOOR: ["asyncio.create_subprocess_exec", "subprocess.Popen"], LAUNCHER: LAUNCHING}
+    starting = {DOOR: ["asyncio.create_subprocess_exec", "subprocess.Popen"], **LAUNCHERS}
     assert places == {**starting, IN_SANDBOX: ["os.fork"]}
 
 

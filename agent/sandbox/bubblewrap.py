@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from agent.sandbox.box_folders import BoxFolders, find_user
 from agent.sandbox.box_sandbox import BoxSandbox
 from agent.sandbox.environment import PythonEnvironment, make_variables
+from agent.sandbox.kernel import box_watch
 from agent.sandbox.kernel.seccomp import build_filter
 from agent.sandbox.kernel.syscalls import find_architecture
 from agent.sandbox.sandbox import SandboxCommand, SandboxLimits
@@ -24,22 +26,6 @@ _OWN_FILES: Mapping[str, bytes] = {
     "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n",
     "/etc/nsswitch.conf": b"passwd: files\ngroup: files\nhosts: files\n",
 }
-# Outlives citebot, and ends the box if that dies: then the pipe has no writer any more. Not at once, as bubblewrap
-# would leave its first process behind, waiting for ever, if it were killed while it builds the box.
-_WATCH_AND_END = """
-exec 4<&0 </dev/null
-lifeline=$1
-shift
-"$@" <&4 4<&- &
-box=$!
-exec 4<&-
-(read -r never <"$lifeline"; sleep 1; kill -KILL "$box") >/dev/null 2>&1 &
-watch=$!
-wait "$box"
-code=$?
-kill -KILL "$watch"
-exit "$code"
-"""
 # The first line on the input is not the command's: it says that the box may begin.
 _WAIT_AND_BEGIN = 'read -r go && exec "$@"'
 
@@ -70,7 +56,8 @@ class Bubblewrap(BoxSandbox):
         # In a file, as the arguments of the first process can be read in the box.
         arguments = pipes.keep(b"".join(os.fsencode(option) + b"\0" for option in options))
         line = [
-            *("sh", "-c", _WATCH_AND_END, "sh", f"/proc/self/fd/{pipes.lifeline_end}"),
+            *(sys.executable, "-I", "-S", box_watch.__file__),
+            *(str(pipes.lifeline_end), ",".join(map(str, pipes.withheld))),
             *_list_handing_over(),
             *("bwrap", "--args", arguments, "--", *_list_limits(limits), "sh", "-c", _WAIT_AND_BEGIN, "sh"),
         ]
@@ -125,6 +112,6 @@ def _list_limits(limits: SandboxLimits) -> list[str]:
         f"--cpu={limits.cpu_seconds}",
         f"--nproc={limits.processes}",
         f"--fsize={limits.file_bytes}",
-        *("--nofile=1024", "--core=0", "--"),
+        *(f"--nofile={limits.descriptors}", "--core=0", "--"),
         *("timeout", "-s", "KILL", str(limits.seconds + GRACE)),
     ]

@@ -17,6 +17,7 @@ from agent.sandbox.supervision import GRACE, BoxLaunch, BoxPipes
 
 _READABLE = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"),
+    "/etc/ssl/openssl.cnf",  # without which node does not start
     *("/dev/urandom", "/dev/random", "/dev/zero"),
 )
 
@@ -52,7 +53,7 @@ class Landlock(BoxSandbox):
                 "AS": limits.address_bytes,
                 "CPU": limits.cpu_seconds,
                 "FSIZE": limits.file_bytes,
-                "NOFILE": 1024,
+                "NOFILE": limits.descriptors,
                 "CORE": 0,
             },
             "processes": limits.processes,

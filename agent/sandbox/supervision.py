@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import time
 from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -36,15 +37,19 @@ Say = Callable[[Channel, bytes], None]
 
 
 class BoxPipes:
-    """The pipes on which a box tells of itself, and the files that it is given; it inherits nothing else."""
+    """The pipes on which a box tells of itself, and the files that it is given; it inherits nothing else.
+
+    The command has the report alone. `withheld` is what whoever watches the box has, and does not hand on; status and
+    lifeline are sockets, as a pipe can be opened anew by whoever sees the process that has it.
+    """
 
     def __init__(self) -> None:
-        self.status, self.status_end = os.pipe()
+        self.status, self.status_end = _open_sockets()
         self.report, self.report_end = os.pipe()
-        self.lifeline_end, self.lifeline = os.pipe()  # ends when citebot does
-        self.inherited = [self.status_end, self.report_end, self.lifeline_end]
+        self.lifeline_end, self.lifeline = _open_sockets()  # ends when citebot does
         # With a reader of its own, a box does not break off in the middle of telling its status when citebot dies.
-        self.inherited.append(os.dup(self.status))
+        self.withheld = [os.dup(self.status)]
+        self.inherited = [self.status_end, self.report_end, self.lifeline_end, *self.withheld]
 
     def keep(self, content: bytes) -> str:
         """Return the number of a descriptor from which the box can read a content."""
@@ -56,8 +61,9 @@ class BoxPipes:
         return str(file)
 
     def pass_on(self, descriptor: int) -> None:
-        """Let the box hold a descriptor of ours for as long as there is anything of it."""
-        self.inherited.append(os.dup(descriptor))
+        """Let whoever watches the box hold a descriptor of ours for as long as there is anything of it."""
+        self.withheld.append(os.dup(descriptor))
+        self.inherited.append(self.withheld[-1])
 
     def close_inherited(self) -> None:
         """Close our copies of what the box has, as a pipe ends when nobody holds its end."""
@@ -272,6 +278,11 @@ def _read_status(text: bytes) -> dict[str, object]:
         found |= part
         rest = rest[end:].lstrip()
     return found
+
+
+def _open_sockets() -> tuple[int, int]:
+    one, two = socket.socketpair()
+    return one.detach(), two.detach()
 
 
 @asynccontextmanager

@@ -138,6 +138,8 @@ def _become_command(orders: dict[str, Any], rules: int) -> NoReturn:
         os.setsid()
         os.set_inheritable(orders["report"], True)
         os.chdir(orders["folder"])
+        with open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
+            file.write(b"1000")  # the kernel ends the box first where the machine has no memory left
         user = orders["user"]
         processes = _count_tasks(os.geteuid() if user is None else user) + orders["processes"]
         for name, most in {**orders["limits"], "NPROC": processes}.items():
@@ -148,7 +150,7 @@ def _become_command(orders: dict[str, Any], rules: int) -> NoReturn:
             os.setresuid(user, user, user)
         _prctl(_SET_NO_NEW_PRIVS, 1)
         _call(_RESTRICT_SELF, rules, 0)
-        os.close(rules)
+        _close_all_but(orders["report"], orders["status"])
         program = orders["filter"]
         instructions = _make_buffer(program)
         described = struct.pack("=HxxxxxxQ", len(program) // 8, ctypes.addressof(instructions))
@@ -161,6 +163,14 @@ def _become_command(orders: dict[str, Any], rules: int) -> NoReturn:
     except OSError as error:
         os.write(2, f"{orders['argv'][0]}: {error.strerror}\n".encode(errors="replace"))
     os._exit(127)
+
+
+def _close_all_but(*kept: int) -> None:
+    """Close what the command must not have; of what is kept, it inherits the report alone."""
+    for descriptor in range(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0]):
+        if descriptor not in kept:
+            with _Suppressing(OSError):
+                os.close(descriptor)
 
 
 def _count_tasks(user: int) -> int:

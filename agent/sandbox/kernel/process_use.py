@@ -10,18 +10,32 @@ from pathlib import Path
 
 _PROCESSES = Path("/proc")
 _BLOCK = 512  # bytes of a block as `stat` counts them
+SOCKET_BYTES = 212_992  # what waits in one at most, where nobody changes the size of its buffer
 _REMOVED = b" (deleted)"
 
 FileKey = tuple[int, int]  # device and number
 
 
 def measure_memory(process: int) -> int:
-    """Return the resident bytes of a process and its descendants; memory that they share counts for each of them."""
-    pages = 0
+    """Return the resident bytes of a process and its descendants, and what the kernel may hold for their sockets.
+
+    Memory that they share counts for each of them, a socket once.
+    """
+    pages, sockets = 0, set[str]()
     for folder in _walk_processes(process):
         with suppress(OSError):  # it has ended
             pages += int((folder / "statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+            sockets |= _list_sockets(folder)
+    return pages * os.sysconf("SC_PAGE_SIZE") + len(sockets) * SOCKET_BYTES
+
+
+def _list_sockets(folder: Path) -> set[str]:
+    found = set[str]()
+    for entry in (folder / "fd").iterdir():
+        with suppress(OSError):  # it was closed
+            if (target := str(entry.readlink())).startswith("socket:"):
+                found.add(target)
+    return found
 
 
 def measure_removed_files(process: int) -> int:

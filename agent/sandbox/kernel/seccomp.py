@@ -46,6 +46,8 @@ _SETUID, _SETGID, _FORMAT, _CHARACTER, _BLOCK = 0o4000, 0o2000, 0o170000, 0o0200
 _NAMESPACES = (17, 25, 26, 27, 28, 29, 30)  # bits of `clone`: mount, cgroup, UTS, IPC, user, PID, network
 # Keys pressed for somebody else at a terminal, and flags of a file that outlive its mode.
 _TIOCSTI, _TIOCLINUX, _SETFLAGS, _FSSETXATTR = 0x5412, 0x541C, 0x40086602, 0x401C5820
+# Options that would let a socket hold more memory than is counted for it; with FORCE, and without.
+_BUFFERS = (7, 8, 32, 33)
 _STREAM, _SEQPACKET, _KIND = 1, 5, 0xF  # kinds of socket that cannot be connected anew
 
 
@@ -93,6 +95,7 @@ def _list_rules(*, isolated: bool) -> Iterator[_Rule]:
     yield _Rule(name="personality", argument=0, how="other", values=(0xFFFFFFFF,))
     for request in (_TIOCSTI, _TIOCLINUX, _SETFLAGS, _FSSETXATTR):
         yield _Rule(name="ioctl", argument=1, values=(request,))
+    yield _Rule(name="setsockopt", error=0, argument=2, values=_BUFFERS)
     for name, argument in _OF_MODE.items():
         yield _Rule(name=name, argument=argument, how="bits", values=(_SETUID | _SETGID,))
     for name in ("mknod", "mknodat"):

@@ -35,6 +35,7 @@ process_vm_writev 311 271   ptrace 101 117              quotactl 179 60         
 reboot 169 142              removexattr 197 14          request_key 249 218         sched_setaffinity 203 122
 sched_setattr 314 274       sched_setparam 142 118      sched_setscheduler 144 119  semget 64 190
 setdomainname 171 162       sethostname 170 161         setns 308 268               setpriority 141 140
+setsockopt 54 208
 settimeofday 164 170        setxattr 188 5              shmget 29 194               socket 41 198
 socketpair 53 199           swapoff 168 225             swapon 167 224              syslog 103 116
 umount2 166 39              unshare 272 97              userfaultfd 323 282         uselib 134 -

@@ -17,6 +17,7 @@ from agent.errors import SandboxUnavailable
 from agent.sandbox.box_folders import find_user
 from agent.sandbox.bubblewrap import Bubblewrap
 from agent.sandbox.environment import PythonEnvironment
+from agent.sandbox.kernel.process_use import SOCKET_BYTES, measure_memory
 from agent.sandbox.landlock import Landlock
 from agent.sandbox.sandbox import Channel, Ending, Execution, Sandbox, SandboxCommand, SandboxLimits
 from agent.sandbox.trials import try_sandbox
@@ -311,6 +312,60 @@ def test_nothing_outlives_citebot_when_it_is_killed(sandbox: Sandbox, surroundin
     block_until(lambda: not list_processes(marker), "the end of every process of the command")
 
 
+async def test_a_command_has_no_descriptor_of_citebots_and_cannot_change_what_is_told_of_it(
+    sandbox: Sandbox, surroundings: Surroundings
+) -> None:
+    program = """
+import glob, os, resource
+report = int(os.environ["SANDBOX_REPORT"])
+def is_open(number):
+    try:
+        return bool(os.fstat(number))
+    except OSError:
+        return False
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+print([number for number in range(3, most) if is_open(number)] == [report], flush=True)
+known = {(status.st_dev, status.st_ino) for status in map(os.fstat, (0, 1, 2, report))}
+for path in glob.glob("/proc/[0-9]*/fd/*"):
+    try:
+        target = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        status = os.fstat(target)
+        if (status.st_dev, status.st_ino) not in known and os.write(target, b'{"exit-code": 0}'):
+            print("written", os.readlink(path), flush=True)
+    except OSError:
+        pass
+os._exit(3)
+"""
+    result = await sandbox.run(python(program), surroundings.make_working_copy(), LIMITS)
+    assert (result.ending, result.exit_code, result.stdout.text) == ("exited", 3, "True\n")
+
+
+async def test_sockets_hold_no_more_than_is_counted_for_them(sandbox: Sandbox, surroundings: Surroundings) -> None:
+    program = """
+import resource, socket
+one, two = socket.socketpair()
+one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8 << 20)
+print(one.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF), resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+try:
+    print(open("/proc/self/oom_score_adj").read())
+except PermissionError:  # Landlock shows nothing of /proc
+    print(1000)
+"""
+    result = await sandbox.run(python(program), surroundings.make_working_copy(), LIMITS)
+    assert result.stdout.text.split() == [str(SOCKET_BYTES), "256", "1000"], result.stderr.text
+
+
+def test_what_sockets_may_hold_counts_as_memory() -> None:
+    program = "import socket; held = [socket.socketpair() for _ in range(50)]; print(1, flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert measure_memory(process.pid) > 100 * SOCKET_BYTES
+        process.communicate("\n")
+
+
 async def test_a_command_is_never_root_and_has_no_rights(sandbox: Sandbox, surroundings: Surroundings) -> None:
     program = "import os; print(os.getuid(), os.getgroups(), flush=True); import time; time.sleep(60)"
     marker, said = f"marker-{os.urandom(8).hex()}", asyncio.Queue[bytes]()
@@ -318,7 +373,9 @@ async def test_a_command_is_never_root_and_has_no_rights(sandbox: Sandbox, surro
     running = asyncio.create_task(sandbox.run(command, tree, LIMITS, say=lambda _, data: said.put_nowait(data)))
 
     assert (await said.get()).split()[0] != b"0"
-    paths = [Path(f"/proc/{process}/status") for process in list_processes(marker)]
+    folders = [Path(f"/proc/{process}") for process in list_processes(marker)]
+    found = [(each, await asyncio.to_thread((each / "cmdline").read_bytes)) for each in folders]
+    paths = [folder / "status" for folder, line in found if b"box_watch" not in line]  # outside, and as citebot
     statuses = [await asyncio.to_thread(path.read_text) for path in paths]
     inside = [status for status in statuses if re.match(r"Name:\s*python", status)]
     assert inside
