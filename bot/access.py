@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
-from bot.errors import NotAllowed
+from bot.errors import NotAllowed, OutsidersPresent
 from bot.messages import IncomingMessage, Place
 
 ANYBODY = "*"
@@ -64,9 +64,10 @@ class AccessPolicy(BaseModel):
         if message.external and not _is_on_list(
             self.external_channels, message.place.platform, (message.place.channel,)
         ):
-            raise NotAllowed(
-                "People from outside your organisation read this channel, so I do not answer here. Ask me in a DM, or "
-                "have the channel added to `external_channels` in citebot.toml."
+            raise OutsidersPresent(
+                "I only answer people in this organization."
+                if message.private
+                else "People outside your organization can read this channel, so I can't answer here. Ask me in a DM."
             )
 
     def check_repository(self, message: IncomingMessage, repository: str) -> None:
@@ -94,6 +95,14 @@ class AccessPolicy(BaseModel):
             raise NotAllowed(
                 "You may not do that. Have your id added to `reindex` in the table [access] of citebot.toml."
             )
+
+    def may_reindex(self, message: IncomingMessage, repository: str) -> bool:
+        """Whether the author may have a repository indexed."""
+        try:
+            self.check_reindex(message, repository)
+        except NotAllowed:
+            return False
+        return True
 
     def is_admin(self, message: IncomingMessage) -> bool:
         """Whether the author may see what everybody has asked."""

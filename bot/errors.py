@@ -59,6 +59,10 @@ class NotAllowed(BotError):
     """Somebody may not do what they asked for."""
 
 
+class OutsidersPresent(NotAllowed):
+    """People outside the organization would read the answer; they are told so in private, once a day."""
+
+
 class UnknownRepository(NotAllowed):
     """There is no repository of that name, or the person may not ask about it: which of the two is not said."""
 

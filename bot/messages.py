@@ -35,6 +35,10 @@ class Place:
         """Name the conversation that is held here, `platform:workspace:channel:thread`."""
         return ":".join(quote(part, safe="") for part in (self.platform, self.workspace, self.channel, self.thread))
 
+    def make_private(self, person: str) -> Place:
+        """Return where one person sees what everybody would see here."""
+        return self if self.line else replace(self, thread=f"{ONE_PERSON}{person}")
+
     def make_public(self) -> Place:
         """Return where everybody sees what one person saw here."""
         return replace(self, thread="" if self.thread.startswith(ONE_PERSON) else self.thread, line="")
@@ -246,7 +250,7 @@ SendMethod = Literal["post", "edit", "withdraw", "stream_start", "stream_append"
 class Capabilities:
     """What a platform can do. `max_units` holds for a message's text, status and footer together, counted in UTF-16
     units where `utf16` is set, and with `&`, `<` and `>` escaped where `escapes` is. `edit_every` is the least number
-    of seconds between two changes of one message.
+    of seconds between two changes of one message. With `whispers`, one person in a channel can be written to.
     """
 
     max_units: int
@@ -256,4 +260,5 @@ class Capabilities:
     edits: bool = True
     streams: bool = False
     escapes: bool = False
+    whispers: bool = False
     edit_every: float = 1.2

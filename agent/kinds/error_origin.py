@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from agent.evidence.definitions import TYPES
-from agent.evidence.manifests import find_declarations
+from agent.evidence.manifests import find_declarations, normalize_library
 from agent.evidence.refs import is_test_or_docs, make_definition_ref, make_lines_ref, sort_definitions
 from agent.evidence.retrieved import Retrieved
-from agent.ports import CodeSearch, SourceFiles
+from agent.ports import CodeSearch
 from agent.state import EvidenceRef, RetrievalRequest, to_location
 from indexer.text.linear_patterns import Pattern, compile_pattern
 
@@ -120,8 +120,10 @@ def _read_imported_library(places: Sequence[EvidenceRef]) -> str:
     return ""
 
 
-async def _is_own(code: SourceFiles, library: str) -> bool:
-    """Whether what a dotted name begins with is a module of this repository."""
+async def _is_own(code: CodeSearch, library: str) -> bool:
+    """Whether what a dotted name begins with is this repository, or a module of it."""
+    if normalize_library(library) == normalize_library(code.repository):
+        return True
     path = library.replace(".", "/")
     if any(folder == path or folder.endswith(f"/{path}") for folder in await code.folders()):
         return True

@@ -14,6 +14,7 @@ from agent import (
     AgentEvent,
     Answer,
     CheckpointOvertaken,
+    is_bare_question,
     parse_decision,
     with_background,
 )
@@ -124,6 +125,8 @@ class AnswerCourse:
             choice = await self._code.choose(last)
         if isinstance(choice, AmbiguousRepository):  # the answer to that is another try at this message
             return Said(content=make_clarifying_question(choice, self._entry.run_id), outcome="paused")
+        if (unread := self._explain_unread()) is not None:
+            return unread
         question = await self._choose_ref(choice)
         await self._code.ensure_indexed()
         if (proposed := await self._propose(choice, last)) is not None:
@@ -132,6 +135,14 @@ class AnswerCourse:
         async with queue.hold_place(self._show_place):
             await self._follow(self.run)
         return await self._conclude(choice)
+
+    def _explain_unread(self) -> Said | None:
+        """Say that nothing was read of what a message only points at; without it, the question is another one."""
+        attached = self._code.attached
+        if not (attached.remarks and is_bare_question(self._entry.message.text)) or attached.texts or attached.images:
+            return None
+        said = "\n\n".join((*attached.remarks, "Paste the lines that matter, and I will look at them."))
+        return Said(content=self._deps.make_sentence(said), outcome="refused")
 
     def _check_reply(self, waiting: KeptTurn | None) -> None:
         """Raise `NotAllowed` where a message would go on with what somebody else asked, and may not.

@@ -12,6 +12,7 @@ from bot.conversations.commands import CommandHandlers
 from bot.conversations.dispatcher import Conversations
 from bot.conversations.goal_turns import OFF, ChatGoals
 from bot.conversations.turn_deps import TurnDeps
+from bot.conversations.turns.daily_notices import DailyNotices
 from bot.messages import IncomingMessage
 from bot.monitoring.observer import ConversationObserver, NullObserver
 from bot.ports import Answerer, AnswerJobs, GoalRuns, RefSource, Repositories
@@ -88,7 +89,8 @@ async def open_conversations(
         )  # fmt: skip
         deps = TurnDeps(
             agent=agent, repositories=repositories, inbox=inbox, commands=commands, chooser=chooser, records=records,
-            ratings=records, shareable=shareable, access=policy.access, counter=counter, clock=clock, goals=ChatGoals(
+            ratings=records, shareable=shareable, access=policy.access, counter=counter, clock=clock,
+            notices=DailyNotices(clock), goals=ChatGoals(
                 access=policy.access, inbox=inbox, records=records, runs=goals, problem=policy.goals_problem,
             ),
             hosts=frozenset(policy.hosts), deadline=policy.deadline, takes_images=policy.takes_images, mask=policy.mask,

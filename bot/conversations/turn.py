@@ -23,6 +23,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from typing import Self, cast
 
@@ -55,6 +56,7 @@ from bot.errors import (
     ChatError,
     InboxError,
     NotAllowed,
+    OutsidersPresent,
     PlatformUnreachable,
     SilentlyThrottled,
     describe_unexpected,
@@ -123,14 +125,16 @@ class ActiveTurn:
             platform=entry.message.place.platform,
             since=deps.clock.now() - entry.age,
         )
-        self._reply = open_reply(
-            entry,
-            transport,
-            deps.inbox,
+        self._platform = transport.platform
+        self._open_reply = partial(
+            open_reply,
+            transport=transport,
+            inbox=deps.inbox,
             on_stop=lambda: group.create_task(self.interrupt("stopped")),
             on_shown=self._timer.record_content,
             may_grow=lambda: time.monotonic() < self._lease_ends,
         )
+        self._reply = self._open_reply(entry)
         self._course = AnswerCourse(
             entry, transport.platform, deps, self._reply, limit_time=self._limit_time, get_reason=lambda: self.reason
         )
@@ -208,6 +212,8 @@ class ActiveTurn:
             return self._deps.make_sentence(STOPPED if self.reason == "stopped" else TOO_LATE)
         except ChatError as error:
             await self._handle_send_failure(error)
+        except OutsidersPresent as error:
+            return await self._refuse_outsiders(error)
         except SilentlyThrottled as error:
             log.warning("%s: %s", self.entry.message.author, error)
             self._outcome = "refused"
@@ -225,6 +231,18 @@ class ActiveTurn:
             self._outcome = "failed"
             return self._deps.make_sentence(describe_unexpected(error))
         return None
+
+    async def _refuse_outsiders(self, error: OutsidersPresent) -> MessageContent | None:
+        """Tell the author alone, where the platform can, and once a day; a command is always answered."""
+        self._outcome, message = "refused", self.entry.message
+        if message.kind != "command" and not self._reply.handles:
+            if not self._deps.notices.is_due(message):
+                await self._deps.inbox.settle(self.entry, "closed")
+                return None
+            if self._platform.capabilities.whispers and not message.private:
+                place = message.place.make_private(message.author)
+                self._reply = self._open_reply(replace(self.entry, message=replace(message, place=place)))
+        return self._deps.make_sentence(str(error))
 
     async def _go_through_states(self) -> MessageContent | None:
         """Admit, and answer: at once what is no question, everything else in its turn."""

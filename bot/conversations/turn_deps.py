@@ -8,6 +8,7 @@ from typing import Literal
 from bot.clock import Clock
 from bot.conversations.commands import CommandHandlers
 from bot.conversations.goal_turns import ChatGoals
+from bot.conversations.turns.daily_notices import DailyNotices
 from bot.conversations.turns.question_code import CodeDeps
 from bot.markdown.safety import neutralize
 from bot.messages import MessageContent
@@ -32,6 +33,7 @@ class TurnDeps(CodeDeps):
     goals: ChatGoals
     counter: QuestionLimiter
     clock: Clock
+    notices: DailyNotices
     deadline: float = 150.0
     observer: ConversationObserver = field(default_factory=NullObserver)
 

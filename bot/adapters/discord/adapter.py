@@ -162,6 +162,7 @@ class DiscordAdapter:
             members=self._members,
             conversations=conversations,
             visible=visible,
+            may_reindex=access.may_reindex,
             clock=self._clock,
         )
         try:

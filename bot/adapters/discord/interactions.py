@@ -39,7 +39,8 @@ log = logging.getLogger(__name__)
 class InteractionHandler:
     """Acknowledges interactions within the three seconds that Discord gives; the conversations do the rest.
 
-    `visible` names the repositories that the author of a message may ask about there.
+    `visible` names the repositories that the author of a message may ask about there, `may_reindex` says which of them
+    that person may have indexed. A refusal is for its author alone.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class InteractionHandler:
         members: MemberDirectory,
         conversations: MessageSink,
         visible: Callable[[IncomingMessage], Sequence[str]],
+        may_reindex: Callable[[IncomingMessage, str], bool],
         clock: Clock,
     ) -> None:
         self._channels = channels
@@ -57,6 +59,7 @@ class InteractionHandler:
         self._members = members
         self._conversations = conversations
         self._visible = visible
+        self._may_reindex = may_reindex
         self._clock = clock
 
     async def handle(self, interaction: Interaction) -> None:
@@ -79,7 +82,12 @@ class InteractionHandler:
             return
         may = interaction.app_permissions
         may_write = may.view_channel and (may.send_messages_in_threads if channel.is_thread else may.send_messages)
-        aloud = command.aloud and not channel.is_direct and may_write
+        aloud = (
+            command.aloud
+            and not channel.is_direct
+            and may_write
+            and await self._is_allowed(interaction, channel, command)
+        )
         if command.is_question and aloud:
             message = await self._post_question(interaction, channel, command)
         else:
@@ -88,6 +96,15 @@ class InteractionHandler:
             message = await self._make_message(interaction, channel, command, line=line)
         if not await deliver_with_retry(lambda: self._conversations.receive(message), self._clock):
             await self._send_followup(interaction, LOST)
+
+    async def _is_allowed(self, interaction: Interaction, channel: ChannelInfo, command: UsedCommand) -> bool:
+        """Whether a command will be carried out rather than refused."""
+        asking = await self._make_message(interaction, channel, command)
+        visible = self._visible(asking)
+        if command.is_question:
+            return bool(visible)
+        named = command.words.split()[1:2]
+        return any(self._may_reindex(asking, name) for name in named or visible if name in visible)
 
     async def _post_question(
         self, interaction: Interaction, channel: ChannelInfo, command: UsedCommand

@@ -35,9 +35,10 @@ class RefusalMeaning(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BotIdentity:
-    """Who the bot token belongs to."""
+    """Who the bot token belongs to; `enterprise` is the Grid whose workspaces are all inside, if there is one."""
 
     team: str
+    enterprise: str = ""
     user: str
     bot: str
     name: str = ""
@@ -78,6 +79,7 @@ class SlackClient:
         scopes = str(answer.headers.get("X-OAuth-Scopes", ""))
         return BotIdentity(
             team=answer["team_id"],
+            enterprise=answer.get("enterprise_id") or "",
             user=answer["user_id"],
             bot=answer.get("bot_id", ""),
             name=answer.get("user", ""),

@@ -97,7 +97,7 @@ def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived
             sent_at=parse_timestamp(ts),
             private=kind == "direct",
             in_thread=root != ts,
-            external=team != own.team or bool(body.get("is_ext_shared_channel")),
+            external=_is_external(team, body, own),
             mentions_others=has_other_mentions(text[:LONGEST], own.user),
             oversize=oversize,
             files=_read_files(event),
@@ -130,6 +130,12 @@ def _read_quoted(event: Body, own: BotIdentity) -> tuple[str, ...]:
         if isinstance(each, Mapping) and (each.get("is_share") or each.get("is_msg_unfurl"))
     )
     return tuple(filter(None, shared))
+
+
+def _is_external(team: str, body: Body, own: BotIdentity) -> bool:
+    """Whether outsiders read a message or wrote it; whom a channel of a Grid has that is not shared is a colleague."""
+    shared = _read_shared(body)
+    return bool(shared) or (team not in {own.team, own.enterprise} and not (own.enterprise and shared is False))
 
 
 def _read_shared(body: Body) -> bool | None:
@@ -228,7 +234,8 @@ def parse_button_presses(body: Body, own: BotIdentity) -> Iterator[ButtonPressed
     """Read presses of buttons under replies."""
     container, user = body.get("container") or {}, body.get("user") or {}
     author, response_url = str(user.get("id", "")), str(body.get("response_url", ""))
-    external = str(user.get("team_id") or own.team) != own.team
+    # In a Grid, whether the channel is shared with outsiders is asked for afterwards.
+    external = not own.enterprise and str(user.get("team_id") or own.team) != own.team
     for action in body.get("actions") or ():
         meaning = parse_button(str(action.get("action_id", "")), str(action.get("value", "")))
         if meaning is None or container.get("type") != "message":
@@ -288,7 +295,7 @@ def parse_slash_command(body: Body, own: BotIdentity) -> MessageReceived:
             kind="command",
             sent_at=parse_timestamp(trigger),
             private=True,
-            external=team != own.team,
+            external=team != own.team and (not own.enterprise or body.get("enterprise_id") != own.enterprise),
             oversize=oversize,
         ),
         team=team,

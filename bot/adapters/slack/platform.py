@@ -65,7 +65,7 @@ class SlackPlatform:
         rates: Mapping[SendMethod, RateLimit] = RATES,
     ) -> None:
         self.capabilities = Capabilities(
-            max_units=MAX_UNITS, utf16=False, escapes=True, rates=rates, streams=streaming == "auto"
+            whispers=True, max_units=MAX_UNITS, utf16=False, escapes=True, rates=rates, streams=streaming == "auto"
         )
         self._client = client
         self._identity = identity

@@ -57,7 +57,7 @@ class QuestionCode:
         self._show = show
 
     async def choose(self, last: TurnRecord | None) -> RepositoryChoice | AmbiguousRepository:
-        """Choose the repositories; the thread counts only where the question says nothing of its own."""
+        """Choose the repositories by the question and its files; the thread counts where they say nothing."""
         message, deps = self._entry.message, self._deps
         text = message.text
         if last is not None and last.goal is not None and is_verify_request(text):
@@ -66,9 +66,9 @@ class QuestionCode:
             return RepositoryChoice(repositories=(last.goal.repository,), why=why, question=text)
         self.attached = await read_attachments(message, self._platform, takes_images=deps.takes_images, mask=deps.mask)
         self.quotes = await read_thread_quotes(message, self._platform, deps.mask)
-        around = [*read_quotes(self.quotes), *(one.text[:LONGEST_QUOTED] for one in self.attached.texts)]
-        context = "\n".join([text, *around]) if is_bare_question(text) else text
-        return await deps.chooser.choose(self._entry, context)
+        asked = [text, *(one.text[:LONGEST_QUOTED] for one in self.attached.texts)]
+        around = read_quotes(self.quotes) if is_bare_question(text) else ()
+        return await deps.chooser.choose(self._entry, "\n".join([*asked, *around]))
 
     async def choose_ref(self, choice: RepositoryChoice) -> RefChoice:
         """Choose what the repository is read at; a follow-up stays where the question before it was answered."""

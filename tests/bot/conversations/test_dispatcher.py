@@ -18,9 +18,10 @@ from agent.guard.thread_quotes import FLAG
 from agent.persistence.checkpointer import open_saver
 from bot.access import AccessPolicy, AccessRule
 from bot.conversations.assembly import ChatPolicy, open_conversations
+from bot.conversations.turns.daily_notices import DAY_SECONDS, DailyNotices
 from bot.conversations.turns.thread_context import quote_thread
 from bot.errors import InboxError, PlatformUnreachable, PostRefused
-from bot.messages import ButtonPress, Capabilities, MessageContent, MessageHandle, ThreadMessage
+from bot.messages import AttachedFile, ButtonPress, Capabilities, MessageContent, MessageHandle, ThreadMessage
 from bot.storage.database import open_database
 from bot.storage.inbox import LEASE_SECONDS, Inbox, InboxEntry
 from bot.storage.message_states import OPEN
@@ -164,28 +165,63 @@ def test_a_thread_without_room_is_left_out() -> None:
     assert not quote_thread([ThreadMessage(id="1", author="Bob", text="hi")], room=0)
 
 
+async def test_a_question_about_a_file_that_cannot_be_read_is_not_another_one(world: FakeWorld) -> None:
+    await world._write("any idea?", "ann", "", 1, kind="mention", files=(AttachedFile(
+        name="crash.log", media_type="text/plain", size=3, url="fake:gone"
+    ),))  # fmt: skip
+
+    await settled(world, "`crash.log` could not be read. It cannot be fetched.\n\nPaste the lines that matter")
+    assert world.agent.asked == []
+
+
 async def test_a_channel_with_outsiders_is_refused(world: FakeWorld) -> None:
     await world._write("where is send?", "ann", "", 1, kind="mention", external=True)
 
-    await settled(world, "People from outside")
+    await settled(world, "People outside your organization")
     assert world.agent.asked == []
 
 
 async def test_a_command_in_a_channel_with_outsiders_is_refused(world: FakeWorld) -> None:
     await world._write("status", "ann", "", 1, kind="mention", external=True)
 
-    await settled(world, "People from outside")
+    await settled(world, "People outside your organization")
+
+
+async def test_a_channel_with_outsiders_is_told_so_once(world: FakeWorld) -> None:
+    await world._write("where is send?", "ann", "", 1, kind="mention", external=True)
+    await settled(world, "People outside your organization")
+    await world._write("where is receive?", "ann", "", 1, kind="mention", external=True)
+    await until(world, lambda _: world.observer.outcomes.count("refused") == 2)
+
+    assert len(world.said()) == 1
+
+
+async def test_a_notice_is_due_again_after_a_day() -> None:
+    clock = FakeClock()
+    notices = DailyNotices(clock)
+
+    assert notices.is_due(message())
+    assert not notices.is_due(message())
+    assert notices.is_due(message(author="bob"))
+    await clock.advance(DAY_SECONDS)
+    assert notices.is_due(message())
+
+
+async def test_an_outsider_in_a_direct_chat_is_not_sent_to_a_direct_chat(world: FakeWorld) -> None:
+    await world._write("where is send?", "eve", "", 1, kind="direct", external=True, private=True)
+
+    await settled(world, "I only answer people in this organization.")
 
 
 async def test_a_slip_in_a_channel_with_outsiders_tells_no_names(world: FakeWorld) -> None:
     await world._write("use dmo", "ann", "", 1, kind="mention", external=True)
 
-    await settled(world, "People from outside")
+    await settled(world, "People outside your organization")
 
 
 async def test_talk_in_a_thread_with_outsiders_is_refused_once(world: FakeWorld) -> None:
     thread = await world._write("where is send?", "ann", "", 1, kind="mention", external=True)
-    await settled(world, "People from outside")
+    await settled(world, "People outside your organization")
 
     await world._write("never mind", "ann", thread, 1, kind="follow_up", external=True)
     await world.clock.settled()
@@ -259,7 +295,7 @@ async def test_outsiders_who_go_on_asking_are_refused_for_a_while_only(tmp_path:
             while any([await state_of(world, number) in OPEN for number in world.written]):
                 pass
 
-        assert len(world.said()) == 4
+        assert len(world.said()) == 3
 
 
 async def test_a_flood_of_commands_is_answered_for_a_while_and_stop_always(tmp_path: Path) -> None:
@@ -316,7 +352,7 @@ async def test_a_private_answer_is_not_shared_once_outsiders_read_the_channel(wo
         ButtonPress(handle=shown.handle, action="share", author="ann", external=True)
     )
 
-    assert "People from outside" in said
+    assert "People outside your organization" in said
     assert len(world.said()) == 1
 
 

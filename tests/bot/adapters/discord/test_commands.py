@@ -290,6 +290,17 @@ async def test_indexing_is_told_to_everybody_in_the_channel(world: DiscordWorld)
     assert using.response.ephemeral
 
 
+async def test_a_refusal_to_index_is_for_its_author_alone(tmp_path: Path) -> None:
+    async with FakeDiscord() as fake:
+        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
+        async with world.running():
+            using = fake.slash(world.channel, fake.owner, "reindex", repository="demo")
+
+            await answered(world, using, "You may not do that.")
+
+            assert fake.answers(world.channel) == []
+
+
 async def test_indexing_is_told_alone_where_citebot_may_not_write(world: DiscordWorld) -> None:
     world.fake.deny(world.channel, world.fake.bot_id, Permission.SEND_MESSAGES)
     using = world.fake.slash(world.channel, world.fake.owner, "reindex")

@@ -174,8 +174,9 @@ async def test_where_nobody_can_tell_who_reads_along_nothing_is_answered(tmp_pat
     async with world_of(list_bot_scopes() - {"channels:read"}, tmp_path) as world:
         await world.mention("where is send?")
 
-        (said,) = await world.fake.until(world.said)
-        assert "external_channels" in said
+        person = world.people["ann"]
+        (said,) = await world.fake.until(lambda: world.fake.ephemeral(world.channel, person))
+        assert "People outside your organization" in said.text
 
 
 async def test_the_home_tab_needs_to_see_that_a_direct_message_is_one(tmp_path: Path) -> None:

@@ -107,7 +107,8 @@ async def test_a_channel_that_outsiders_read_is_refused(world: SlackWorld, why: 
 
     await world.mention("where is send?")
 
-    await settled(world, "People from outside your organisation read this channel")
+    await whispered(world, "People outside your organization can read this channel")
+    assert world.said() == []
     assert world.agent.asked == []
 
 
@@ -116,7 +117,7 @@ async def test_a_person_from_outside_is_refused(world: SlackWorld) -> None:
 
     await world.direct("where is send?", author="eve")
 
-    await settled(world, "outside")
+    await settled(world, "I only answer people in this organization.")
     assert world.agent.asked == []
 
 
@@ -125,7 +126,7 @@ async def test_a_channel_that_slack_does_not_describe_is_refused(world: SlackWor
 
     await world.mention("where is send?")
 
-    await settled(world, "People from outside")
+    await whispered(world, "People outside your organization")
     assert world.agent.asked == []
 
 
@@ -306,7 +307,10 @@ async def test_what_an_event_says_of_its_channel_counts_where_slack_does_not_des
 
     await world.mention("where is send?")
 
-    await settled(world, "People from outside" if external else "Answer to: where is send?")
+    if external:
+        await whispered(world, "People outside your organization")
+    else:
+        await settled(world, "Answer to: where is send?")
 
 
 async def test_two_processes_give_one_answer(tmp_path: Path) -> None:
