@@ -53,7 +53,6 @@ def test_a_folder_without_a_repository_is_one_sentence(tmp_path: Path) -> None:
     ("words", "offered"),
     [
         (["citebot", "se"], ["search", "serve"]),
-        (["citebot", "search", "--mode", "v"], ["vector"]),
         (["citebot", "ask", "--repo", "sh"], ["shop"]),
     ],
 )

@@ -25,7 +25,7 @@ from tests.bot.chat import message
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.clock import FakeClock
 from tests.fakes.platform import FakePlatform
-from tests.waiting import expect
+from tests.waiting import expect, wait_until
 
 ANSWER = "Answer to: where is send?"
 NO_TOKEN = "The token is refused. Set another one."
@@ -231,7 +231,10 @@ async def test_an_answer_under_way_on_a_lost_platform_is_finished_by_who_comes_t
 
 
 async def until(town: Town, predicate: Callable[[], object]) -> None:
-    """Let time pass until something is true."""
-    async with expect("predicate()"):
-        while not predicate():
-            await town.clock.advance(1)
+    """Let time pass until something is true, a second at each look: databases must keep up with it."""
+
+    async def holds() -> object:
+        await town.clock.advance(1)
+        return predicate()
+
+    await wait_until(holds, "what the test waits for")
