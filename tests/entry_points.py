@@ -41,6 +41,7 @@ from agent.prompts.stream_sanitizer import StreamSanitizer
 from agent.questions.attachments import AttachedText, make_excerpts
 from agent.questions.follow_ups import Antecedent, find_continuation, is_pointing_back, resolve_references
 from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
+from agent.questions.intents.placeholders import mask_question
 from agent.questions.language_filter import parse_language_filter, parse_only_language
 from agent.questions.literals import Literal, find_literals, find_quoted_messages
 from agent.questions.mentions import find_mentions
@@ -49,7 +50,6 @@ from agent.questions.question_kinds import parse_kind
 from agent.questions.question_parts import split_questions
 from agent.questions.remarks import find_remark, is_statement
 from agent.questions.stack_traces import parse_error_message, parse_error_name, parse_frames
-from agent.questions.symbol_questions import parse_named_question
 from agent.questions.terms import find_content_terms
 from agent.questions.thread_subject import find_thread_antecedent, find_thread_subject
 from agent.sandbox.patch import FileChange, FileVersion, format_change
@@ -260,7 +260,7 @@ ENTRY_POINTS: dict[str, Read] = {
     "what a question quotes": read_all(find_literals, find_quoted_messages),
     "a stack trace": read_all(parse_frames, parse_error_name, parse_error_message, parse_pasted_error),
     "what a question wants": read_all(
-        parse_kind, parse_named_question, clean_question, is_history_request, is_repeat_request, parse_comparison,
+        parse_kind, mask_question, clean_question, is_history_request, is_repeat_request, parse_comparison,
         find_purposes, split_questions,
     ),
     "languages of a question": read_all(parse_language_filter, parse_only_language),

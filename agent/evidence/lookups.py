@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import PurePosixPath
 
@@ -192,6 +193,10 @@ async def _add_definition(
     code: CodeSearch, request: RetrievalRequest, sites: Sequence[CallSite], role: Role
 ) -> Retrieved:
     definitions = await _find_definition(code, request)
+    if folders := request["folders"]:
+        sites = [site for site in sites if _is_inside(site.path, folders)]
+        near = [ref for ref in definitions.refs if _is_inside(ref["path"], folders)]
+        definitions = replace(definitions, refs=near or definitions.refs)
     own = {(ref["path"], ref["symbol"]) for ref in definitions.refs} if request["patterns"] else set()
     if role == "callee" and own:
         makers = [(site, site.caller) for site in sites if site.caller is not None]
@@ -221,6 +226,10 @@ async def _find_mentions(code: CodeSearch, request: RetrievalRequest, role: Role
         around = await code.enclosing(to_location(ref))
         ref["symbol"] = around[-1].symbol.qualified_name if around else ""
     return _keep_one_per_symbol(refs) if role == "mention" else refs
+
+
+def _is_inside(path: str, folders: Sequence[str]) -> bool:
+    return any(f"{path}/".startswith(f"{folder.strip('/')}/") for folder in folders)
 
 
 async def _grep_name(code: CodeSearch, name: str) -> list[Match]:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.evidence.coverage import find_left_out
-from agent.evidence.definitions import KnownName, find_known_name, is_defined_exactly
+from agent.evidence.definitions import find_known_name, is_defined_exactly
 from agent.evidence.error_router import route_error, route_trace
+from agent.evidence.intent_router import (
+    MAX_ALIKE,
+    AskedIntent,
+    choose_files,
+    recognise_intent,
+    request_name,
+    route_intent,
+)
 from agent.evidence.manifests import find_declarations, request_dependencies
 from agent.evidence.path_lookup import FilePathLookup, find_folder
-from agent.evidence.refs import is_import_line, is_test_or_docs
+from agent.evidence.refs import is_import_line
 from agent.evidence.request_builders import (
     FILE_IS_THERE,
     NONE_OF,
@@ -25,26 +32,24 @@ from agent.evidence.request_builders import (
     request_search,
 )
 from agent.ports import CodeLookup, CodeSearch, SymbolIndex
+from agent.questions.intents.model import IntentName
 from agent.questions.language_filter import LanguageFilter, parse_language_filter
 from agent.questions.literals import find_literals, make_literal_query
-from agent.questions.mentions import Mentions, find_mentions, refer_to_project
+from agent.questions.mentions import Mentions, PathMention, find_mentions, refer_to_project
 from agent.questions.question_kinds import KindQuestion, parse_kind
-from agent.questions.symbol_questions import NamedQuestion, parse_named_question
 from agent.questions.terms import find_content_terms
-from agent.state import Lookup, RetrievalRequest, RouterDecision
+from agent.state import RetrievalRequest, RouterDecision
 from indexer.text.linear_patterns import compile_pattern
 from indexer.types import FileEntry
 
 MAX_LINES = 80
-MAX_ALIKE = 3  # files of one name that are shown side by side
 _MOST_WORDS_AROUND = 1  # beside a capitalised word; more of them, and the question is about something else
 _LONGEST_ACRONYM = 5
 
-_NAMES_A_THING = re.compile(
-    r"\b(?:function|method|class|struct|interface|constant|variable|macro|defined|calls)\b", re.IGNORECASE
+# Intents whose questions have parts that tables of patterns read: versions, periods, nouns.
+_READ_BY_TABLES: frozenset[IntentName] = frozenset(
+    {"listing", "value", "changes", "origin", "reason", "absence", "callees", "comparison"}
 )
-_SETS = re.compile(r"\b(?:set|assigned|configured|overridden)\b", re.IGNORECASE)
-_DEPENDS = re.compile(r"\bdepends? on\b", re.IGNORECASE)
 _OF_NAMES = frozenset("tests calls callers usages uses references functions methods classes files places lines".split())
 _EXISTS = compile_pattern(
     r"(?i)(?:so,? )?(?:does|do|is|are|has|have|did) (?:we have |it have |there |this repo(?:sitory)? have )?"
@@ -53,10 +58,6 @@ _EXISTS = compile_pattern(
     r"[ ?!.]*",
 )
 _SORTS = frozenset("classes files methods functions".split())
-_IMPORTERS = re.compile(
-    r"^\s*(?:and\s+)?(?:who|what|which|where)\b.{0,40}\b(?:uses?|used|imports?|imported|requires?|depends?\s+on|includes?)\b",
-    re.IGNORECASE,
-)
 
 
 async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
@@ -64,20 +65,42 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     asked = parse_language_filter(question)
     if asked is not None:
         return await _route_in_language(asked, code)
-    for attempt in (
-        route_trace,
-        route_error,
-        _route_left_out,
-        _route_kind,
-        _route_paths,
-        _route_form,
-        _route_literals,
-        _route_names,
-    ):
+    for attempt in (route_trace, route_error, _route_left_out):
         chosen = await attempt(question, code)
         if chosen is not None:
             return chosen
-    return _route_broadly(question)
+    about = await _refer_to_project(question, code)
+    intent = await recognise_intent(about, code)
+    is_of_past = intent.is_sure and intent.name in {"people", "origin", "changes", "reason"}
+    chosen = None if is_of_past else await _route_lines(question, code)
+    if chosen is not None:
+        return chosen
+    may_list = not intent.is_sure or intent.name in _READ_BY_TABLES
+    chosen = await _route_kind(question, code) if may_list else None
+    if chosen is not None:
+        return chosen
+    return await _route_message(question, intent, code) or await _route_rest(about, intent, code)
+
+
+async def _route_message(question: str, asked: AskedIntent, code: CodeLookup) -> RouterDecision | None:
+    """Look for a message that the question consists of or quotes, unless it surely asks for something of a name."""
+    names_code = bool(asked.names or find_mentions(question).paths)
+    is_named = asked.is_sure and names_code and asked.name != "error"
+    said = not is_named and any(literal.is_message for literal in find_literals(question))
+    return await _route_literals(question, code) if said else None
+
+
+async def _route_rest(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision:
+    """Choose by what is wanted, then by the files, the texts and the names of the question, and search else."""
+    if (chosen := await route_intent(question, asked, code)) is not None:
+        return chosen
+    for attempt in (_route_paths, _route_literals, _route_names):
+        chosen = await attempt(question, code)
+        if chosen is not None:
+            return chosen
+    return decide_retrieval(
+        [request_search(question, reasoning="the question as it is")], fast_path=False, reasoning="no name to go by"
+    )
 
 
 async def _route_in_language(asked: LanguageFilter, code: CodeSearch) -> RouterDecision:
@@ -105,22 +128,19 @@ async def _route_left_out(question: str, code: CodeLookup) -> RouterDecision | N
 
 async def _route_kind(question: str, code: CodeSearch) -> RouterDecision | None:
     """Answer a question of a kind that has an answer of its own; the repository's name in it means the project."""
-    asked = parse_kind(question) or await _parse_project_kind(question, code)
+    asked = parse_kind(question) or parse_kind(await _refer_to_project(question, code))
     if asked is None or _is_about_code_itself(asked):
         return None
-    if asked.lookup == "outline":
-        return await _route_outline(asked.parts["target"], code)
     if asked.lookup == "dependencies":
         return await _route_dependencies(asked.parts.get("library", ""), code)
     return _decide_kind(question, asked)
 
 
-async def _parse_project_kind(question: str, code: CodeSearch) -> KindQuestion | None:
-    """Read a question that calls the project by its name, unless just that name is defined in it."""
+async def _refer_to_project(question: str, code: CodeSearch) -> str:
+    """Write "this project" for the repository's name, unless just that name is defined in it."""
     about = refer_to_project(question, code.repository)
-    if about == " ".join(question.split()) or await _is_defined_so(code.repository, question, code):
-        return None
-    return parse_kind(about)
+    is_named = about != " ".join(question.split()) and not await _is_defined_so(code.repository, question, code)
+    return about if is_named else question
 
 
 async def _is_defined_so(repository: str, question: str, code: SymbolIndex) -> bool:
@@ -152,22 +172,6 @@ async def _route_dependencies(library: str, code: CodeLookup) -> RouterDecision 
     return decide_retrieval(lines, fast_path=True, reasoning=OF_MANIFESTS) if lines else None
 
 
-async def _route_outline(target: str, code: CodeLookup) -> RouterDecision | None:
-    """List what is in a file or a folder; None for what is neither."""
-    entries = _choose_files(FilePathLookup(await code.files(), [target]).find_alike(target), 0)
-    if entries:
-        outlines = [request_outline(entry.path, reasoning="a file that the question names") for entry in entries]
-        return decide_retrieval(outlines, fast_path=True, reasoning="a file by name")
-    folder = await find_folder(code, target)
-    if folder is None:
-        if await find_left_out(code, target) is None:
-            return None
-        return decide_retrieval([], fast_path=True, reasoning=NOT_INDEXED, unknown=[target])
-    request = request_kind("outline", target, {"target": target})
-    request["path"] = folder
-    return decide_retrieval([request], fast_path=True, reasoning="a folder by name")
-
-
 def _decide_kind(question: str, asked: KindQuestion, *, fast_path: bool = True) -> RouterDecision:
     request = request_kind(asked.lookup, question, asked.parts)
     return decide_retrieval([request], fast_path=fast_path, reasoning=request["reasoning"])
@@ -196,16 +200,18 @@ async def _route_literals(question: str, code: CodeLookup) -> RouterDecision | N
     return decide_retrieval([*requests, *definitions], fast_path=False, reasoning="a quoted text", unknown=unknown)
 
 
-async def _route_paths(question: str, code: CodeLookup) -> RouterDecision | None:
+async def _find_mentioned(question: str, code: CodeLookup) -> list[tuple[FileEntry, PathMention]]:
     mentioned = find_mentions(question).paths
-    if not mentioned:
-        return None
-    names = FilePathLookup(await code.files(), (mention.path for mention in mentioned))
-    known = [
+    names = FilePathLookup(await code.files() if mentioned else (), (mention.path for mention in mentioned))
+    return [
         (entry, mention)
         for mention in mentioned
-        for entry in _choose_files(names.find_alike(mention.path), mention.start_line)
+        for entry in choose_files(names.find_alike(mention.path), mention.start_line)
     ]
+
+
+async def _route_lines(question: str, code: CodeLookup) -> RouterDecision | None:
+    """Show the lines that the question names by their numbers."""
     lines = [
         request_lines(
             entry.path,
@@ -215,27 +221,19 @@ async def _route_paths(question: str, code: CodeLookup) -> RouterDecision | None
             if mention.start_line <= entry.lines
             else f"the file ends at line {entry.lines}",
         )
-        for entry, mention in known
+        for entry, mention in await _find_mentioned(question, code)
         if mention.start_line
     ]
-    if lines:
-        return decide_retrieval(lines, fast_path=True, reasoning="lines by number")
-    paths = [entry.path for entry, _ in known]
+    return decide_retrieval(lines, fast_path=True, reasoning="lines by number") if lines else None
+
+
+async def _route_paths(question: str, code: CodeLookup) -> RouterDecision | None:
+    paths = [entry.path for entry, _ in await _find_mentioned(question, code)]
     return await _route_files(question, paths, code) if paths else None
-
-
-def _choose_files(alike: Sequence[FileEntry], line: int) -> list[FileEntry]:
-    """Choose the files that a path may mean: those that have the line, the code first."""
-    long_enough = [entry for entry in alike if entry.lines >= line]
-    return sorted(long_enough or alike, key=lambda entry: is_test_or_docs(entry.path))[:MAX_ALIKE]
 
 
 async def _route_files(question: str, paths: Sequence[str], code: CodeLookup) -> RouterDecision:
     """Outline the files when the question asks nothing else, otherwise search within them."""
-    if _IMPORTERS.search(question):
-        uses = request_lookup("usages", paths[0], reasoning="who imports the file")
-        uses["path"] = paths[0]
-        return decide_retrieval([uses], fast_path=True, reasoning="who uses a file")
     if _EXISTS.fullmatch(" ".join(question.split())):
         there = [request_outline(path, reasoning=FILE_IS_THERE) for path in paths[:MAX_ALIKE]]
         return decide_retrieval(there, fast_path=True, reasoning="a file by name")
@@ -253,59 +251,6 @@ async def _route_files(question: str, paths: Sequence[str], code: CodeLookup) ->
     within = [request_search(question, patterns=[f"/{path}" for path in paths], reasoning="within the files named")]
     definitions, _ = await _request_definitions(find_mentions(question), code)
     return decide_retrieval([*definitions, *within], fast_path=True, reasoning="a question about a file")
-
-
-async def _route_form(question: str, code: CodeSearch) -> RouterDecision | None:
-    asked = parse_named_question(question)
-    if asked is None:
-        return None
-    if (
-        asked.lookup == "callees"
-        and _DEPENDS.search(question)
-        and asked.name.lower() == code.repository.rpartition("/")[2].lower()
-    ):
-        # The project is meant, and not a class that is called like it.
-        declared = await _route_dependencies("", code)
-        if declared is not None:
-            return declared
-    if _SETS.search(question) and await _has_setting(asked.name, code):
-        return _decide_kind(question, KindQuestion(lookup="options", parts={"name": asked.name}))
-    known = await find_known_name(asked.name, code)
-    if known is None or (asked.lookup == "usages" and not await _is_spelt_so(asked.name, code)):
-        return _route_unknown_name(question, asked)
-    exact = _request_known(asked.lookup, known, reasoning=f"the question asks for {asked.lookup} of a name")
-    return decide_retrieval([exact], fast_path=True, reasoning="a question about one name")
-
-
-async def _has_setting(name: str, code: SymbolIndex) -> bool:
-    """Whether a setting, a variable of the environment or an option is called so, which is set where it is declared."""
-    wanted = name.lstrip("-").replace("-", "_").lower()
-    sites = await code.registrations(("setting", "environment", "flag"))
-    return any(site.registration.name.replace("-", "_").lower() == wanted for site in sites)
-
-
-async def _is_spelt_so(name: str, code: SymbolIndex) -> bool:
-    """Whether a name in capitals, which may be an environment variable, is defined just so."""
-    return not (name.isupper() and "_" in name) or await is_defined_exactly(name, code)
-
-
-def _route_unknown_name(question: str, asked: NamedQuestion) -> RouterDecision | None:
-    asked = replace(asked, name=asked.name.removesuffix("!"))
-    if not asked.name.isascii() or not find_mentions(f"`{asked.name}`").names or find_mentions(question).codes:
-        return None
-    is_word = asked.name.isalpha() and asked.name in {asked.name.lower(), asked.name.capitalize()}
-    is_about_setting = bool(_SETS.search(question))
-    if is_word and not (question.strip("`?. ") == asked.name or is_about_setting or _NAMES_A_THING.search(question)):
-        return None
-    requests: list[RetrievalRequest] = []
-    if asked.lookup == "usages":
-        requests.append(
-            request_lookup("usages", asked.name, reasoning="the name may be used without being defined here")
-        )
-    requests.append(request_search(asked.name, reasoning="the name is not defined here"))
-    if asked.lookup == "definition" or is_about_setting:
-        requests.append(request_lookup("attribute", asked.name, reasoning="the name may be an attribute of a class"))
-    return decide_retrieval(requests, fast_path=False, reasoning="a name that is not defined", unknown=[asked.name])
 
 
 async def _route_names(question: str, code: CodeLookup) -> RouterDecision | None:
@@ -338,7 +283,7 @@ async def _request_definitions(mentions: Mentions, code: CodeLookup) -> tuple[li
     for written in (*mentions.names, *mentions.words):
         known = await find_known_name(written, code)
         if known is not None and (written in mentions.names or await _is_exact(written, code)):
-            requests.setdefault(known.name, _request_known("definition", known, reasoning="a name in the question"))
+            requests.setdefault(known.name, request_name("definition", known))
         elif written in mentions.names:
             unknown.append(written)
     return list(requests.values()), unknown
@@ -347,19 +292,3 @@ async def _request_definitions(mentions: Mentions, code: CodeLookup) -> tuple[li
 async def _is_exact(word: str, code: SymbolIndex) -> bool:
     """Whether a capitalised word of the question is a definition's name and not only spelt like one."""
     return not (word.isupper() and len(word) <= _LONGEST_ACRONYM) and await is_defined_exactly(word, code)
-
-
-def _request_known(lookup: Lookup, known: KnownName, *, reasoning: str) -> RetrievalRequest:
-    request = request_lookup(lookup, known.name, reasoning=reasoning)
-    if known.module:
-        request["patterns"] = [f"*/{known.module}/*", f"*/{known.module}.*"]
-    return request
-
-
-def _route_broadly(question: str) -> RouterDecision:
-    asked = parse_kind(question, late=True)
-    if asked is not None:
-        return _decide_kind(question, asked, fast_path=False)
-    return decide_retrieval(
-        [request_search(question, reasoning="the question as it is")], fast_path=False, reasoning="no name to go by"
-    )

@@ -25,6 +25,8 @@ MAX_COMMITS = 300  # read
 MAX_LISTED = 100  # kept for "more"
 _LATELY = 30 * 86_400  # seconds before the newest commit
 _FEWEST = 10
+_TIMES = frozenset("since from until release period pending".split())
+_MOST_WORDS = 40  # of a question in which times are looked for
 _NEWEST = re.compile(
     r"(?i)(?:the |our |your )?(?:(?:last|latest|newest|most recent|current|previous|letzte[nrs]?|dernière|última)\s+)?"
     r"(?:stable )?(?:release|version|tag|versión)"
@@ -54,6 +56,7 @@ async def fetch_changes(code: CodeSearch, request: RetrievalRequest) -> Retrieve
     Between two versions, branches or commits, also what differs.
     """
     parts = request.get("parts", {})
+    parts = parts if parts.keys() & _TIMES else {**parts, **_find_times(request["query"])}
     if (ends := _read_ends(parts)) is not None:
         return await _fetch_compared(code, ends, parts.get("target", ""))
     scope = await _read_scope(code, parts)
@@ -185,6 +188,20 @@ def _read_ends(parts: Mapping[str, str]) -> tuple[str, str] | None:
     if not words or parse_period(words, int(time.time())) is not None:
         return None
     return _read_release(words) or _strip_quotes(words), ""
+
+
+def _find_times(question: str) -> dict[str, str]:
+    """Find the releases and the period that a question names, as the parts of a question about changes."""
+    words = [word.strip(" ?!,;`'\"") for word in question.split()][:_MOST_WORDS]
+    windows = [" ".join(words[at : at + n]) for n in (4, 3, 2, 1) for at in range(len(words) - n + 1)]
+    releases = list(dict.fromkeys(name for one in windows if (name := _read_release(one))))
+    if len(releases) > 1:
+        return {"from": releases[0], "until": releases[1]}
+    if releases:
+        return {"release": releases[0]}
+    now = int(time.time())
+    period = next((one for one in windows if parse_period(one, now) is not None), "")
+    return {"period": period} if period else {}
 
 
 def _strip_quotes(written: str) -> str:

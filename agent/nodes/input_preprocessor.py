@@ -31,6 +31,7 @@ from agent.questions.intent import (
     is_repeat_request,
     is_rewording_request,
 )
+from agent.questions.intents.model import SURE, IntentName, load_model
 from agent.questions.literals import find_quoted_messages
 from agent.questions.mentions import find_mentions
 from agent.questions.question_kinds import parse_kind
@@ -57,6 +58,8 @@ _PROJECT = re.compile(
 _PRONOUN = re.compile(r"\b(?:it|its|they|their)\b", re.IGNORECASE)
 _FEW_TERMS = 2
 _BRIEF = 48  # characters of a message that may lean on what was said in a language of which no pattern knows
+# Intents whose "it" is the project where nothing else has been spoken of.
+_OF_PROJECT: frozenset[IntentName] = frozenset({"command", "overview", "people", "listing", "changes"})
 # What a thread may still say more about, although there are earlier turns.
 _OPEN: frozenset[Intent] = frozenset({"new_question", "out_of_scope"})
 log = logging.getLogger(__name__)
@@ -182,7 +185,9 @@ def _classify_intent(question: str, history: Sequence[PastTurn]) -> Intent:
     if find_antecedent(history) is not None:
         return "follow_up_with_retrieval"
     # A question that points at something is no question when nothing has been said, unless it can mean the project.
-    is_clear = parse_kind(question) is not None or may_mean_project(question)
+    best = load_model().rank(question)[0]
+    is_of_project = best.name in _OF_PROJECT and best.confidence >= SURE
+    is_clear = is_of_project or parse_kind(question) is not None or may_mean_project(question)
     return "new_question" if is_clear else "out_of_scope"
 
 

@@ -64,14 +64,10 @@ _FRAGMENTS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KindTable:
-    """One kind of question: the lookup that answers it, its patterns, and sentences that are and are not of it.
-
-    One that `is_late` is asked only where the question names nothing that is defined.
-    """
+    """One kind of question: the lookup that answers it, its patterns, and sentences that are and are not of it."""
 
     lookup: Lookup
     order: int
-    is_late: bool
     patterns: tuple[Pattern, ...]
     asks: tuple[str, ...]
     asks_not: tuple[str, ...]
@@ -85,8 +81,8 @@ class KindQuestion:
     parts: Mapping[str, str]
 
 
-def parse_kind(question: str, *, late: bool = False) -> KindQuestion | None:
-    """Return the first kind, early or late, of which a pattern fits the whole question; None where none does.
+def parse_kind(question: str) -> KindQuestion | None:
+    """Return the first kind of which a pattern fits the whole question; None where none does.
 
     What only adds to a list, such as "and their defaults" at the end, is left out, and so are glosses in parentheses
     where the question is of no kind with them.
@@ -95,13 +91,13 @@ def parse_kind(question: str, *, late: bool = False) -> KindQuestion | None:
     if not line or len(line) > _LONGEST:
         return None
     line = _ADDITION.sub("", line).strip(_ENDS) or line
-    asked = _match_tables(line, late=late)
+    asked = _match_tables(line)
     bare = " ".join(_GLOSS.sub(" ", line).split()).strip(_ENDS)
-    return asked or (_match_tables(bare, late=late) if bare != line else None)
+    return asked or (_match_tables(bare) if bare != line else None)
 
 
-def _match_tables(line: str, *, late: bool) -> KindQuestion | None:
-    for table in filter(lambda table: table.is_late == late, load_kinds()):
+def _match_tables(line: str) -> KindQuestion | None:
+    for table in load_kinds():
         for pattern in table.patterns:
             found = pattern.fullmatch(line)
             if found is not None and not _ENDS_OPEN.search(found.groupdict().get("target") or ""):
@@ -134,7 +130,6 @@ def _read_table(name: str, text: str) -> KindTable:
     return KindTable(
         lookup=cast("Lookup", name),
         order=int(written["order"]),
-        is_late=bool(written.get("late", False)),
         patterns=tuple(_compile(pattern) for pattern in written["patterns"]),
         asks=tuple(written["asks"]),
         asks_not=tuple(written["asks_not"]),

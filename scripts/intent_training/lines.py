@@ -6,12 +6,14 @@ import hashlib
 import random
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from agent.questions.intents.model import INTENTS, list_words
 from agent.questions.intents.placeholders import mask_question
 
 EXAMPLES = Path(__file__).parents[2] / "agent" / "questions" / "intents" / "examples"
@@ -61,13 +63,28 @@ def load_fillers() -> dict[str, Any]:
     return tomllib.loads(FILLERS.read_text(encoding="utf-8"))
 
 
-def list_common_words(lines: Sequence[ExampleLine]) -> frozenset[str]:
-    """Return the words that the examples and their fillers are made of, but for names of code and of libraries."""
+def list_common_words(lines: Sequence[ExampleLine]) -> dict[str, int]:
+    """Return the words of the examples and their fillers, and names that may be words, but for libraries.
+
+    Each with the intents whose lines have it, as bits in the order of `INTENTS`.
+    """
     fillers = load_fillers()
-    texts = [_PLACEHOLDER.sub(" ", line.text) for line in lines]
-    texts += [word for name, words in fillers["placeholders"].items() if name != "LIBRARY" for word in words]
-    words = {word for text in texts for word in re.findall(r"[a-z']{2,}", text.lower())}
-    return frozenset(words - set(fillers["plain_symbols"]) - set(fillers["placeholders"]["LIBRARY"]))
+    texts = [(_PLACEHOLDER.sub(" ", line.text), 1 << INTENTS.index(line.intent)) for line in lines]  # type: ignore[arg-type]
+    listing = 1 << INTENTS.index("listing")
+    texts += [
+        (word, listing if name.startswith("LISTN") else 0)
+        for name, words in fillers["placeholders"].items()
+        if name != "LIBRARY"
+        for word in words
+    ]
+    texts += [(word, 0) for word in fillers["plain_symbols"]]
+    libraries = set(fillers["placeholders"]["LIBRARY"])
+    bits: dict[str, list[int]] = {}
+    for text, bit in texts:
+        for word in set(list_words(text)) - libraries:
+            bits.setdefault(word, []).append(bit)
+    # A word of one line alone may be what that line is about.
+    return {word: sum(bit for bit, count in Counter(own).items() if count > 1) for word, own in bits.items()}
 
 
 def write_samples(lines: Sequence[ExampleLine], count: int, seed: int) -> Iterator[tuple[str, str]]:
@@ -87,7 +104,7 @@ def write_samples(lines: Sequence[ExampleLine], count: int, seed: int) -> Iterat
                 yield intent, masked
 
 
-def mask_sentence(sentence: str, common: frozenset[str], rng: random.Random) -> str:
+def mask_sentence(sentence: str, common: Mapping[str, int], rng: random.Random) -> str:
     """Mask a sentence as if the repository knew the names in it, as often as not."""
     fillers = load_fillers()
     names = frozenset(fillers["plain_symbols"] + fillers["capital_symbols"]) if rng.random() < 0.7 else frozenset()
@@ -96,7 +113,7 @@ def mask_sentence(sentence: str, common: frozenset[str], rng: random.Random) -> 
     def name_words(word: str) -> str:
         if word.lower() in libraries:
             return "xlib"
-        return "xsym" if word in names and word.lower() not in common else ""
+        return "xsym" if word in names and not common.get(word.lower()) else ""
 
     return mask_question(sentence, name_words)
 

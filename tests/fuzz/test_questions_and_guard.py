@@ -12,7 +12,6 @@ from agent.questions.language_filter import parse_language_filter, parse_only_la
 from agent.questions.literals import find_literals, find_quoted_messages
 from agent.questions.mentions import MAX_NAMES, find_mentions
 from agent.questions.stack_traces import MAX_FRAMES, parse_error_message, parse_error_name, parse_frames
-from agent.questions.symbol_questions import parse_named_question
 from agent.questions.terms import find_content_terms, split_words
 from bot.repositories.hints import MOST_HINTS, find_hints, is_path_match
 from bot.repositories.names import RepositoryProfile, find_hinted, find_named, find_only_named
@@ -109,7 +108,6 @@ def test_what_a_question_names_stands_in_it(question: str) -> None:
 @given(questions | traces)
 def test_every_way_of_reading_a_question_ends(question: str) -> None:
     for read in (
-        parse_named_question,
         clean_question,
         find_small_talk,
         parse_language_filter,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Literal, get_args
 
 from agent.questions.intents.features import BITS, list_features
-from agent.questions.intents.placeholders import NameWords, mask_question
+from agent.questions.intents.placeholders import MAX_MASKED, NameWords, mask_question
 
 if TYPE_CHECKING:
     from numpy import float32
@@ -37,8 +39,10 @@ IntentName = Literal[
     "tests",
     "value",
 ]
+_MOST_BETWEEN = 2  # words of the asking within what a question is about
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 INTENTS: tuple[IntentName, ...] = get_args(IntentName)
-SURE = 0.85  # the least confidence with which at most 3 % of the lines left out are taken for something else
+SURE = 0.88  # the least confidence with which at most 3 % of the lines left out are taken for something else
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,12 +55,15 @@ class RankedIntent:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class IntentModel:
-    """Weights of each column for each intent; `common` are the words of the example lines, `digest` is of those."""
+    """Weights of each column for each intent; `digest` is of the example lines.
+
+    `common` has the words of the lines, and which intents' lines have each: as bits in the order of `INTENTS`.
+    """
 
     weights: NDArray[float32] = field(repr=False)
     bias: NDArray[float32] = field(repr=False)
     temperature: float
-    common: frozenset[str] = field(repr=False)
+    common: Mapping[str, int] = field(repr=False)
     digest: str
 
     def rank(self, question: str, name_words: NameWords | None = None) -> list[RankedIntent]:
@@ -68,6 +75,25 @@ class IntentModel:
         odds = np.exp(scores - scores.max())
         shares = odds / odds.sum()
         return [RankedIntent(name=INTENTS[at], confidence=float(shares[at])) for at in np.argsort(-shares)]
+
+    def find_subject(self, question: str, intent: IntentName) -> str:
+        """Return what a question is about: the part without the words that lines of its intent have."""
+        bit = 1 << INTENTS.index(intent)
+        words = question.split()
+        is_own = [not all(self.common.get(one, 0) & bit for one in list_words(word)) for word in words]
+        runs: list[tuple[int, int]] = []
+        for at, own in enumerate(is_own):
+            if own and runs and at - runs[-1][1] <= _MOST_BETWEEN:
+                runs[-1] = (runs[-1][0], at + 1)
+            elif own:
+                runs.append((at, at + 1))
+        start, end = max(runs, key=lambda run: sum(is_own[run[0] : run[1]]), default=(0, 0))
+        return " ".join(words[start:end]).strip(" ?!.,;:¿¡？。")
+
+
+def list_words(text: str) -> list[str]:
+    """Return the words of a text in small letters."""
+    return _WORD.findall(text[:MAX_MASKED].lower().replace("’", "'"))
 
 
 @cache
@@ -82,6 +108,6 @@ def load_model() -> IntentModel:
             weights=weights,
             bias=stored["bias"],
             temperature=float(stored["temperature"]),
-            common=frozenset(str(stored["common"]).split()),
+            common=dict(zip(str(stored["common"]).split(), map(int, stored["frames"]), strict=True)),
             digest=str(stored["digest"]),
         )

@@ -10,9 +10,8 @@ from agent.questions.follow_ups import Antecedent, find_antecedent, is_pointing_
 from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
 from agent.questions.mentions import PathMention, find_mentions, refer_to_project
 from agent.questions.stack_traces import StackFrame, parse_error_name, parse_frames
-from agent.questions.symbol_questions import parse_named_question
 from agent.questions.terms import find_content_terms, match_terms, split_words, stem_word
-from agent.state import Lookup, PastTurn
+from agent.state import PastTurn
 
 _SAID = (
     "tries",
@@ -87,42 +86,6 @@ def test_it_means_the_newest_symbol_then_the_newest_file() -> None:
     assert found == Antecedent(symbol="b", kind="", path="")
     assert find_antecedent([turn(path="x.py")]) == Antecedent(symbol="", kind="", path="x.py")
     assert find_antecedent([turn()]) is None
-
-
-@pytest.mark.parametrize(
-    ("question", "lookup", "name"),
-    [
-        ("who calls parse_date?", "callers", "parse_date"),
-        ("what functions call `send`", "callers", "send"),
-        ("where is Session.send called from?", "callers", "Session.send"),
-        ("callers of the function send()", "callers", "send"),
-        ("list all callers of Foo::bar", "callers", "Foo.bar"),
-        ("What does Session.send call?", "callees", "Session.send"),
-        ("what is called by send?", "callees", "send"),
-        ("where is MAX_RETRIES used?", "usages", "MAX_RETRIES"),
-        ("who uses PaymentSession", "usages", "PaymentSession"),
-        ("who throws PaymentError?", "usages", "PaymentError"),
-        ("references to parse_date", "usages", "parse_date"),
-        ("tests for parse_date", "tests", "parse_date"),
-        ("how is parse_date tested?", "tests", "parse_date"),
-        ("which tests cover Session?", "tests", "Session"),
-        ("`parse_date`'s tests?", "tests", "parse_date"),
-        ("where is the class Session defined?", "definition", "Session"),
-        ("where parse_date is defined", "definition", "parse_date"),
-        ("what does parse_date do?", "definition", "parse_date"),
-        ("explain how parse_date works", "definition", "parse_date"),
-        ("parse_date", "definition", "parse_date"),
-    ],
-)
-def test_a_question_about_one_name_is_recognised(question: str, lookup: Lookup, name: str) -> None:
-    found = parse_named_question(question)
-    assert found is not None
-    assert (found.lookup, found.name) == (lookup, name)
-
-
-@pytest.mark.parametrize("question", ["where are event retries handled?", "who calls it?", "how does this work?"])
-def test_other_questions_have_no_form(question: str) -> None:
-    assert parse_named_question(question) is None
 
 
 def test_politeness_before_a_question_is_dropped() -> None:

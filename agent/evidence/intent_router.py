@@ -1,0 +1,273 @@
+"""Chooses what to look up by what a question most likely wants, and by the names in it that the code has."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from agent.evidence.coverage import find_left_out
+from agent.evidence.definitions import KnownName, find_known_name, is_defined_exactly
+from agent.evidence.path_lookup import FilePathLookup, find_folder
+from agent.evidence.refs import is_test_or_docs
+from agent.evidence.request_builders import (
+    NOT_INDEXED,
+    decide_retrieval,
+    request_kind,
+    request_lookup,
+    request_outline,
+    request_search,
+)
+from agent.ports import CodeSearch, SymbolIndex
+from agent.questions.intents.model import SURE, IntentName, RankedIntent, list_words, load_model
+from agent.questions.literals import find_literals
+from agent.questions.mentions import find_mentions, is_code_like, normalize_name
+from agent.state import Lookup, RetrievalRequest, RouterDecision
+from indexer.text.linear_patterns import compile_pattern
+from indexer.types import FileEntry
+
+LIKELY = 0.35  # the least confidence with which an intent's lookup is made
+MAX_TRIED = 8  # words of a question that are looked up as names
+MAX_ALIKE = 3  # files of one name that are shown side by side
+MAX_NAMES = 2  # that one lookup is made for
+_NAMED = 0.5  # the least confidence that a question asks for a name where a common word stands
+_SHORTEST_NAME = 3
+_LONGEST = 2_000  # characters
+_NAMING: frozenset[IntentName] = frozenset({"callers", "callees", "tests", "definition"})
+_OF_PAST: frozenset[IntentName] = frozenset({"origin", "changes"})  # an answer of these misleads where it is not meant
+_PLAIN = compile_pattern(r"[A-Za-z_][A-Za-z0-9_]+")
+_CALLS = compile_pattern(
+    r"(?i)\b(?:call|invo[kc]|hit|aufruf|aufgerufen|ruft|ruf\b|gerufen|appel|llama|invoca|cham)|呼|调用|调|вызыв|зов|호출|부르"
+)
+# What a list is of, by the beginnings of its words.
+_OPTIONS = compile_pattern(
+    r"(?i)\b(?:env|option|opcion|opç|setting|config|flag|switch|knob|umgebung|einstellung|schalter|paramètre|réglage"
+    r"|ajuste|variables? d|variáve)"
+    r"|オプション|設定|環境変数|选项|配置|环境变量|命令行参数|опци|настро|переменн|옵션|설정|환경"
+)
+_ENTRY_POINTS = compile_pattern(
+    r"(?i)\b(?:end ?point|route|rout|ruta|rota|url|command|befehl|kommando|task|job|cron|aufgabe|tâche|tarea|tarefa"
+    r"|event|signal|ereignis|événement|model|modell|table|tabelle|tabla|tabela|entit)|エンドポイント|コマンド|タスク|イベント"
+    r"|モデル|テーブル|ルート|接口|路由|命令|任务|事件|模型|数据表|эндпоинт|команд|задач|событ|модел|таблиц|маршрут|엔드포인트|명령"
+    r"|작업|이벤트|모델|테이블|라우트"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskedIntent:
+    """What a question most likely wants, how sure that is, the names of the code in it, and what else it may want.
+
+    `subject` is what it is about in its own words.
+    """
+
+    name: IntentName
+    confidence: float
+    names: tuple[KnownName, ...]
+    subject: str
+    alternatives: tuple[IntentName, ...]
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether nothing else needs to be offered."""
+        return self.confidence >= SURE
+
+
+async def recognise_intent(question: str, code: SymbolIndex) -> AskedIntent:
+    """Rank the intents of a question, with the names that the code has masked in it."""
+    asked, model = question[:_LONGEST], load_model()
+    names = await _find_names(asked, code)
+    ranked = model.rank(asked, lambda word: "xsym" if word in names else "")
+    if not names:
+        names, ranked = await _try_common_words(asked, code, ranked)
+    best = ranked[0]
+    return AskedIntent(
+        name=best.name,
+        confidence=best.confidence,
+        names=tuple({known.name: known for known in names.values()}.values()),
+        subject=model.find_subject(asked, best.name),
+        alternatives=tuple(one.name for one in ranked[1:3]),
+    )
+
+
+async def _find_names(question: str, code: SymbolIndex) -> dict[str, KnownName]:
+    """Look up what is typed as code, and the plain words that are no common ones; these have to be spelt just so."""
+    mentions, common = find_mentions(question), load_model().common
+    plain = [word for word in _PLAIN.findall(question) if len(word) >= _SHORTEST_NAME and word.lower() not in common]
+    found: dict[str, KnownName] = {}
+    for word in list(dict.fromkeys([*mentions.names, *mentions.words, *plain]))[:MAX_TRIED]:
+        if (word in mentions.names or await is_defined_exactly(word, code)) and (
+            known := await find_known_name(word, code)
+        ):
+            found[word] = known
+    return found
+
+
+async def _try_common_words(
+    question: str, code: SymbolIndex, ranked: list[RankedIntent]
+) -> tuple[dict[str, KnownName], list[RankedIntent]]:
+    """Take a common word for a name where the question asks for one just there: "who calls send?"."""
+    best, names = ranked, dict[str, KnownName]()
+    if ranked[0].confidence >= _NAMED and ranked[0].name not in _NAMING | {"absence"}:
+        return names, best
+    for word in list(dict.fromkeys(_PLAIN.findall(question)))[: 2 * MAX_TRIED]:
+        if len(word) < _SHORTEST_NAME or not await is_defined_exactly(word, code):
+            continue
+        tried = load_model().rank(question, lambda one, name=word: "xsym" if one == name else "")  # type: ignore[misc]
+        is_better = not names or tried[0].confidence > best[0].confidence
+        if tried[0].name in _NAMING and tried[0].confidence >= _NAMED and is_better:
+            best, names = tried, {word: KnownName(name=word)}
+    return names, best
+
+
+async def route_intent(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
+    """Choose the requests of the likeliest intent; None where it has no lookup of its own, or names nothing for it."""
+    choose = _CHOICES.get(asked.name)
+    if choose is None or asked.confidence < (SURE if asked.name in _OF_PAST else LIKELY):
+        return None
+    return await choose(question, asked, code)
+
+
+async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
+    """Look up the uses of what the question names; of a word that is not defined, the lines that say it."""
+    inside = await _find_scope(question, code)
+    lookup: Lookup = "callers" if asked.name == "callers" and _CALLS.search(question) else "usages"
+    requests = [request_name(lookup, known, inside) for known in asked.names[:MAX_NAMES]]
+    if not requests and inside:
+        importers = request_lookup("usages", inside[0], reasoning="who imports the file")
+        requests = [{**importers, "path": inside[0]}]
+    if requests:
+        return decide_retrieval(requests, fast_path=True, reasoning="uses of a name")
+    word = _find_unknown(question, asked)
+    uses = request_lookup("usages", word, reasoning="the name may be used without being defined here")
+    return decide_retrieval([uses], fast_path=True, reasoning="uses of a word", unknown=[word]) if word else None
+
+
+def _find_unknown(question: str, asked: AskedIntent) -> str:
+    """Return the one name that the code does not define and that the question is about: a library, a setting."""
+    if typed := find_mentions(question).names:
+        return typed[0]
+    words = [normalize_name(word) for word in asked.subject.split() if list_words(word)]
+    rare = [
+        word for word in words if word.isascii() and (word.lower() not in load_model().common or is_code_like(word))
+    ]
+    return rare[0] if len(rare) == 1 and len(rare[0]) >= _SHORTEST_NAME else ""
+
+
+async def _find_scope(question: str, code: CodeSearch) -> list[str]:
+    """Return the files and folders of the question's paths that are here."""
+    written = [mention.path for mention in find_mentions(question).paths]
+    names = FilePathLookup(await code.files() if written else (), written)
+    found = [entry.path for path in written for entry in choose_files(names.find_alike(path), 0)[:1]]
+    return found or [folder for path in written if (folder := await find_folder(code, path))]
+
+
+def request_name(lookup: Lookup, known: KnownName, inside: Sequence[str] = ()) -> RetrievalRequest:
+    """Ask for what is known of a name, and of its calls for those in some files and folders."""
+    request = request_lookup(lookup, known.name, reasoning=f"the question asks for {lookup} of a name")
+    if known.module:
+        request["patterns"] = [f"*/{known.module}/*", f"*/{known.module}.*"]
+    return {**request, "folders": list(inside)}
+
+
+async def _route_name(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
+    """Look up the one name that a question is about; of one that is not defined, what may be meant."""
+    inside = [] if asked.name == "definition" else await _find_scope(question, code)
+    if len(asked.names) == 1:
+        is_more = asked.name == "definition" and not asked.is_sure and len(asked.subject.split()) > 1
+        exact = request_name("usages" if is_more else _BY_NAME[asked.name], asked.names[0], inside)
+        return decide_retrieval([exact], fast_path=True, reasoning="a question about one name")
+    word = _find_unknown(question, asked) if not asked.names and not inside else ""
+    if not word or find_mentions(question).codes:
+        return None
+    requests = [request_search(word, reasoning="the name is not defined here")]
+    if asked.name == "definition":
+        requests.append(request_lookup("attribute", word, reasoning="the name may be an attribute of a class"))
+    return decide_retrieval(requests, fast_path=False, reasoning="a name that is not defined", unknown=[word])
+
+
+async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
+    """Show the declaration of the setting, the variable of the environment or the option that a question names."""
+    named = [*find_mentions(question).names, *(known.name for known in asked.names), asked.subject]
+    wanted = {_fold(name) for name in named if name}
+    sites = await code.registrations(("setting", "environment", "flag"))
+    name = next((site.registration.name for site in sites if _fold(site.registration.name) in wanted), "")
+    return _decide_kind("options", question, {"name": name}) if name else None
+
+
+async def _route_listing(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
+    """List what is registered of the kind that the question names: options, or endpoints, commands, events."""
+    lookup: Lookup | None = "options" if _OPTIONS.search(question) else None
+    lookup = lookup or ("entry_points" if _ENTRY_POINTS.search(question) else None)
+    scope = await _find_scope(question, code)
+    target = next(iter(scope), asked.subject)
+    return _decide_kind(lookup, question, {"target": target} if target else {}) if lookup else None
+
+
+def _fold(name: str) -> str:
+    return name.strip("`").lstrip("-").replace("-", "_").lower()
+
+
+async def _route_kind(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:  # noqa: ARG001
+    """Ask for what has an answer of its own, about what the question names."""
+    written = [
+        f"{at.path}:{at.start_line}-{at.end_line}" if at.start_line else at.path for at in find_mentions(question).paths
+    ]
+    target = next(iter([*written, *(known.name for known in asked.names)]), asked.subject)
+    return _decide_kind(_KINDS[asked.name], question, {"target": target} if target else {})
+
+
+def _decide_kind(lookup: Lookup, question: str, parts: Mapping[str, str]) -> RouterDecision:
+    request = request_kind(lookup, question, parts)
+    return decide_retrieval([request], fast_path=True, reasoning=request["reasoning"])
+
+
+async def _route_contents(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
+    """List what is in a file or a folder; None for what is neither."""
+    target = next((mention.path for mention in find_mentions(question).paths), asked.subject)
+    if not target or " " in target:
+        return None
+    entries = choose_files(FilePathLookup(await code.files(), [target]).find_alike(target), 0)
+    if entries:
+        outlines = [request_outline(entry.path, reasoning="a file that the question names") for entry in entries]
+        return decide_retrieval(outlines, fast_path=True, reasoning="a file by name")
+    folder = await find_folder(code, target)
+    if folder is None:
+        is_left_out = await find_left_out(code, target) is not None
+        return decide_retrieval([], fast_path=True, reasoning=NOT_INDEXED, unknown=[target]) if is_left_out else None
+    decision = _decide_kind("outline", target, {"target": target})
+    decision["requests"][0]["path"] = folder
+    return decision
+
+
+def choose_files(alike: Sequence[FileEntry], line: int) -> list[FileEntry]:
+    """Choose the files that a path may mean: those that have the line, the code first."""
+    long_enough = [entry for entry in alike if entry.lines >= line]
+    return sorted(long_enough or alike, key=lambda entry: is_test_or_docs(entry.path))[:MAX_ALIKE]
+
+
+async def _route_prose(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:  # noqa: ARG001
+    """Put documentation first for a question that names no code."""
+    if find_mentions(question).anything or find_literals(question):
+        return None
+    decision = _decide_kind("prose", question, {})
+    return {**decision, "fast_path": False}
+
+
+_Choice = Callable[[str, AskedIntent, CodeSearch], Awaitable[RouterDecision | None]]
+_KINDS: Mapping[IntentName, Lookup] = {
+    "people": "people",
+    "origin": "reasons",
+    "command": "commands",
+    "overview": "overview",
+    "add_another": "example",
+    "changes": "changes",
+}
+_BY_NAME: Mapping[IntentName, Lookup] = {"callees": "callees", "tests": "tests", "definition": "definition"}
+_CHOICES: Mapping[IntentName, _Choice] = {
+    **dict.fromkeys(("callers", "absence"), _route_uses),
+    **dict.fromkeys(_BY_NAME, _route_name),
+    **dict.fromkeys(_KINDS, _route_kind),
+    **dict.fromkeys(("explanation", "reason", "comparison"), _route_prose),
+    "value": _route_value,
+    "contents": _route_contents,
+    "listing": _route_listing,
+}

@@ -1,0 +1,111 @@
+"""What a question wants, whatever its wording, decides what is looked up; names are found by looking them up."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.evidence.intent_router import recognise_intent
+from agent.evidence.rule_router import route_by_rules
+from agent.state import Lookup
+from tests.fakes.code import FakeCode
+from tests.fakes.shop import SHOP
+
+COMMON_WORDS = {
+    "app/mail.py": "def send(to):\n    return to\n\n\ndef flush():\n    return send('x')\n",
+    "packages/orders/cart.py": "from app.mail import send\n\n\ndef order():\n    return send('y')\n",
+    "requirements.txt": "celery==5.4\n",
+    "app/jobs.py": "import celery\n\nqueue = celery.Celery()\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "lookup", "name"),
+    [
+        ("who calls parse_date?", "callers", "parse_date"),
+        ("what functions call `send`", "callers", "send"),
+        ("callers of the function send()", "callers", "send"),
+        ("what is called by send?", "callees", "send"),
+        ("where is MAX_RETRIES used?", "usages", "MAX_RETRIES"),
+        ("who uses PaymentSession", "usages", "PaymentSession"),
+        ("who throws PaymentError?", "usages", "PaymentError"),
+        ("references to parse_date", "usages", "parse_date"),
+        ("tests for parse_date", "tests", "parse_date"),
+        ("how is parse_date tested?", "tests", "parse_date"),
+        ("`parse_date`'s tests?", "tests", "parse_date"),
+        ("where parse_date is defined", "definition", "parse_date"),
+        ("what does parse_date do?", "definition", "parse_date"),
+        ("explain how parse_date works", "definition", "parse_date"),
+        ("parse_date", "definition", "parse_date"),
+    ],
+)
+async def test_a_question_about_one_name_is_looked_up(question: str, lookup: Lookup, name: str) -> None:
+    [request, *_] = (await route_by_rules(question, FakeCode(SHOP)))["requests"]
+
+    assert (request["lookup"], request["query"]) == (lookup, name)
+
+
+@pytest.mark.parametrize(
+    ("question", "lookup"),
+    [
+        ("send callers pls", "callers"),
+        ("does any code call send?", "callers"),
+        ("wer ruft send auf?", "callers"),
+        ("кто вызывает send?", "callers"),
+        ("quem chama send?", "callers"),
+        ("send は誰が呼びますか？", "callers"),
+        ("send 어디서 호출하나요", "callers"),
+        ("何処で send を使っていますか", "usages"),
+        ("usages of send", "usages"),
+    ],
+)
+async def test_callers_are_looked_up_in_any_wording_and_language(question: str, lookup: Lookup) -> None:
+    [request] = (await route_by_rules(question, FakeCode(COMMON_WORDS)))["requests"]
+
+    assert (request["lookup"], request["query"]) == (lookup, "send")
+
+
+async def test_a_common_word_is_no_name_where_none_is_expected() -> None:
+    asked = await recognise_intent("how do we send the mails to customers?", FakeCode(COMMON_WORDS))
+
+    assert asked.names == ()
+
+
+async def test_calls_are_looked_up_within_a_folder_that_the_question_names() -> None:
+    [request] = (await route_by_rules("who calls send in packages/orders?", FakeCode(COMMON_WORDS)))["requests"]
+
+    assert (request["lookup"], request["folders"]) == ("callers", ["packages/orders"])
+
+
+@pytest.mark.parametrize("question", ["do we still use celery?", "celery leftovers?", "can we drop celery"])
+async def test_a_library_is_looked_for_by_the_lines_that_say_it(question: str) -> None:
+    chosen = await route_by_rules(question, FakeCode(COMMON_WORDS))
+
+    assert [(one["lookup"], one["query"]) for one in chosen["requests"]] == [("usages", "celery")]
+    assert chosen["unknown"] == ["celery"]
+
+
+@pytest.mark.parametrize(
+    ("question", "lookup"),
+    [
+        ("authors of app/mail.py pls", "people"),
+        ("who do i ping about app/mail.py", "people"),
+        ("tests how", "commands"),
+        ("high level overview?", "overview"),
+        ("how to write my own exporter", "example"),
+        ("in which release was send added", "reasons"),
+        ("what went into the last release", "changes"),
+        ("explain how the mails are delivered", "prose"),
+        ("app/mail.py contents", "file"),
+    ],
+)
+async def test_what_has_an_answer_of_its_own_is_asked_for_it(question: str, lookup: Lookup) -> None:
+    [request, *_] = (await route_by_rules(question, FakeCode(COMMON_WORDS)))["requests"]
+
+    assert request["lookup"] == lookup
+
+
+async def test_what_else_a_question_may_want_comes_with_its_likeliest_intent() -> None:
+    asked = await recognise_intent("send retry?", FakeCode(COMMON_WORDS))
+
+    assert len(asked.alternatives) == 2
+    assert asked.name not in asked.alternatives
