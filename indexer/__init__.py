@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from indexer.git.repository import locate_repository, open_objects
     from indexer.git.safe_paths import is_safe_path
     from indexer.index import CodeIndex
+    from indexer.installation import describe_error, describe_extra
     from indexer.parser_pool.confined_worker import ConfinedWorker
     from indexer.parser_pool.plain_files import PLAIN_REASONS
     from indexer.parser_pool.pool import ParserPool
@@ -160,6 +161,8 @@ __all__ = [
     "create_catalog_tables",
     "decode_refs",
     "decode_status",
+    "describe_error",
+    "describe_extra",
     "describe_unknown",
     "encode_refs",
     "encode_status",
@@ -192,6 +195,7 @@ _MODULES = {
     "indexer.git.repository": "locate_repository open_objects",
     "indexer.git.safe_paths": "is_safe_path",
     "indexer.index": "CodeIndex",
+    "indexer.installation": "describe_error describe_extra",
     "indexer.parser_pool.confined_worker": "ConfinedWorker",
     "indexer.parser_pool.plain_files": "PLAIN_REASONS",
     "indexer.parser_pool.pool": "ParserPool",

@@ -25,7 +25,14 @@ PACKAGES = ("bot", "agent", "indexer")
 # What each package may import of ours.
 ALLOWED = {
     "bot": ("bot", "agent", "indexer"),
-    "agent": ("agent", "indexer.types", "indexer.errors", "indexer.text.linear_patterns", "indexer.text.languages"),
+    "agent": (
+        "agent",
+        "indexer.types",
+        "indexer.errors",
+        "indexer.installation",
+        "indexer.text.linear_patterns",
+        "indexer.text.languages",
+    ),
     "indexer": ("indexer",),
 }
 # Concrete parts of the others that only the composition root may name.

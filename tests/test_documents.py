@@ -20,7 +20,7 @@ from tests.documents import DOCUMENTS, mentioned_commands, name_of, read, shown_
 
 ROOT = Path(__file__).parent.parent
 NOT_OURS = {".git", ".venv", "build", "dist", "__pycache__", "node_modules"}
-TEXTS = {".py", ".md", ".toml", ".txt", ".sh", ".yml", ".json", ".example", ""}
+TEXTS = {".py", ".md", ".toml", ".txt", ".sh", ".yml", ".yaml", ".html", ".service", ".json", ".example", ""}
 
 
 def project_files(folder: Path = ROOT) -> Iterator[Path]:
@@ -197,6 +197,54 @@ def test_no_file_names_a_machine_or_a_package_index() -> None:
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in project_files()}
 
     assert [name_of(path) for path, text in texts.items() if any(each in text for each in telltales)] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "is_refused"),
+    [
+        ("pip install {}", True),
+        ('pip install "{}[mcp]"', True),
+        ("python3 -m pip install -U {}", True),
+        ("pip install -c constraints.txt '{}[mcp]'", True),
+        ("pip install \\\n  {}==0.1.0", True),
+        ("pipx install {}", True),
+        ("uv tool install --force {}", True),
+        ("uv add {}", True),
+        ("uvx {} ask", True),
+        ("uvx --from '{}[mcp]' {} mcp", True),
+        ("{}==0.1.0 --hash=sha256:0", True),
+        (".venv/bin/pip install -c constraints.txt --editable '.[mcp]'", False),
+        ("uv tool install --editable /srv/{}", False),
+        ("uvx --from . --constraints constraints.txt {}", False),
+        ("pipx inject {} langchain-openai", False),
+        ("claude mcp add {} -- {} mcp", False),
+    ],
+)
+def test_a_command_is_known_that_takes_the_name_from_an_index(command: str, *, is_refused: bool) -> None:
+    assert bool(installs_by_name(command.replace("{}", distribution_name()))) is is_refused
+
+
+def test_no_text_installs_by_a_name_that_anybody_may_register() -> None:
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in project_files()}
+
+    assert {name_of(path): found for path, text in texts.items() if (found := installs_by_name(text))} == {}
+
+
+def installs_by_name(text: str) -> list[str]:
+    """The commands that take our distribution from a package index, where the name is not ours."""
+    name = rf"{re.escape(distribution_name())}(?![\w./-])"
+    commands = (
+        rf"\b(?:pip3?|pipx|uv(?: pip| tool)?|poetry|pdm|conda) (?:install|download|add)\b[^\n|&;`]*?[ \"']{name}",
+        rf"\b(?:uvx|uv tool run|pipx run)(?: -\S+)* [\"']?{name}",
+        rf"--(?:from|with|spec)[ =][\"']?{name}",
+        rf"^{name}(?:\[[\w,]+\])? *[=<>~!]=",
+    )
+    return re.findall("|".join(commands), text.replace("\\\n", " "), re.MULTILINE)
+
+
+def distribution_name() -> str:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return str(project["name"])
 
 
 def test_every_promise_of_security_is_tested_by_files_that_exist() -> None:

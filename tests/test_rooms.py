@@ -47,7 +47,7 @@ FLOORS = {
     "indexer": (
         "types",
         "errors",
-        "text secrets subprocesses checksums watcher",
+        "text secrets subprocesses checksums installation watcher",
         "search parsing embedding git",
         "store",
         "calls remotes parser_pool diffs",

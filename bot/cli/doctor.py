@@ -33,7 +33,6 @@ from bot.markdown.formatting import to_one_line
 from bot.monitoring import doctor_findings
 from bot.monitoring.cluster_state import read_cluster_state
 from bot.monitoring.doctor_findings import DoctorFinding, make_ok, make_problem, make_warning, note
-from bot.monitoring.installer import describe_error
 from bot.ports import Repositories
 from bot.repositories.library import RepositoryLibrary
 from bot.serving.platforms import read_discord_options
@@ -42,7 +41,7 @@ from bot.storage.database import INBOX_FILE
 from bot.storage.opening import has_store, open_store
 from bot.storage.permissions import find_exposures
 from bot.surfaces.mcp.mcp_endpoint import is_installed
-from indexer import IndexerError, IndexStatus, check_chroma_server, start_git_async
+from indexer import IndexerError, IndexStatus, check_chroma_server, describe_extra, start_git_async
 
 GIGABYTE = 1_000_000_000
 LITTLE, TOO_LITTLE = GIGABYTE, GIGABYTE // 10
@@ -184,9 +183,7 @@ async def check_classifier(load: Callable[[], Scoring], folder: Path, *, millise
     try:
         model = await asyncio.to_thread(load)
     except ClassifierUnusable as error:
-        return [
-            DoctorFinding(level="warning", what=f"Questions are judged by the rules alone. {describe_error(error)}")
-        ]
+        return [DoctorFinding(level="warning", what=f"Questions are judged by the rules alone. {error}")]
     began = time.perf_counter()
     await asyncio.to_thread(model.score, _QUESTION)
     duration = 1000 * (time.perf_counter() - began)
@@ -310,7 +307,7 @@ def read_slack_credentials(settings: Settings) -> diagnostics.SlackCredentials:
 async def check_mcp(table: McpTable) -> Sequence[DoctorFinding]:
     """Check whether editors and agents can use citebot, and who may do so over HTTP."""
     if not is_installed():
-        advice = f'For `citebot mcp`{" and /mcp of `citebot serve`" * bool(table.tokens)}: pip install "citebot[mcp]"'
+        advice = f"For `citebot mcp`{' and /mcp of `citebot serve`' * bool(table.tokens)}. {describe_extra('mcp')}"
         missing = make_warning if table.tokens else note
         return [missing("The MCP server is not installed.", advice)]
     if not table.tokens:

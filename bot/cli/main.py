@@ -501,7 +501,7 @@ def _describe_error(error: Exception) -> str:
     if isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # what a group of tasks puts around an error
         return _describe_error(error.exceptions[0])
     if isinstance(error, IndexerError | AgentError | BotError):
-        from bot.monitoring.installer import describe_error
+        from indexer import describe_error
 
         return describe_error(error)
     if isinstance(error, OSError):

@@ -12,11 +12,11 @@ from bot.repositories.refresh import LoggingDisplay
 from bot.settings import RepositoryTable, Settings
 from bot.surfaces.local_core import open_local_core
 from bot.surfaces.principals import make_local_principal
+from indexer import describe_extra
 
 if TYPE_CHECKING:
     from bot.adapters.terminal.output import CommandOutcome
 
-NOT_INSTALLED = 'The MCP server is not installed. Install it: pip install "citebot[mcp]"'
 FOR_PROGRAMS = (
     "citebot mcp is for an editor or an agent, which starts it and talks to it over standard input. "
     "Register it there; for Claude Code: claude mcp add citebot -- citebot mcp"
@@ -53,4 +53,4 @@ def _load_sdk() -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types"}:
             raise
-        raise BotError(NOT_INSTALLED) from error
+        raise BotError(f"The MCP server is not installed. {describe_extra('mcp')}") from error

@@ -10,8 +10,7 @@ from typing import Literal
 
 from agent import AgentError
 from bot.errors import BotError
-from bot.monitoring.installer import describe_error
-from indexer import IndexerError
+from indexer import IndexerError, describe_error
 
 # A note is no fault: something cannot be determined, or is optional. With a warning, citebot works less well.
 Level = Literal["ok", "note", "warning", "problem"]

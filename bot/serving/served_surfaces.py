@@ -17,6 +17,7 @@ from bot.surfaces.long_requests import KeepOpen, LateCore, LongRequests
 from bot.surfaces.mcp.mcp_endpoint import McpEndpoint, is_installed
 from bot.surfaces.team_surfaces import SurfaceCore
 from bot.surfaces.web.web_surface import WebOptions, WebSurface, serve_team_page
+from indexer import describe_extra
 
 MOST_CALLS = 32  # of one person at a time over MCP; an agent makes many side by side
 DRAIN_SECONDS = 5.0  # for which answers may come to their end when the process ends
@@ -48,7 +49,7 @@ class TeamSurfaces:
 
     def _make_mcp(self, keep_open: KeepOpen) -> McpEndpoint | None:
         if not is_installed():
-            log.warning('/mcp is not served: pip install "citebot[mcp]"')
+            log.warning("/mcp is not served: the extra `mcp` is not installed. %s", describe_extra("mcp"))
             return None
         return McpEndpoint(self._core, LongRequests(keep_open, most_each=MOST_CALLS))
 

@@ -13,7 +13,8 @@ from agent import Schema, make_postgres_options, migrate_postgres
 from agent.text.storable import make_storable_in_postgres
 from bot.errors import InboxError
 from bot.storage.database import Values
-from bot.storage.postgres_errors import NO_ADDRESS, NO_EXTRA, check_server, explain_failures, is_passing
+from bot.storage.postgres_errors import NO_ADDRESS, check_server, explain_failures, is_passing
+from indexer import describe_extra
 
 if TYPE_CHECKING:  # comes with the extra `cluster`
     from psycopg import AsyncConnection, AsyncCursor
@@ -156,7 +157,9 @@ async def open_postgres(url: str) -> AsyncIterator[PostgresDatabase]:
         from psycopg import AsyncConnection
         from psycopg_pool import AsyncConnectionPool
     except ImportError as error:
-        raise InboxError(NO_EXTRA) from error
+        raise InboxError(
+            f"DATABASE_URL needs the extra `cluster`, which is not installed. {describe_extra('cluster')}"
+        ) from error
 
     if not url.startswith(("postgresql://", "postgres://")):
         raise InboxError(NO_ADDRESS)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:  # comes with the extra `cluster`
     from psycopg import AsyncConnection, Error
 
 OLDEST_SERVER = 14  # the first major version in which the tables and statements were tried
-NO_EXTRA = 'DATABASE_URL is set, and Postgres needs more than is installed: pip install "citebot[cluster]".'
 NO_ADDRESS = "DATABASE_URL cannot be read. Write it as postgresql://USER:PASSWORD@HOST:5432/NAME."
 NO_ANSWER = "Postgres does not answer. Check the network to it; citebot goes on trying."
 FULL_DISK = "The disk of Postgres is full. Free some space and try again."

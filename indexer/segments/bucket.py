@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from indexer.errors import SegmentsUnavailable
+from indexer.installation import describe_extra
 from indexer.segments.object_store import StoredObject
 
 if TYPE_CHECKING:  # comes with the extra `cluster`
@@ -93,7 +94,7 @@ def open_bucket(url: str, *, options: Mapping[str, Any] | None = None) -> Bucket
         from obstore.store import LocalStore, MemoryStore, from_url
     except ModuleNotFoundError as error:
         raise SegmentsUnavailable(
-            "SEGMENTS_URL needs a package that is not installed. Run: pip install 'citebot[cluster]'"
+            f"SEGMENTS_URL needs the extra `cluster`, which is not installed. {describe_extra('cluster')}"
         ) from error
     with _map_errors():
         if scheme == "memory":

@@ -19,6 +19,7 @@ from agent.persistence.postgres.connections import Transactions, connect, open_p
 from agent.persistence.postgres_migrations import migrate_postgres
 from agent.persistence.run_claims import USE, RunClaim, make_claim
 from agent.text.storable import make_storable_in_postgres
+from indexer.installation import describe_extra
 
 if TYPE_CHECKING:  # comes with the extra `cluster`
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -164,10 +165,6 @@ async def open_postgres_saver(url: str, *, patience: float = _PATIENCE_SECONDS) 
 
     `patience` is for how many seconds work waits for a database that does not answer.
     """
-    if find_spec("psycopg_pool") is None or find_spec("langgraph.checkpoint.postgres") is None:
-        raise CheckpointError(
-            'DATABASE_URL is set, and what Postgres needs is missing: pip install "citebot[cluster]".'
-        )
     await prepare_postgres_conversations(url)
     async with open_pool(url, patience=patience) as pool:
         yield PostgresSaver(pool)
@@ -181,7 +178,9 @@ def load_postgres_schema() -> Schema:
 async def prepare_postgres_conversations(url: str) -> None:
     """Bring the tables to the layout of this version, made when missing; raises `CheckpointError`."""
     if find_spec("psycopg_pool") is None or find_spec("langgraph.checkpoint.postgres") is None:
-        raise CheckpointError('DATABASE_URL needs more than is installed: pip install "citebot[cluster]".')
+        raise CheckpointError(
+            f"DATABASE_URL needs the extra `cluster`, which is not installed. {describe_extra('cluster')}"
+        )
     try:
         async with connect(url) as connection:
             await migrate_postgres(connection, load_postgres_schema())

@@ -19,14 +19,13 @@ from bot.adapters.terminal.display import Terminal, find_tree, show_answer
 from bot.adapters.terminal.last_answer import NO_ANSWER, LastAnswer, copy_answer, open_citation, record_run
 from bot.conversations.descriptions import explain_answer
 from bot.errors import BotError, describe_unexpected
-from bot.monitoring.installer import describe_error
 from bot.ports import Assistant, RefSource, RepositoryIndex
 from bot.repositories.names import pin_name
 from bot.repositories.ref_chooser import RefChooser, choose_ref, hold_ref
 from bot.repositories.refresh import refresh_if_stale, refresh_index
 from bot.storage.turn_records import RunStats
 from bot.tasks import run_until_interrupt
-from indexer import IndexerError, NamedRef
+from indexer import IndexerError, NamedRef, describe_error
 
 log = logging.getLogger(__name__)
 

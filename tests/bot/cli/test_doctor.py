@@ -424,6 +424,19 @@ def test_slack_is_reached_at_its_own_address_unless_another_is_given() -> None:
     assert read_slack_credentials(Settings.load({})).api_url == "https://slack.com/api/"
 
 
+def test_a_model_without_its_package_is_told_with_the_command(
+    citebot: Citebot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CITEBOT_MODEL", "mistralai:large")
+
+    asked, checked = citebot("ask", "who calls parse_date?"), citebot("doctor")
+
+    for told in (asked.err, checked.out):
+        assert "needs the package langchain-mistralai, which is not installed. Install it: " in told
+        assert "install" in told.partition("Install it: ")[2]
+    assert run(["status"]) == 0
+
+
 def test_with_nothing_configured_only_the_terminal_is_there(citebot: Citebot) -> None:
     told = citebot("doctor", "--json").answer
 
@@ -561,4 +574,4 @@ async def test_it_says_who_may_use_mcp_and_where(monkeypatch: pytest.MonkeyPatch
     assert "2 tokens of 2 people" in local.what
     assert "from this machine alone" in local.what
     assert "called as bot.example" in named.what
-    assert "citebot[mcp]" in missing.advice
+    assert "[mcp]" in missing.advice

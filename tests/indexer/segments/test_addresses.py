@@ -36,7 +36,7 @@ def test_an_address_without_a_bucket_is_a_sentence(url: str) -> None:
 def test_a_missing_package_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "obstore.store", None)
 
-    with pytest.raises(SegmentsUnavailable, match=r"pip install 'citebot\[cluster\]'"):
+    with pytest.raises(SegmentsUnavailable, match=r"needs the extra `cluster`.* Install it: .*\[cluster\]"):
         open_bucket("s3://bucket")
 
 
