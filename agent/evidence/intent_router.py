@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.evidence.coverage import find_left_out
 from agent.evidence.definitions import KnownName, find_known_name, is_defined_exactly
@@ -33,8 +33,8 @@ _NAMED = 0.5  # the least confidence that a question asks for a name where a com
 _SHORTEST_NAME = 3
 _LONGEST = 2_000  # characters
 _NAMING: frozenset[IntentName] = frozenset({"callers", "callees", "tests", "definition"})
-_OF_PAST: frozenset[IntentName] = frozenset({"origin", "changes"})  # an answer of these misleads where it is not meant
 _PLAIN = compile_pattern(r"[A-Za-z_][A-Za-z0-9_]+")
+_SETS = compile_pattern(r"(?i)\b(?:set|assigned|configured|overridden)\b")
 _CALLS = compile_pattern(
     r"(?i)\b(?:call|invo[kc]|hit|aufruf|aufgerufen|ruft|ruf\b|gerufen|appel|llama|invoca|cham)|呼|调用|调|вызыв|зов|호출|부르"
 )
@@ -91,14 +91,27 @@ async def recognise_intent(question: str, code: SymbolIndex) -> AskedIntent:
 async def _find_names(question: str, code: SymbolIndex) -> dict[str, KnownName]:
     """Look up what is typed as code, and the plain words that are no common ones; these have to be spelt just so."""
     mentions, common = find_mentions(question), load_model().common
+    typed = {part for name in mentions.names for part in name.split(".")}
     plain = [word for word in _PLAIN.findall(question) if len(word) >= _SHORTEST_NAME and word.lower() not in common]
     found: dict[str, KnownName] = {}
     for word in list(dict.fromkeys([*mentions.names, *mentions.words, *plain]))[:MAX_TRIED]:
-        if (word in mentions.names or await is_defined_exactly(word, code)) and (
-            known := await find_known_name(word, code)
-        ):
+        if word in mentions.names:
+            known = await find_known_name(word, code)
+        elif word in typed:
+            continue
+        else:
+            known = await _find_plain_name(word, question, code)
+        if known is not None:
             found[word] = known
     return found
+
+
+async def _find_plain_name(word: str, question: str, code: SymbolIndex) -> KnownName | None:
+    """Look up a word that is not typed as code; in Ruby a name may end in a mark."""
+    for spelt in (f"{word}!", word):
+        if spelt in question and await is_defined_exactly(spelt, code):
+            return KnownName(name=spelt)
+    return None
 
 
 async def _try_common_words(
@@ -106,28 +119,35 @@ async def _try_common_words(
 ) -> tuple[dict[str, KnownName], list[RankedIntent]]:
     """Take a common word for a name where the question asks for one just there: "who calls send?"."""
     best, names = ranked, dict[str, KnownName]()
-    if ranked[0].confidence >= _NAMED and ranked[0].name not in _NAMING | {"absence"}:
+    if ranked[0].confidence >= _NAMED and ranked[0].name not in _NAMING | {"absence", "explanation"}:
         return names, best
-    for word in list(dict.fromkeys(_PLAIN.findall(question)))[: 2 * MAX_TRIED]:
-        if len(word) < _SHORTEST_NAME or not await is_defined_exactly(word, code):
+    plain = [] if find_mentions(question).names else list(dict.fromkeys(_PLAIN.findall(question)))
+    for word in plain[: 2 * MAX_TRIED]:
+        known = await _find_plain_name(word, question, code) if len(word) >= _SHORTEST_NAME else None
+        if known is None:
             continue
         tried = load_model().rank(question, lambda one, name=word: "xsym" if one == name else "")  # type: ignore[misc]
         is_better = not names or tried[0].confidence > best[0].confidence
-        if tried[0].name in _NAMING and tried[0].confidence >= _NAMED and is_better:
-            best, names = tried, {word: KnownName(name=word)}
+        is_alone = tried[0].name == "explanation" and load_model().find_subject(question, "explanation") == word
+        if (tried[0].name in _NAMING or is_alone) and tried[0].confidence >= _NAMED and is_better:
+            best, names = tried, {word: known}
     return names, best
 
 
 async def route_intent(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Choose the requests of the likeliest intent; None where it has no lookup of its own, or names nothing for it."""
+    if asked.name == "origin" and not asked.is_sure:  # history misleads where it is not meant
+        asked = replace(asked, name=asked.alternatives[0])
     choose = _CHOICES.get(asked.name)
-    if choose is None or asked.confidence < (SURE if asked.name in _OF_PAST else LIKELY):
+    if choose is None or asked.confidence < LIKELY:
         return None
     return await choose(question, asked, code)
 
 
 async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Look up the uses of what the question names; of a word that is not defined, the lines that say it."""
+    if _SETS.search(question) and (declared := await _route_value(question, asked, code)) is not None:
+        return declared
     inside = await _find_scope(question, code)
     lookup: Lookup = "callers" if asked.name == "callers" and _CALLS.search(question) else "usages"
     requests = [request_name(lookup, known, inside) for known in asked.names[:MAX_NAMES]]
@@ -170,9 +190,13 @@ def request_name(lookup: Lookup, known: KnownName, inside: Sequence[str] = ()) -
 
 async def _route_name(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Look up the one name that a question is about; of one that is not defined, what may be meant."""
+    if _SETS.search(question) and (declared := await _route_value(question, asked, code)) is not None:
+        return declared
     inside = [] if asked.name == "definition" else await _find_scope(question, code)
     if len(asked.names) == 1:
         is_more = asked.name == "definition" and not asked.is_sure and len(asked.subject.split()) > 1
+        if is_more and "callers" not in asked.alternatives:
+            return None
         exact = request_name("usages" if is_more else _BY_NAME[asked.name], asked.names[0], inside)
         return decide_retrieval([exact], fast_path=True, reasoning="a question about one name")
     word = _find_unknown(question, asked) if not asked.names and not inside else ""
@@ -206,8 +230,10 @@ def _fold(name: str) -> str:
     return name.strip("`").lstrip("-").replace("-", "_").lower()
 
 
-async def _route_kind(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:  # noqa: ARG001
+async def _route_kind(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Ask for what has an answer of its own, about what the question names."""
+    if asked.name == "overview" and await is_defined_exactly(asked.subject, code):
+        return None
     written = [
         f"{at.path}:{at.start_line}-{at.end_line}" if at.start_line else at.path for at in find_mentions(question).paths
     ]
@@ -223,7 +249,7 @@ def _decide_kind(lookup: Lookup, question: str, parts: Mapping[str, str]) -> Rou
 async def _route_contents(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """List what is in a file or a folder; None for what is neither."""
     target = next((mention.path for mention in find_mentions(question).paths), asked.subject)
-    if not target or " " in target:
+    if not target or len(asked.subject.split()) > 1:
         return None
     entries = choose_files(FilePathLookup(await code.files(), [target]).find_alike(target), 0)
     if entries:
@@ -246,6 +272,9 @@ def choose_files(alike: Sequence[FileEntry], line: int) -> list[FileEntry]:
 
 async def _route_prose(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:  # noqa: ARG001
     """Put documentation first for a question that names no code."""
+    if [known.name for known in asked.names] == [asked.subject] and asked.name == "explanation":
+        exact = request_name("definition", asked.names[0])
+        return decide_retrieval([exact], fast_path=True, reasoning="a question about one name")
     if find_mentions(question).anything or find_literals(question):
         return None
     decision = _decide_kind("prose", question, {})

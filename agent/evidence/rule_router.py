@@ -65,7 +65,7 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     asked = parse_language_filter(question)
     if asked is not None:
         return await _route_in_language(asked, code)
-    for attempt in (route_trace, route_error, _route_left_out):
+    for attempt in (route_trace, route_error, _route_left_out, _route_existence):
         chosen = await attempt(question, code)
         if chosen is not None:
             return chosen
@@ -78,6 +78,8 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     may_list = not intent.is_sure or intent.name in _READ_BY_TABLES
     chosen = await _route_kind(question, code) if may_list else None
     if chosen is not None:
+        return chosen
+    if intent.name == "contents" and (chosen := await route_intent(about, intent, code)) is not None:
         return chosen
     return await _route_message(question, intent, code) or await _route_rest(about, intent, code)
 
@@ -227,6 +229,15 @@ async def _route_lines(question: str, code: CodeLookup) -> RouterDecision | None
     return decide_retrieval(lines, fast_path=True, reasoning="lines by number") if lines else None
 
 
+async def _route_existence(question: str, code: CodeLookup) -> RouterDecision | None:
+    """Say that a file is there where nothing else is asked of it."""
+    if not _EXISTS.fullmatch(" ".join(question.split())):
+        return None
+    paths = [entry.path for entry, _ in await _find_mentioned(question, code)]
+    there = [request_outline(path, reasoning=FILE_IS_THERE) for path in paths[:MAX_ALIKE]]
+    return decide_retrieval(there, fast_path=True, reasoning="a file by name") if there else None
+
+
 async def _route_paths(question: str, code: CodeLookup) -> RouterDecision | None:
     paths = [entry.path for entry, _ in await _find_mentioned(question, code)]
     return await _route_files(question, paths, code) if paths else None
@@ -234,9 +245,6 @@ async def _route_paths(question: str, code: CodeLookup) -> RouterDecision | None
 
 async def _route_files(question: str, paths: Sequence[str], code: CodeLookup) -> RouterDecision:
     """Outline the files when the question asks nothing else, otherwise search within them."""
-    if _EXISTS.fullmatch(" ".join(question.split())):
-        there = [request_outline(path, reasoning=FILE_IS_THERE) for path in paths[:MAX_ALIKE]]
-        return decide_retrieval(there, fast_path=True, reasoning="a file by name")
     rest = (
         find_content_terms(question)
         - find_content_terms(" ".join(paths))
