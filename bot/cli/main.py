@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from bot.adapters.terminal.display import Terminal
     from bot.adapters.terminal.output import CommandOutcome
     from bot.app import App
+    from bot.cli.editor_config import Editor
 
 INTERRUPTED = 130
 
@@ -173,13 +174,24 @@ def web(invocation: CliContext, repo: str | None, port: int) -> None:
 
 
 @cli.command()
+@click.option(
+    "--print-config",
+    "editor",
+    type=click.Choice(["claude", "cursor", "vscode"]),
+    help="Print the configuration of an editor, with absolute paths, and exit.",
+)
 @add_repo_option
 @click.pass_obj
-def mcp(invocation: CliContext, repo: str | None) -> int:
+def mcp(invocation: CliContext, repo: str | None, editor: Editor | None) -> int:
     """Serve an editor or an agent over MCP, at standard input and output.
 
     The repository is the current one, or the one that --repo names; outside of any, all of citebot.toml.
     """
+    from bot.cli.editor_config import FOR_PROGRAMS, format_config
+
+    if editor is not None:
+        click.echo(format_config(editor, repo))
+        return 0
 
     async def work() -> CommandOutcome:
         from bot.cli.mcp_command import serve_mcp
@@ -189,8 +201,6 @@ def mcp(invocation: CliContext, repo: str | None) -> int:
         return await serve_mcp(settings, tables, say=print_error)
 
     if sys.stdin.isatty():
-        from bot.cli.mcp_command import FOR_PROGRAMS
-
         raise click.UsageError(FOR_PROGRAMS)
     with pause_collection():
         return invocation.print_outcome(work())

@@ -17,11 +17,6 @@ from indexer import describe_extra
 if TYPE_CHECKING:
     from bot.adapters.terminal.output import CommandOutcome
 
-FOR_PROGRAMS = (
-    "citebot mcp is for an editor or an agent, which starts it and talks to it over standard input. "
-    "Register it there; for Claude Code: claude mcp add citebot -- citebot mcp"
-)
-
 
 async def serve_mcp(
     settings: Settings, tables: Sequence[RepositoryTable], *, say: Callable[[str], None]

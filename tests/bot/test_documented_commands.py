@@ -28,6 +28,8 @@ NOT_RUN = {
     "python3 -m venv ": "it makes the environment that the next command installs into",
     "python3.12 -m venv ": "as above",
     ".venv/bin/pip ": "it installs from a package index",
+    "uv ": "as above",
+    "pipx ": "as above",
     "/opt/citebot/bin/pip ": "as above",
     "useradd ": "it changes the machine",
     "install ": "it changes the machine: test_deployment.py reads the service",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -415,3 +417,19 @@ def test_an_error_within_a_group_of_tasks_is_its_one_sentence(capsys: pytest.Cap
 
     assert run(["status"], open_app=FakeOpening(Grouped())) == 1
     assert capsys.readouterr().err == "citebot: Copy the token anew.\n"
+
+
+@pytest.mark.parametrize(
+    ("editor", "table", "started_by"), [("cursor", "mcpServers", {}), ("vscode", "servers", {"type": "stdio"})]
+)
+def test_the_lines_for_an_editor_start_this_citebot_from_any_folder(
+    editor: str, table: str, started_by: dict[str, str], citebot: Citebot
+) -> None:
+    program = f"{sys.prefix}/bin/citebot"
+
+    written = citebot("mcp", "--print-config", editor).answer
+    typed = citebot("mcp", "--print-config", "claude", "--repo", "my shop").out
+
+    server = {**started_by, "command": program, "args": ["mcp", "--repo", "${workspaceFolder}"]}
+    assert written == {table: {"citebot": server}}
+    assert shlex.split(typed) == ["claude", "mcp", "add", "citebot", "--", program, "mcp", "--repo", "my shop"]
