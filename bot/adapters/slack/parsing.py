@@ -94,7 +94,7 @@ def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived
             author=str(event["user"]),
             text=plain,
             kind=kind,
-            sent_at=parse_timestamp(ts),
+            sent_at=_parse_exact_time(ts),
             private=kind == "direct",
             in_thread=root != ts,
             external=_is_external(team, body, own),

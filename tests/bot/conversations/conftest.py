@@ -66,6 +66,11 @@ class GoalWorld:
         """Wait until citebot's messages are as many as the texts, and each contains its own."""
         return await self.wait(lambda said: len(said) == len(texts) and all(map(str.__contains__, said, texts)))
 
+    async def reply(self, text: str, *, thread: str, author: str = "ann") -> None:
+        """Write to citebot about what it shows, once its turn is over: an earlier word decides nothing."""
+        await self.wait(lambda _: not self.chat.conversations.turns.list_active())
+        await self.chat.mention(text, author=author, thread=thread)
+
     async def press(self, label: str, person: str = "ann") -> str:
         """Press the button of a label under the newest message that has it; return what a person but Ann is told."""
         return await self.chat.choose(label, author=person)

@@ -30,6 +30,7 @@ MAKE = "make test_parser.py pass"
 CHECK = "check that parse('7') returns [8]"
 SHALL = "Shall I start it?"
 DISPROVED = calls(("file_write", {"path": "test_citebot_claim.py", "content": claim_test(8)}))
+CHANGED_DISPROVED = calls(("file_write", {"path": "test_citebot_claim.py", "content": claim_test(9)}))
 FALSE = "**False.** The claim is false"
 _CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 on_both = pytest.mark.parametrize("platform", ["slack", "discord"])
@@ -103,9 +104,9 @@ async def test_a_word_approves_and_the_claim_is_answered_with_its_test(open_goal
         world.gemini.script = lambda _: DISPROVED
         thread = await world.chat.mention(CHECK)
         await world.see(SHALL)
-        await world.chat.mention("approve", author="bob", thread=thread)
+        await world.reply("approve", author="bob", thread=thread)
         await world.see(SHALL, "You may not start goal runs")
-        await world.chat.mention("approve", thread=thread)
+        await world.reply("approve", thread=thread)
 
         final, _, _ = await world.see(FALSE, "You may not start goal runs", "Approved. It goes on")
 
@@ -113,7 +114,7 @@ async def test_a_word_approves_and_the_claim_is_answered_with_its_test(open_goal
         assert "What the run reported" in final
         assert "Code at `c0ffeec`: [`parser.py:1`](https://git.example.com/" in final
         assert "test_citebot_claim.py" in (await world.see_files())[0]
-        await world.chat.mention("approve", thread=thread)
+        await world.reply("approve", thread=thread)
         await world.wait(lambda said: len(said) == 4)
         assert len(world.gemini.received) == 1
 
@@ -125,13 +126,13 @@ async def test_who_hesitates_starts_nothing_and_is_told_once(open_goals: OpenGoa
         thread = await world.chat.mention(CHECK)
         await world.see(SHALL)
         for hesitation in ("okay not now", "ok hold on", "yes", "yes but wait"):
-            await world.chat.mention(hesitation, thread=thread)
+            await world.reply(hesitation, thread=thread)
         said = await world.wait(lambda said: len(said) >= 2)
 
         assert "neither a yes nor a no" in said[1]
         assert "Write `approve` to start it" in said[1]
         assert (world.bench.sandbox.lines, world.gemini.received) == ([], [])
-        await world.chat.mention("approve", thread=thread)
+        await world.reply("approve", thread=thread)
         await world.see(FALSE, "neither a yes nor a no", "Approved. It goes on")
 
 
@@ -145,12 +146,12 @@ async def test_of_several_proposals_the_word_has_to_name_the_newest(open_goals: 
         word = re.search(r"`(approve \w{8})`", newest)
         assert word is not None
 
-        await world.chat.mention("approve", thread=thread)
+        await world.reply("approve", thread=thread)
         await world.see(SHALL, SHALL, "There are several proposals here")
-        await world.chat.mention("approve 0badcafe", thread=thread)
+        await world.reply("approve 0badcafe", thread=thread)
         await world.see(SHALL, SHALL, "There are several", "No proposal named `0badcafe` is waiting")
         assert world.gemini.received == []
-        await world.chat.mention(word[1], thread=thread)
+        await world.reply(word[1], thread=thread)
         await world.see(SHALL, FALSE, "There are several", "No proposal named", "Approved. It goes on")
 
 
@@ -186,7 +187,7 @@ async def test_who_asked_may_end_a_proposal_and_a_second_word_changes_nothing(op
     async with open_goals("slack") as world:
         thread = await world.chat.mention(CHECK, author="bob")
         await world.see("Somebody whom the operator")
-        await world.chat.mention("abort", author="bob", thread=thread)
+        await world.reply("abort", author="bob", thread=thread)
 
         await world.see("Nothing was run: it was not approved.", "Nothing is run.")
         assert world.bench.sandbox.lines == []
@@ -278,7 +279,7 @@ async def test_an_edit_ends_the_run_and_proposes_anew_and_a_deletion_leaves_noth
 @on_both
 async def test_who_approves_what_was_changed_meanwhile_approves_nothing(open_goals: OpenGoals, platform: str) -> None:
     async with open_goals(platform) as world:
-        world.gemini.script = lambda _: DISPROVED
+        world.gemini.script = lambda _: CHANGED_DISPROVED
         message = await world.chat.mention(CHECK, author="bob")
         await world.see("Somebody whom the operator has named")
         shown = deepcopy(world.chat.replies()[0])
@@ -302,9 +303,16 @@ async def test_a_changed_proposal_of_somebody_else_is_approved_by_its_button_alo
         await world.see("`parse('7') returns [9]`")
 
         await react(world, "ann")
-        await world.chat.mention("approve", thread=message)
+        await world.reply("approve", thread=message)
 
-        await world.see("`parse('7') returns [9]`", "Look at it again, and approve it by its button")
+        changed, _ = await world.see("`parse('7') returns [9]`", "There are several proposals here")
+        word = re.search(r"`(approve \w{8})`", changed)
+        assert word is not None
+        await world.reply(word[1], thread=message)
+
+        await world.see(
+            "`parse('7') returns [9]`", "There are several", "Look at it again, and approve it by its button"
+        )
         assert (world.bench.sandbox.lines, world.gemini.received) == ([], [])
 
 
@@ -418,7 +426,7 @@ async def test_an_answer_by_inference_offers_to_be_verified_and_runs_nothing_una
         _, _, proposal = await world.see("Answer to", "Answer to", SHALL)
         assert 'The answer to "does send retry?" is: Answer to: does send retry?' in proposal
         assert (world.bench.sandbox.lines, world.gemini.received) == ([], [])
-        await world.chat.mention("approve", thread=thread)
+        await world.reply("approve", thread=thread)
         await world.see("Answer to", "Answer to", FALSE, "Approved.")
 
 
