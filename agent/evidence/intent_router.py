@@ -29,7 +29,7 @@ LIKELY = 0.35  # the least confidence with which an intent's lookup is made
 MAX_TRIED = 8  # words of a question that are looked up as names
 MAX_ALIKE = 3  # files of one name that are shown side by side
 MAX_NAMES = 2  # that one lookup is made for
-_NAMED = 0.5  # the least confidence that a question asks for a name where a common word stands
+_NAMED = 0.4  # the least confidence that a question asks for a name where a common word stands
 _SHORTEST_NAME = 3
 _LONGEST = 2_000  # characters
 _NAMING: frozenset[IntentName] = frozenset({"callers", "callees", "tests", "definition"})
@@ -119,7 +119,7 @@ async def _try_common_words(
 ) -> tuple[dict[str, KnownName], list[RankedIntent]]:
     """Take a common word for a name where the question asks for one just there: "who calls send?"."""
     best, names = ranked, dict[str, KnownName]()
-    if ranked[0].confidence >= _NAMED and ranked[0].name not in _NAMING | {"absence", "explanation"}:
+    if ranked[0].confidence >= _NAMED and ranked[0].name not in _NAMING | {"absence", "explanation", "place"}:
         return names, best
     plain = [] if find_mentions(question).names else list(dict.fromkeys(_PLAIN.findall(question)))
     for word in plain[: 2 * MAX_TRIED]:
@@ -128,8 +128,11 @@ async def _try_common_words(
             continue
         tried = load_model().rank(question, lambda one, name=word: "xsym" if one == name else "")  # type: ignore[misc]
         is_better = not names or tried[0].confidence > best[0].confidence
-        is_alone = tried[0].name == "explanation" and load_model().find_subject(question, "explanation") == word
-        if (tried[0].name in _NAMING or is_alone) and tried[0].confidence >= _NAMED and is_better:
+        subject = load_model().find_subject(question, tried[0].name).split()
+        others = [one for one in subject if one != word and len(one) >= _SHORTEST_NAME and _PLAIN.fullmatch(one)]
+        is_alone = not others  # "handle retries" is no name
+        is_asked = tried[0].name in _NAMING or (tried[0].name == "explanation" and subject == [word])
+        if is_alone and is_asked and tried[0].confidence >= _NAMED and is_better:
             best, names = tried, {word: known}
     return names, best
 

@@ -54,6 +54,7 @@ async def test_a_question_about_one_name_is_looked_up(question: str, lookup: Loo
         ("quem chama send?", "callers"),
         ("send は誰が呼びますか？", "callers"),
         ("send 어디서 호출하나요", "callers"),
+        ("где используется send?", "usages"),
         ("何処で send を使っていますか", "usages"),
         ("usages of send", "usages"),
     ],
@@ -64,8 +65,9 @@ async def test_callers_are_looked_up_in_any_wording_and_language(question: str, 
     assert (request["lookup"], request["query"]) == (lookup, "send")
 
 
-async def test_a_common_word_is_no_name_where_none_is_expected() -> None:
-    asked = await recognise_intent("how do we send the mails to customers?", FakeCode(COMMON_WORDS))
+@pytest.mark.parametrize("question", ["how do we send the mails to customers?", "where do we send reminders?"])
+async def test_a_common_word_is_no_name_where_none_is_expected(question: str) -> None:
+    asked = await recognise_intent(question, FakeCode(COMMON_WORDS))
 
     assert asked.names == ()
 
