@@ -332,8 +332,8 @@ async def a_file_without_a_word_is_a_question(world: World) -> None:
 
 
 async def an_image_that_nobody_sees_is_said_to_be_unseen(world: World) -> None:
-    await world.attach("what is this?", {"screen.png": b"\x89PNG", "a.zip": b"PK\0\0", "x.mp4": b"film"})
-    (said,) = await settled(world, "Answer to: what is this?")
+    await world.attach("where is send?", {"screen.png": b"\x89PNG", "a.zip": b"PK\0\0", "x.mp4": b"film"})
+    (said,) = await settled(world, "Answer to: where is send?")
     assert "screen.png` is an image, which I did not see" in said
     assert "a.zip` is no text, so I did not read it" in said
     assert "x.mp4` is no text, so I did not read it" in said
