@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,9 +15,6 @@ _FILES = frozenset({"100644", "100755"})
 _MOST_PATHS = 50
 _MOST_READ = 500  # files
 _LISTING = 3.0  # seconds
-_STAGED = re.compile(
-    rb"\d+ ([0-9a-f]+) 0\t([^\0]*)\0  ctime: .*\n  mtime: (\d+):(\d+)\n  dev: .*\n  uid: .*\n  size: (\d+)\t"
-)
 _Staged = tuple[bytes, int, int]
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
@@ -77,10 +73,18 @@ class WorkingTree:
     def _list_staged(self) -> dict[bytes, _Staged]:
         """List what git's index knows of each file: its blob, its time in nanoseconds, its size."""
         output = self._git.try_run("ls-files", "--stage", "--debug", "-z", seconds=_LISTING) or b""
-        return {
-            name: (sha, int(seconds) * 10**9 + int(nanoseconds), int(size))
-            for sha, name, seconds, nanoseconds, size in _STAGED.findall(output)
-        }
+        staged: dict[bytes, _Staged] = {}
+        head = b""
+        for part in output.split(b"\0"):  # `mode sha stage TAB name`, then lines of facts before the next of these
+            facts, _, following = part.rpartition(b"\n")
+            known = dict(word.partition(b":")[::2] for line in facts.splitlines() for word in line.strip().split(b"\t"))
+            seconds, _, nanoseconds = known.get(b"mtime", b"").strip().partition(b":")
+            size = known.get(b"size", b"").strip()
+            if head and seconds.isdigit() and nanoseconds.isdigit() and size.isdigit():
+                sha, _, name = head.partition(b"\t")
+                staged[name] = (sha.split()[1], int(seconds) * 10**9 + int(nanoseconds), int(size))
+            head = following
+        return staged
 
     def _is_touched(self, item: TreeItem, staged: Mapping[bytes, _Staged]) -> bool:
         try:

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from indexer.git.git_errors import decode_output
 from indexer.git.objects import GitRunner
 from indexer.git.tags import is_release, match_tag, read_version
+from indexer.text.linear_patterns import compile_pattern
 from indexer.types import NamedRef, RefKind, Tag
 
 MOST_REFS = 20_000
@@ -173,7 +174,7 @@ class RefList:
         limits = (f"--max-count={_MOST_MERGED}", "--format=%H%x00%s%x00%b%x00")
         output = self._git.try_run("log", *asked, *limits, "--end-of-options", ref, "--", seconds=_SECONDS)
         fields = iter((output or b"").decode("utf-8", "replace").split("\0")[:-1])
-        in_subject, in_body = re.compile("|".join(patterns[:-1])), re.compile(patterns[-1], re.MULTILINE)
+        in_subject, in_body = compile_pattern("|".join(patterns[:-1])), compile_pattern(f"(?m){patterns[-1]}")
         for sha, subject, body in zip(*[fields] * 3, strict=False):
             if in_subject.search(subject) or in_body.search(body):
                 sign = "!" if written.strip().startswith("!") else "#"

@@ -682,7 +682,7 @@ async def test_who_changed_it_and_why_is_answered_from_the_commits_that_were_loo
     code = FakeCode(PLAIN_SHOP, commits=(SECOND, FIRST))
     model = ScriptedModel({"executor_llm": [answer_from]})
     agent = Agent(FakeLibrary(code), saver, redact, models=ScriptedModels(model))
-    answer = await answer_to(agent, "who changed parse_date, and why?")
+    answer = await answer_to(agent, "who last changed parse_date and why?")
 
     assert [one.commit for one in answer.citations] == [SECOND.sha]
     assert "without a year" in prompt_of(model, 0)

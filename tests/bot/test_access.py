@@ -64,7 +64,7 @@ def test_a_closed_policy_allows_only_what_a_rule_allows() -> None:
 
 
 def test_channels_with_people_from_outside_are_refused_unless_listed() -> None:
-    with pytest.raises(NotAllowed, match="outside your organisation"):
+    with pytest.raises(NotAllowed, match="outside your organization"):
         RULED.check_place(in_channel("C", external=True))
     RULED.check_place(in_channel("X", external=True))
 

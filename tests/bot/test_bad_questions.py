@@ -18,7 +18,6 @@ from bot.app import App, SingleRepositoryLibrary
 from bot.settings import RepositoryTable, Settings
 from indexer.secrets import redact_secrets
 from tests.fakes.citebot import Citebot, converse
-from tests.fakes.disks import mounted
 from tests.fakes.gemini import FakeGemini, running_gemini, says
 
 QUESTION = "where is parse_date defined?"
@@ -162,34 +161,6 @@ def test_a_database_that_cannot_be_used_is_named_and_left_alone(
     assert not before or database(home).read_bytes() == before
     assert citebot("search", "parse a date").code == 0
     assert citebot("ask", QUESTION).code == 0
-
-
-UNWRITABLE = """
-ask() { citebot ask 'where is parse_date defined?' "$@"; echo "= $?"; }
-ask >/dev/null 2>&1
-mount --bind "$CITEBOT_HOME/conversations.sqlite" "$CITEBOT_HOME/conversations.sqlite" || exit 99
-mount -o remount,bind,ro "$CITEBOT_HOME/conversations.sqlite" || exit 99
-ask --json
-umount "$CITEBOT_HOME/conversations.sqlite"
-cat /dev/zero >"$CITEBOT_HOME/filler" 2>/dev/null
-truncate -s -56K "$CITEBOT_HOME/filler"
-ask --json
-rm "$CITEBOT_HOME/filler"
-ask
-"""
-
-
-@pytest.mark.needs("mounts")
-def test_a_database_that_cannot_be_written_is_named_and_serves_again_later(shop: Path, home: Path) -> None:
-    done = mounted("size=4m", UNWRITABLE, shop, home)
-
-    read_only, full, later, end = done.stdout.split("= ")
-    assert (read_only, full, later.partition("\n")[0], end) == ("", "1\n", "1", "0\n")
-    assert "`parse_date` is defined in `shop/dates.py`" in later
-    first, second = (line for line in done.stderr.splitlines() if line.startswith("citebot: "))
-    assert "conversations.sqlite cannot be written. Make the file and its folder writable." in first
-    assert "There is no space left for the conversation database" in second
-    assert "Traceback" not in done.stderr
 
 
 class Acted:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from langgraph.runtime import Runtime
 
@@ -143,9 +141,9 @@ def test_every_path_is_looked_at_once_for_all_that_are_written() -> None:
     looked_at: list[str] = []
 
     class Path(str):
-        def endswith(self, *ends: Any) -> bool:
+        def isascii(self) -> bool:
             looked_at.append(self)
-            return super().endswith(*ends)
+            return super().isascii()
 
     paths = ["shop/dates.py", "main.py", "a/util.py", "b/util.py"]
     files = [FileEntry(path=Path(path), language="python", source_type="code", lines=9) for path in paths]

@@ -269,7 +269,7 @@ def test_a_run_that_is_interrupted_during_a_command_is_resumed_once(
 
     with forks.listening(run_citebot, "goal", "resume", name, "--json", "--repo", str(repo.root)) as resumed:
         resumed.read_until("$ until")  # the command that is shown is about to begin
-        assert not left & set(list_processes(command)), "the command of the killed run is still alive"
+        block_until(lambda: not left & set(list_processes(command)), "the command of the killed run to end")
         block_until(lambda: list_processes(command), "the command to begin again")
         released.touch()
         out = resumed.out.read()

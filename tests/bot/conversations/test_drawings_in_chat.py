@@ -12,7 +12,7 @@ from PIL import Image
 
 from bot.access import AccessPolicy, AccessRule
 from bot.conversations.assembly import ChatPolicy
-from tests.bot.contract import have, settled
+from tests.bot.contract import have, settled, until
 from tests.bot.discord_worlds import DiscordWorld
 from tests.bot.slack_worlds import SlackWorld
 from tests.fakes.discord import FakeDiscord
@@ -32,6 +32,12 @@ def see_pictures(world: ChatWorld) -> list[tuple[bytes, str]]:
     posts = [post for channel in world.fake.world.channels for post in world.fake.world.all(channel)]
     shown = [attachment for post in posts for attachment in post.attachments]
     return [(world.fake.world.uploads[one["id"]], one.get("description", "")) for one in shown]
+
+
+async def see_reply(world: ChatWorld, text: str) -> str:
+    """Wait for the reply; in Slack the message of its picture may follow at once."""
+    said = await until(world, lambda said: bool(said) and text in said[0])
+    return said[0]
 
 
 async def wait_for_picture(world: ChatWorld) -> tuple[bytes, str]:
@@ -71,7 +77,7 @@ def find_index(world: ChatWorld) -> FakeIndex:
 async def test_calls_are_attached_to_their_list_with_words_for_them(world: ChatWorld) -> None:
     await world.mention("draw who calls send")
 
-    (said,) = await settled(world, "Who calls send in demo")
+    said = await see_reply(world, "Who calls send in demo")
     picture, words = await wait_for_picture(world)
 
     assert picture.startswith(b"\x89PNG")
@@ -82,7 +88,7 @@ async def test_calls_are_attached_to_their_list_with_words_for_them(world: ChatW
 async def test_an_architecture_is_attached_to_its_list_with_words_for_it(world: ChatWorld) -> None:
     await world.mention("draw the architecture of src")
 
-    (said,) = await settled(world, "The architecture of src/ in demo")
+    said = await see_reply(world, "The architecture of src/ in demo")
     picture, words = await wait_for_picture(world)
 
     assert Image.open(io.BytesIO(picture)).width <= 2_000
@@ -105,7 +111,7 @@ async def test_hostile_names_are_words_in_the_reply_and_in_its_picture(world: Ch
     find_index(world).code.importers = NAMES
 
     await world.mention("draw the architecture of src")
-    (said,) = await settled(world, "The architecture of src/")
+    said = await see_reply(world, "The architecture of src/")
     picture, words = await wait_for_picture(world)
 
     assert picture.startswith(b"\x89PNG")

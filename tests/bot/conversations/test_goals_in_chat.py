@@ -427,7 +427,7 @@ async def test_an_answer_by_inference_offers_to_be_verified_and_runs_nothing_una
         assert 'The answer to "does send retry?" is: Answer to: does send retry?' in proposal
         assert (world.bench.sandbox.lines, world.gemini.received) == ([], [])
         await world.reply("approve", thread=thread)
-        await world.see("Answer to", "Answer to", FALSE, "Approved.")
+        await world.see("Answer to", "Answer to", "Not shown", "Approved.")
 
 
 async def test_what_people_ask_each_other_in_a_help_channel_is_looked_up(open_goals: OpenGoals) -> None:

@@ -136,7 +136,7 @@ async def test_a_run_goes_on_after_a_kill_and_another_is_stopped_with_its_comman
 
             second = await processes.start()
             verdict = await ann.see(thread, "**False.** The claim is false")
-            assert "assert parse('7') == [8]" in verdict
+            assert "assert call() == [8]" in verdict
             assert "https://git.example/team/parser/blob/" in verdict
             assert len(gemini.received) == 2
             await office.until(lambda: any(each.shared for each in office.fake.files.stored.values()))

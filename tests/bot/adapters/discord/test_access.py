@@ -87,7 +87,7 @@ async def test_roles_that_cannot_be_looked_up_open_nothing(world: DiscordWorld) 
     await world.begin()
     world.fake.faults.http("get_guild_member", 503, times=None)
     await world.direct("where is send?")
-    await settled(world, "outside your organisation")
+    await settled(world, "in this organization")
 
 
 async def test_who_has_left_the_server_is_told_nothing_in_a_dm(world: DiscordWorld) -> None:
@@ -97,7 +97,7 @@ async def test_who_has_left_the_server_is_told_nothing_in_a_dm(world: DiscordWor
     del world.fake.world.guilds[world.fake.guild_id].members[world.people["ann"]]
     world.fake.clock.advance(61)
     await world.direct("where is send?")
-    await settled(world, "Answer to", "outside your organisation")
+    await settled(world, "Answer to", "in this organization")
     assert len(world.agent.asked) == 1
 
 
@@ -136,11 +136,11 @@ async def test_a_server_that_does_not_count_is_outside(tmp_path: Path) -> None:
         eve = world.fake.add_user("eve", guild=stranger_server)
         await world.begin()
         world.fake.mention(channel, eve, "where is send?")
-        await until(world, lambda said: len(said) == 1 and "outside your organisation" in said[0])
+        await until(world, lambda said: len(said) == 1 and "outside your organization" in said[0])
         world.fake.dm(eve, "where is send?")
-        await until(world, lambda said: len(said) == 2 and "outside your organisation" in said[1])
+        await until(world, lambda said: len(said) == 2 and "in this organization" in said[1])
         await world.mention("where is send?")
-        await settled(world, "outside", "outside", "Answer to")
+        await settled(world, "outside", "in this organization", "Answer to")
         using = world.fake.slash(channel, eve, "ask", question="where is send?")
         await world.fake.until(lambda: using.response and "outside" in using.response.text)
         assert len(world.agent.asked) == 1

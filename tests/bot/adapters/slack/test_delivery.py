@@ -137,25 +137,25 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(mode: M
 
 
 async def test_a_forwarded_message_is_read_with_the_question(world: SlackWorld) -> None:
-    words = f"<@{world.fake.bot_user}> why?"
+    words = f"<@{world.fake.bot_user}> why does send fail?"
     await world.fake.message(world.channel, world.people["ann"], words, forwarded="KeyError: 'a<b' in the shop")
-    await settled(world, "Answer to: why?")
+    await settled(world, "Answer to: why does send fail?")
     assert [one.text for one in world.agent.attached[0].texts] == ["KeyError: 'a<b' in the shop"]
 
 
 async def test_a_file_that_the_app_may_not_read_is_told_and_the_question_is_answered(world: SlackWorld) -> None:
     world.fake.access.scopes.discard("files:read")
-    await world.attach("why?", {"app.log": b"KeyError: 'cart'"})
-    (said,) = await settled(world, "Answer to: why?")
+    await world.attach("why does send fail?", {"app.log": b"KeyError: 'cart'"})
+    (said,) = await settled(world, "Answer to: why does send fail?")
     assert "`app.log` could not be read. The platform wants me to log in for it" in said
 
 
 async def test_the_bot_token_is_sent_nowhere_but_to_slack(world: SlackWorld) -> None:
     hostile = {"id": "F1", "name": "x.log", "size": 3, "mimetype": "text/plain"}
     files = (hostile | {"url_private": "http://127.0.0.1:1/steal"}, hostile | {"url_private": 7}, hostile)
-    words = f"<@{world.fake.bot_user}> why?"
+    words = f"<@{world.fake.bot_user}> why does send fail?"
     await world.fake.message(world.channel, world.people["ann"], words, files=files)
-    (said,) = await settled(world, "Answer to: why?")
+    (said,) = await settled(world, "Answer to: why does send fail?")
     assert said.count("It lies where I may not fetch it from.") == 3
 
 
@@ -211,8 +211,8 @@ async def test_a_question_with_a_file_or_sent_to_the_channel_is_answered(world: 
 
     await world.fake.message(world.channel, ann, f"{mention} and receive?", thread, broadcast=True)
     await settled(world, "send?", "receive?")
-    await world.fake.message(world.channel, ann, f"{mention} and this?", thread, files=("log.txt",))
-    await settled(world, "send?", "receive?", "this?")
+    await world.fake.message(world.channel, ann, f"{mention} and retry?", thread, files=("log.txt",))
+    await settled(world, "send?", "receive?", "retry?")
 
 
 async def test_a_mention_that_an_edit_adds_is_answered(world: SlackWorld) -> None:
