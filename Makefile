@@ -67,7 +67,7 @@ test-fast: $(INSTALLED_DEV)
 	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal --fast
 
 test-all: $(INSTALLED_DEV)
-	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal --all -p randomly
+	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal --all
 
 lint: $(INSTALLED_DEV)
 	$(BIN)/python -m ruff check .
