@@ -44,7 +44,9 @@ def describe_extra(extra: str, installed: Distribution | None = None, prefix: Pa
     from importlib.metadata import Distribution  # only an error needs it
 
     prefix = prefix if prefix is not None else Path(sys.prefix)
-    installed = installed if installed is not None else next(iter(Distribution.discover(name="citebot")), None)
+    if installed is None:  # of a checkout that is the current folder, what a build left there is found as well
+        found = list(Distribution.discover(name="citebot"))
+        installed = next((one for one in found if one.read_text("direct_url.json")), found[0] if found else None)
     checkout, options = _find_checkout(installed)
     if checkout is not None:
         return _describe_checkout(extra, checkout, options, prefix)

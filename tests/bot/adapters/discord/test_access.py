@@ -142,7 +142,7 @@ async def test_a_server_that_does_not_count_is_outside(tmp_path: Path) -> None:
         await world.mention("where is send?")
         await settled(world, "outside", "in this organization", "Answer to")
         using = world.fake.slash(channel, eve, "ask", question="where is send?")
-        await world.fake.until(lambda: using.response and "outside" in using.response.text)
+        await world.fake.until(lambda: bool(using.response))
         assert len(world.agent.asked) == 1
 
 
