@@ -10,7 +10,7 @@ from bot.messages import ButtonAction
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.parts import FakeIndex
 from tests.fakes.refs import FakeRefs
-from tests.waiting import wait_until
+from tests.waiting import expect, wait_until
 
 GLANCE = 0.002  # seconds between two looks, in which the threads of the database run
 
@@ -424,7 +424,9 @@ async def an_unclear_question_is_answered_once_its_author_has_chosen(world: Worl
     await world.mention("where is send?")
     await settled(world, "Which repository do you mean?")
     assert world.agent.asked == []
-    assert "Only the person who asked" in await world.choose("website", author="bob")
+    async with expect("a press to be of a message that is known"):  # which it is shortly after it is shown
+        while "Only the person who asked" not in await world.choose("website", author="bob"):
+            await asyncio.sleep(0.01)
     await world.choose("website")
     (said,) = await settled(world, "Answer to: where is send?")
     assert "website at 0123456" in said
