@@ -68,8 +68,8 @@ def list_common_words(lines: Sequence[ExampleLine]) -> dict[str, int]:
 
     Each with the intents whose lines have it, as bits in the order of `INTENTS`.
     """
-    fillers = load_fillers()
-    texts = [(_PLACEHOLDER.sub(" ", line.text), 1 << INTENTS.index(line.intent)) for line in lines]  # type: ignore[arg-type]
+    fillers, names = load_fillers(), [str(one) for one in INTENTS]
+    texts = [(_PLACEHOLDER.sub(" ", line.text), 1 << names.index(line.intent)) for line in lines]
     listing = 1 << INTENTS.index("listing")
     texts += [
         (word, listing if name.startswith("LISTN") else 0)
@@ -160,7 +160,7 @@ def _make_symbol(rng: random.Random) -> str:
         f"{plain}()": 2,
         capital: 12,
     }
-    return rng.choices(list(forms), list(forms.values()))[0]
+    return str(rng.choices(list(forms), list(forms.values()))[0])
 
 
 def _make_path(rng: random.Random) -> str:
@@ -176,7 +176,7 @@ def _make_path(rng: random.Random) -> str:
         f"{folder}/": 7,
         folder: 7,
     }
-    return rng.choices(list(forms), list(forms.values()))[0]
+    return str(rng.choices(list(forms), list(forms.values()))[0])
 
 
 def _make_version(rng: random.Random) -> str:

@@ -425,8 +425,8 @@ async def an_unclear_question_is_answered_once_its_author_has_chosen(world: Worl
     await settled(world, "Which repository do you mean?")
     assert world.agent.asked == []
     async with expect("a press to be of a message that is known"):  # which it is shortly after it is shown
-        while "Only the person who asked" not in await world.choose("website", author="bob"):
-            await asyncio.sleep(0.01)
+        while "Only the person who asked" not in await world.choose("website", author="bob"):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)  # nothing tells when
     await world.choose("website")
     (said,) = await settled(world, "Answer to: where is send?")
     assert "website at 0123456" in said
