@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from procrastinate.connector import BaseAsyncConnector
 from procrastinate.exceptions import ConnectorException
-from procrastinate.jobs import Job, Status
+from procrastinate.jobs import Job, Notification, Status
 from procrastinate.manager import JobManager, NotificationCallback
 from psycopg.errors import RaiseException
 
@@ -41,6 +41,7 @@ class PatientJobManager(JobManager):
         self._janitor = janitor
         self._is_away = False
         self._is_ending = False
+        self._is_told = False
 
     def begin_to_end(self) -> None:
         """Try nothing again from now on."""
@@ -52,10 +53,18 @@ class PatientJobManager(JobManager):
         return self.worker_id
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
-        """Take the next job; None while there is none, or Postgres is away."""
+        """Take the next job; None while there is none, or Postgres is away.
+
+        The worker forgets a notification that comes while it looks for a job: what it tells of may have been added
+        after Postgres had looked, so that it is looked for again.
+        """
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
-                job = await super().fetch_job(queues, worker_id)
+                job = None
+                self._is_told = True
+                while job is None and self._is_told:
+                    self._is_told = False
+                    job = await super().fetch_job(queues, worker_id)
         except (ConnectorException, TimeoutError) as error:
             self._note_outage(error)
             return None
@@ -106,9 +115,14 @@ class PatientJobManager(JobManager):
         self, *, on_notification: NotificationCallback, queues: Iterable[str] | None = None
     ) -> None:
         """Be told of jobs, and again after each time that the connection was lost."""
+
+        async def note_notification(*, channel: str, notification: Notification) -> None:
+            self._is_told = True
+            await on_notification(channel=channel, notification=notification)
+
         while True:
             try:
-                await super().listen_for_jobs(on_notification=on_notification, queues=queues)
+                await super().listen_for_jobs(on_notification=note_notification, queues=queues)
             except ConnectorException as error:
                 self._note_outage(error)
             await asyncio.sleep(_PAUSE_SECONDS)
