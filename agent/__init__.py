@@ -18,11 +18,12 @@ if TYPE_CHECKING:
         CheckpointOvertaken,
         CheckpointUnreachable,
         ClassifierUnusable,
+        CodeMoved,
         SchemaError,
         UnknownRun,
     )
     from agent.events import AgentEvent, AsyncEventBus, EventKind, Subscription
-    from agent.evidence.coverage import deny, explain_missing_paths, explain_no_calls, explain_undefined
+    from agent.evidence.coverage import Denial, deny, explain_missing_paths, explain_no_calls, explain_undefined
     from agent.goals.checks.goal_registry import GoalRegistry
     from agent.goals.checks.goal_requests import (
         WantedGoal,
@@ -107,8 +108,10 @@ __all__ = [
     "Classifier",
     "ClassifierUnusable",
     "CodeLibrary",
+    "CodeMoved",
     "CodeSearch",
     "ConversationCounts",
+    "Denial",
     "DiskCopies",
     "EditedCopy",
     "EventKind",
@@ -188,7 +191,7 @@ _HOMES = {
     "agent.agent": "Agent",
     "agent.conversations": "open_conversations prune_idle_conversations",
     "agent.errors": (
-        "INTERRUPTED STOPPED AgentError CheckpointOvertaken CheckpointUnreachable ClassifierUnusable "
+        "INTERRUPTED STOPPED AgentError CheckpointOvertaken CheckpointUnreachable ClassifierUnusable CodeMoved "
         "SchemaError UnknownRun"
     ),
     "agent.events": "AgentEvent AsyncEventBus EventKind Subscription",
@@ -210,7 +213,7 @@ _HOMES = {
     "agent.llm.metered_model": "RetryPolicy",
     "agent.llm.providers": "Sampling",
     "agent.llm.models": "open_models",
-    "agent.evidence.coverage": "deny explain_missing_paths explain_no_calls explain_undefined",
+    "agent.evidence.coverage": "Denial deny explain_missing_paths explain_no_calls explain_undefined",
     "agent.persistence.conversation_schema": "create_checkpoint_tables load_conversation_schema",
     "agent.persistence.memory_store": "open_memory_store",
     "agent.persistence.migrations": "Schema list_copies migrate_database run_statement",

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent.answering.attached_images import keep_images
-from agent.errors import AgentError, CheckpointError, CheckpointOvertaken
+from agent.errors import AgentError, CheckpointError, CheckpointOvertaken, CodeMoved
 from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.guard.approval import UNDECIDED, is_undecided, parse_decision
 from agent.guard.thread_quotes import split_background
@@ -219,7 +219,14 @@ class Agent:
             run = await begin(claim)
             before = run.state.get("run_id", run_id)
             code = await pin_repositories(self._library, run.repositories)
-            result = await self._turns.take(run, self._make_deps(run, code, claim), claim)
+            try:
+                result = await self._turns.take(run, self._make_deps(run, code, claim), claim)
+            except CodeMoved:  # nothing of the "no" that it was about to tell is kept
+                self._tasks.publish(run_id, "reset", text="")
+                code = await pin_repositories(self._library, run.repositories)
+                code.follow(None)
+                run = replace(await self._turns.find_run(thread) or run, is_undecided=run.is_undecided)
+                result = await self._turns.take(run, self._make_deps(run, code, claim), claim)
             return await self._conclude_run(run, result, code, claim, time.perf_counter() - started)
         except CheckpointOvertaken:  # what is there to give up is the run of somebody else
             raise

@@ -39,6 +39,10 @@ STOPPED = "Stopped, as you asked."
 INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again."
 
 
+class CodeMoved(Exception):
+    """A "no" was about to be told of a commit while a newer one is indexed: look again. People never see this."""
+
+
 class AgentError(Exception):
     """The root of all errors of this package; its text is a sentence for the person who asked.
 

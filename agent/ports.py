@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 Form = TypeVar("Form", bound="BaseModel")
 Context_co = TypeVar("Context_co", covariant=True)
+# Waits a moment for newer commits; whether they are still being indexed. Raises `CodeMoved` where they are there.
+CatchUp = Callable[[], Awaitable[bool]]
 
 
 class CodePast(Protocol):
@@ -96,6 +98,9 @@ class PinnedCommit(Protocol):
     def permalink(self, location: Location, commit: str = "") -> str | None:
         """A web address of the lines at the commit, or another one; None where the repository has no web host."""
 
+    def follow(self, catch_up: CatchUp | None) -> None:
+        """Have each "no" wait for newer commits first; None: no longer."""
+
 
 class SourceFiles(Protocol):
     """The indexed files of one commit."""
@@ -116,7 +121,10 @@ class SourceFiles(Protocol):
         """Every path of the commit that is not indexed, and the reason."""
 
     async def coverage(self, *words: str) -> Coverage:
-        """How much of the commit was read, and which files that are not indexed hold one of the words."""
+        """How much of the commit was read, and which files that are not indexed hold one of the words.
+
+        Raises `CodeMoved` where the code that is followed is indexed at a newer commit by now.
+        """
 
 
 class SymbolIndex(Protocol):
@@ -193,7 +201,10 @@ class CodeLibrary(Protocol):
     """The repositories that questions can be asked about."""
 
     async def pin(self, repository: str | None = None) -> CodeSearch:
-        """Hold a repository (None: the default one) at its newest indexed commit; `NotIndexed` before that."""
+        """Hold a repository (None: the default one) at its newest indexed commit; `NotIndexed` before that.
+
+        A "no" of it may raise `CodeMoved`, unless it is told to `follow(None)`.
+        """
 
 
 class Redactor(Protocol):

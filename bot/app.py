@@ -192,6 +192,7 @@ async def open_team_repositories(
         watcher = Watcher(
             library, SystemClock(), polled=clones, local=heads, pace=WatchIntervals(poll=settings.poll_seconds)
         )
+        library.follow(watcher.settle)
         if segments is not None and answers:
             named = [table.model_copy(update={"name": name}) for table, name in zip(tables, built, strict=True)]
             serving = _serve_published(settings, named, segments, display=display, jobs=jobs)

@@ -155,6 +155,9 @@ class RefreshJobs(Protocol):
         `IndexerError` with which the refresh failed.
         """
 
+    async def join_refresh(self, repository: str) -> RefreshCourse | None:
+        """Return the course of the refresh that waits or is under way; None where there is none."""
+
     def work_on_refreshes(
         self, refresh: RefreshWork, *, at_once: int | None = None
     ) -> AbstractAsyncContextManager[None]:

@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from indexer.text.globs import compile_globs
     from indexer.types import (
         CallSite,
+        Coverage,
         Definition,
         Drift,
         FileEntry,
@@ -110,6 +111,7 @@ __all__ = [
     "CallSite",
     "CodeIndex",
     "ConfinedWorker",
+    "Coverage",
     "Definition",
     "Drift",
     "EmptyRepository",
@@ -224,8 +226,8 @@ _MODULES = {
     "indexer.store.chroma_server": "check_chroma_server",
     "indexer.store.vector_place": "remove_index",
     "indexer.text.globs": "compile_globs",
-    "indexer.types": "CallSite Definition Drift FileEntry FileImport Filters Hit IndexStatus ListedRefs Location"
-    " NamedRef Progress RefKind RefreshReport Revision SearchMode",
+    "indexer.types": "CallSite Coverage Definition Drift FileEntry FileImport Filters Hit IndexStatus ListedRefs"
+    " Location NamedRef Progress RefKind RefreshReport Revision SearchMode",
     "indexer.watcher": "WatchIntervals Watcher",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

@@ -334,13 +334,15 @@ class Coverage:
     """The part of a commit that was read, and the rest: without it no "no" is to be believed.
 
     `files` counts the indexed files, `skipped` the others by reason. `uncommitted` are paths that differ in the working
-    tree, `holding` those of the files that are not indexed in which some words appear.
+    tree, `holding` those of the files that are not indexed in which some words appear. It `is_behind` while newer
+    commits are being indexed.
     """
 
     files: int
     skipped: Mapping[str, int]
     uncommitted: tuple[str, ...] = ()
     holding: tuple[LeftOut, ...] = ()
+    is_behind: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

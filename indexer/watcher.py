@@ -91,6 +91,7 @@ class _Watch:
     every: float
     ceiling: float  # seconds between looks that fail
     told: asyncio.Event = field(default_factory=asyncio.Event)
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
     tip: BranchHead | None = None
     indexed: str | None = None
     tried: str | None = None  # the commit that was to be indexed last
@@ -133,6 +134,8 @@ class Watcher:
         watches = [_Watch(source=each, every=self._pace.poll, ceiling=self._pace.ceiling) for each in polled]
         watches += [_Watch(source=each, every=self._pace.look, ceiling=self._pace.look) for each in local]
         self._watches = {watch.source.name: watch for watch in watches}
+        for watch in watches:
+            watch.settled.set()  # until somebody tells of a push
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -147,7 +150,13 @@ class Watcher:
             return
         log.info("%s: %s was pushed", repository, ref)
         watch.announced, watch.echoes = commit, 3
+        watch.settled.clear()
         watch.told.set()
+
+    async def settle(self, repository: str) -> None:
+        """Wait until what was pushed to a repository so far is indexed, or has failed to be."""
+        if (watch := self._watches.get(repository)) is not None:
+            await watch.settled.wait()
 
     def sentence(self, repository: str) -> str:
         """Say what is wrong with a repository or worth knowing; empty if all is well."""
@@ -161,6 +170,8 @@ class Watcher:
     async def _follow(self, watch: _Watch) -> None:
         while True:
             await self._round(watch)
+            if not watch.told.is_set():
+                watch.settled.set()
             await self._pause(watch)
 
     async def _read_indexed_commit(self, watch: _Watch) -> str | None:

@@ -166,12 +166,12 @@ async def _write_nothing(draft: AnswerBuilder, material: AnswerContext) -> Answe
     elif material.decision["reasoning"] == NOT_INDEXED:
         draft.say(await explain_missing_paths(material.deps.code, material.decision["unknown"]))
     elif not material.decision["requests"] and material.decision["reasoning"].startswith(NONE_OF):
-        draft.say(await deny(material.deps.code, material.decision["reasoning"]))
+        draft.say((await deny(material.deps.code, material.decision["reasoning"])).text)
     elif missing := await describe_missing_files(material):
         draft.say(missing.strip())
         return AnswerSubject()
     else:
-        draft.say(await deny(material.deps.code, "No match", *find_mentions(material.question).names))
+        draft.say((await deny(material.deps.code, "No match", *find_mentions(material.question).names)).text)
     if material.metadata["searched"]:
         draft.say(f"Searched for {_format_searches(material)}. Naming a function, a class or a file helps.")
     return AnswerSubject()

@@ -33,7 +33,7 @@ async def list_calls(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
     if not sites:
         is_caller = role == "caller"
         claim = f"No call of {target} was found" if is_caller else f"{target} calls nothing that is known by name"
-        draft.say(await deny(material.deps.code, claim, *[material.name.rpartition(".")[2]][:is_caller]))
+        draft.say((await deny(material.deps.code, claim, *[material.name.rpartition(".")[2]][:is_caller])).text)
     if sites:
         await _write_sites(draft, material, sites, role, target)
     if mentions and len(sites) < MAX_LISTED:
@@ -113,7 +113,7 @@ async def list_tests(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
         total = material.metadata["totals"].get("test", len(tests))
         await _list_sites(draft, material, tests[:MAX_MENTIONED], total, left=tests[MAX_MENTIONED:])
     else:
-        draft.say(await deny(material.deps.code, f"No test names {target}", material.name.rpartition(".")[2]))
+        draft.say((await deny(material.deps.code, f"No test names {target}", material.name.rpartition(".")[2])).text)
     return _make_subject(material, definitions)
 
 

@@ -67,7 +67,7 @@ async def _write_doubts(
     if _is_unfound(material):
         literal = _read_literal(material)
         absent = await deny(material.deps.code, f"{format_code_span(literal)} does not appear", literal)
-        draft.say(f"{unknown}{absent} The nearest places:")
+        draft.say(f"{unknown}{absent.text} The nearest places:")
     else:
         searched = ", ".join(format_code_span(query, longest=80) for query in material.metadata["searched"])
         draft.say(f"{unknown}Nothing in the code clearly answers this. Searched for {searched}; the nearest places:")
@@ -259,7 +259,7 @@ async def _describe_unknown_names(material: AnswerContext, refs: Sequence[Eviden
     alike = _suggest_names(unknown, refs)
     similar = f" Similar names: {', '.join(map(format_code_span, alike))}." if alike else ""
     claim = f"No definition of {', '.join(map(format_code_span, unknown))} was found"
-    return f"{await deny(material.deps.code, claim, *unknown)}{similar} "
+    return f"{(await deny(material.deps.code, claim, *unknown)).text}{similar} "
 
 
 def _suggest_names(unknown: Sequence[str], refs: Sequence[EvidenceRef]) -> list[str]:

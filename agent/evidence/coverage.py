@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent.evidence.path_lookup import FilePathLookup, fold_path
@@ -35,13 +36,25 @@ _REASONS: Mapping[str, str] = {
 Quote = Callable[[str], str]
 
 
-async def deny(code: CodeSearch, claim: str, *words: str, quote: Quote = format_code_span) -> str:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Denial:
+    """A "no", with how much of the code it rests on."""
+
+    text: str
+    coverage: Coverage
+
+
+async def deny(code: CodeSearch, claim: str, *words: str, quote: Quote = format_code_span) -> Denial:
     """Finish a "no" such as "No call of `f` was found" with its coverage.
 
     The coverage is the commit and the files that were read, what was not read, and the files that are not indexed in
     which one of the words appears.
     """
     coverage = await code.coverage(*words)
+    return Denial(text=_format_denial(code, claim, coverage, words, quote), coverage=coverage)
+
+
+def _format_denial(code: PinnedCommit, claim: str, coverage: Coverage, words: Sequence[str], quote: Quote) -> str:
     sentence = f"{claim} in {format_scope(code, coverage, quote)}."
     if not coverage.holding:
         return sentence
@@ -53,13 +66,13 @@ async def deny(code: CodeSearch, claim: str, *words: str, quote: Quote = format_
     return f"{sentence} {files} {verbs} {' or '.join(map(quote, words))}."
 
 
-async def explain_undefined(code: CodeSearch, name: str, *, quote: Quote = str) -> str:
+async def explain_undefined(code: CodeSearch, name: str, *, quote: Quote = str) -> Denial:
     """Say that nothing of a name is defined."""
     plain = name.rpartition(".")[2]
     return await deny(code, f"No definition of {quote(name)} was found", plain, quote=quote)
 
 
-async def explain_no_calls(code: CodeSearch, name: str, claim: str, *, quote: Quote = str) -> str:
+async def explain_no_calls(code: CodeSearch, name: str, claim: str, *, quote: Quote = str) -> Denial:
     """Say that no call is known, or that the name itself is not."""
     if not await code.definitions(name):
         return await explain_undefined(code, name, quote=quote)
@@ -77,6 +90,8 @@ def format_scope(code: PinnedCommit, coverage: Coverage, quote: Quote = format_c
     if changed := coverage.uncommitted:
         more = f" and {len(changed) - MAX_NAMED} more" if len(changed) > MAX_NAMED else ""
         unread.append(f"uncommitted changes in {', '.join(map(quote, changed[:MAX_NAMED]))}{more}")
+    if coverage.is_behind:
+        unread.append("newer commits, which are still being indexed")
     return f"{scope}; not read: {', '.join(unread)}" if unread else scope
 
 
@@ -106,5 +121,5 @@ async def explain_missing_paths(code: CodeSearch, paths: Sequence[str], *, quote
         sentences.append(f"{quote(left.path)} exists in {quote(code.repository)} but is not indexed: {reason}.")
     if missing:
         claim = f"There is no {' and no '.join(map(quote, missing))}"
-        sentences.append(await deny(code, claim, quote=quote))
+        sentences.append((await deny(code, claim, quote=quote)).text)
     return " ".join(sentences)

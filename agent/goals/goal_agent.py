@@ -180,6 +180,7 @@ class GoalAgent:
         state = run.state
         goal = self._goals(state.get("goal", ""), state.get("arguments", {}))
         code = await self._library.pin(state.get("repository"))
+        code.follow(None)  # a run keeps to its commit
         deps = self._make_deps(run_id, claim, state, code)
         record = CommandRecord(deps.emit, deps.redact)
         async with open_workspace(

@@ -35,6 +35,8 @@ async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> Agen
     changes["found"] = is_answer_found(state)
     if state.get("is_blocked"):
         return changes
+    if not changes["found"] and state.get("intent") != "out_of_scope" and not state.get("is_aborted"):
+        await runtime.context.code.coverage()  # which waits for newer commits that may have it
     return {**changes, **add_turn(state, _make_turn(state, runtime.context))}
 
 

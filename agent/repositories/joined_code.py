@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from agent.ports import CodeLibrary, CodePast, CodeSearch
+from agent.ports import CatchUp, CodeLibrary, CodePast, CodeSearch
 from agent.repositories.labels import LabelledPlace, RepositoryLabels, add_label, make_labels
 from agent.repositories.merging import count_matches, merge_hits, merge_matches
 from indexer.errors import IndexerError, UnknownPath
@@ -185,6 +185,11 @@ class JoinedCode:
         """Every path that is not indexed, by repository and path."""
         return self._label_left_out(await self._ask_all(lambda code: code.left_out()))
 
+    def follow(self, catch_up: CatchUp | None) -> None:
+        """Have each "no" wait for newer commits of every repository; None: no longer."""
+        for code in self.members.values():
+            code.follow(catch_up)
+
     async def coverage(self, *words: str) -> Coverage:
         """How much was read of all of them together."""
         found = await self._ask_all(lambda code: code.coverage(*words))
@@ -198,6 +203,7 @@ class JoinedCode:
                 f"{self.labels.by_name[name]}/{path}" for name, one in found.items() for path in one.uncommitted
             ),
             holding=self._label_left_out({name: one.holding for name, one in found.items()}),
+            is_behind=any(one.is_behind for one in found.values()),
         )
 
     def _label_left_out(self, found: Mapping[str, Sequence[LeftOut]]) -> tuple[LeftOut, ...]:

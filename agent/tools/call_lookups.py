@@ -65,8 +65,8 @@ class GetCallers(CallLookup):
         await listing.add(
             "Possibly calls of it, where the syntax does not tell which definition or what class is meant:", possible
         )
-        nothing = "" if sites else await explain_no_calls(deps.code, name, f"No call of {name} was found")
-        return listing.finish(nothing)
+        no = None if sites else await explain_no_calls(deps.code, name, f"No call of {name} was found")
+        return listing.finish(no.text if no is not None else "")
 
 
 class GetCallees(CallLookup):
@@ -84,8 +84,8 @@ class GetCallees(CallLookup):
         for key, own in _group_by_definition(await deps.code.definitions(name), sites, "caller").items():
             await listing.add(f"Calls in {key}:", own)
         await listing.add_definitions("Where these are defined:", sites)
-        nothing = "" if sites else await explain_no_calls(deps.code, name, f"No call made by {name} was found")
-        return listing.finish(nothing)
+        no = None if sites else await explain_no_calls(deps.code, name, f"No call made by {name} was found")
+        return listing.finish(no.text if no is not None else "")
 
 
 class _CallListing:

@@ -56,7 +56,7 @@ class SearchCodebase(Tool[SearchArguments]):
         result = await search_relaxed(deps.code, request, limit=args.n_results)
         report = ToolReport(deps)
         if not result.hits:
-            nothing = await deny(deps.code, "No match was found", quote=str)
+            nothing = (await deny(deps.code, "No match was found", quote=str)).text
             report.say(f"{nothing} Try other words, or grep for an exact text.")
         for number, hit in enumerate(result.hits):
             _show_excerpt(report, hit, args.query, most=_BEST_CHARS if number == 0 else _HIT_CHARS)

@@ -12,7 +12,7 @@ from typing import Any
 from cachetools import LRUCache
 from pydantic import ValidationError
 
-from agent.errors import AgentError
+from agent.errors import AgentError, CodeMoved
 from agent.evidence.refs import tell_places
 from agent.guard.evidence_check import find_orders, list_rules, mark_orders
 from agent.ports import CodeSearch, Deps, ToolOutcome
@@ -128,7 +128,8 @@ class ToolRegistry:
             return cached
         outcome = await self._run(tool, checked, deps)
         # What depends on the person is not for the next one, and branches move.
-        if outcome.ok and tool.is_repeatable and not tool.needs_approval:
+        # A "no" holds as long as nothing newer is being indexed.
+        if outcome.ok and outcome.refs and tool.is_repeatable and not tool.needs_approval:
             self._results[key] = outcome
         return outcome
 
@@ -141,6 +142,8 @@ class ToolRegistry:
             return _make_refusal(deps.redact(str(error)))
         except TimeoutError:
             return _make_refusal(f"{tool.name} took longer than {seconds:g} seconds. Ask for less.")
+        except CodeMoved:
+            raise
         except Exception:  # a tool may come from anywhere, and one that breaks must not end the turn
             log.exception("the tool %s failed", tool.name)
             return _make_refusal(f"{tool.name} failed. Try another tool.")

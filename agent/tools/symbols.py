@@ -49,7 +49,7 @@ class FindSymbol(Tool[NameArguments]):
         definitions = await deps.code.definitions(normalize_name(args.name))
         report = ToolReport(deps)
         if not definitions:
-            report.say(await explain_undefined(deps.code, args.name))
+            report.say((await explain_undefined(deps.code, args.name)).text)
         for number, found in enumerate(definitions[:MAX_DEFINITIONS]):
             at, longest = found.location, _LONGEST_OTHERS if number else _LONGEST_SHOWN
             passage = await deps.code.read(at.path, at.start_line, min(at.end_line, at.start_line + longest - 1))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from agent import CodeSearch, deny, explain_no_calls, explain_undefined
+from agent import CodeSearch, Denial, deny, explain_no_calls, explain_undefined
 from bot.adapters.terminal import output
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CodeLine, CommandOutcome
@@ -17,6 +17,7 @@ from bot.markdown import to_one_line
 from bot.ports import RepositoryIndex
 from bot.repositories.ref_chooser import RefChooser
 from bot.repositories.refresh import PATIENCE_SECONDS, ProgressDisplay, refresh_if_stale, refresh_index
+from bot.surfaces.described_results import describe_coverage
 from indexer import CallSite, Filters, IndexerError, RefreshReport, SearchMode
 
 
@@ -36,15 +37,19 @@ class Listing:
     terminal: Terminal
     as_json: bool = False
 
-    def report_records(self, key: str, records: Iterable[dict[str, Any]], note: str) -> CommandOutcome:
-        """List what was found as JSON, below a key."""
-        rows = [*records]
-        return CommandOutcome(output=output.to_json({key: rows}), note=note, ok=bool(rows))
+    def report_records(
+        self, code: CodeSearch, key: str, records: Iterable[dict[str, Any]], no: Denial | None
+    ) -> CommandOutcome:
+        """List what was found as JSON, below a key; of a "no" how much it rests on."""
+        rows: dict[str, Any] = {key: [*records]}
+        if no is not None:
+            rows["coverage"] = describe_coverage(code, no.coverage).model_dump(mode="json")
+        return CommandOutcome(output=output.to_json(rows), note=no.text if no is not None else "", ok=no is None)
 
-    def report_lines(self, lines: Sequence[CodeLine], note: str) -> CommandOutcome:
+    def report_lines(self, lines: Sequence[CodeLine], no: Denial | None) -> CommandOutcome:
         """List what was found for people; a call that may mean several definitions is there once for each."""
         text = self.terminal.format_code_lines([*dict.fromkeys(lines)])
-        return CommandOutcome(output=text, note=note, ok=bool(lines))
+        return CommandOutcome(output=text, note=no.text if no is not None else "", ok=no is None)
 
 
 async def pin_current(index: RepositoryIndex, display: ProgressDisplay) -> CodeSearch:
@@ -99,19 +104,21 @@ async def index_all(
 async def run_search(code: CodeSearch, text: str, query: SearchQuery, listing: Listing) -> CommandOutcome:
     """Rank the places that a query is about."""
     hits = await code.search(text, limit=query.limit, filters=query.filters, mode=query.mode)
-    note = "" if hits else await _explain_no_hits(code, query.filters)
+    no = None if hits else await _explain_no_hits(code, query.filters)
     if listing.as_json:
-        return listing.report_records("hits", map(output.hit_to_record, hits), note)
-    return listing.report_lines([output.describe_hit(hit, text) for hit in hits], note)
+        return listing.report_records(code, "hits", map(output.hit_to_record, hits), no)
+    return listing.report_lines([output.describe_hit(hit, text) for hit in hits], no)
 
 
-async def _explain_no_hits(code: CodeSearch, filters: Filters) -> str:
+async def _explain_no_hits(code: CodeSearch, filters: Filters) -> Denial:
+    no = await deny(code, "No match was found", quote=str)
     present = {file.language for file in await code.files()}
     unknown = [language for language in filters.languages if language not in present]
     if unknown and present:
         snapshot = _describe_snapshot(code)
-        return f"No file of {snapshot} is in {', '.join(unknown)}. There are: {', '.join(sorted(present))}."
-    return f"{await deny(code, 'No match was found', quote=str)} Use other words, or fewer filters."
+        sentence = f"No file of {snapshot} is in {', '.join(unknown)}. There are: {', '.join(sorted(present))}."
+        return replace(no, text=sentence)
+    return replace(no, text=f"{no.text} Use other words, or fewer filters.")
 
 
 async def list_left_out(code: CodeSearch, *, as_json: bool) -> CommandOutcome:
@@ -127,28 +134,28 @@ async def list_left_out(code: CodeSearch, *, as_json: bool) -> CommandOutcome:
 async def list_definitions(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
     """List the definitions of a name."""
     found = await code.definitions(name)
-    note = "" if found else await explain_undefined(code, name)
+    no = None if found else await explain_undefined(code, name)
     if listing.as_json:
-        return listing.report_records("symbols", map(output.definition_to_record, found), note)
-    return listing.report_lines([*map(output.describe_definition, found)], note)
+        return listing.report_records(code, "symbols", map(output.definition_to_record, found), no)
+    return listing.report_lines([*map(output.describe_definition, found)], no)
 
 
 async def list_callers(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
     """List where a function or class is called."""
     calls = await code.callers(name)
-    note = "" if calls else await explain_no_calls(code, name, f"No call of {name} was found")
+    no = None if calls else await explain_no_calls(code, name, f"No call of {name} was found")
     if listing.as_json:
-        return listing.report_records("callers", map(output.call_to_record, calls), note)
-    return listing.report_lines([output.describe_caller(call, await _read_line(code, call)) for call in calls], note)
+        return listing.report_records(code, "callers", map(output.call_to_record, calls), no)
+    return listing.report_lines([output.describe_caller(call, await _read_line(code, call)) for call in calls], no)
 
 
 async def list_callees(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
     """List what a function calls."""
     calls = await code.callees(name)
-    note = "" if calls else await explain_no_calls(code, name, f"{name} calls nothing that is known by name")
+    no = None if calls else await explain_no_calls(code, name, f"{name} calls nothing that is known by name")
     if listing.as_json:
-        return listing.report_records("callees", map(output.call_to_record, calls), note)
-    return listing.report_lines([output.describe_callee(call, await _read_line(code, call)) for call in calls], note)
+        return listing.report_records(code, "callees", map(output.call_to_record, calls), no)
+    return listing.report_lines([output.describe_callee(call, await _read_line(code, call)) for call in calls], no)
 
 
 async def _read_line(code: CodeSearch, call: CallSite) -> str:

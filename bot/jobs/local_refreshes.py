@@ -57,14 +57,20 @@ class LocalRefreshJobs:
 
     async def ask_for_refresh(self, repository: str, *, full: bool = False, join: bool = False) -> RefreshCourse:
         """Have a repository refreshed, once more if that is under way; what waits already is the same refresh."""
-        if join:
-            for refresh in self._under_way.values():
-                if refresh.repository == repository and refresh.full >= full:
-                    return refresh.follow()
+        if join and (begun := self._find_begun(repository)) is not None and begun.full >= full:
+            return begun.follow()
         refresh = self._waiting.setdefault(repository, _Refresh(repository=repository, full=full))
         refresh.full = refresh.full or full
         self._begin_next()
         return refresh.follow()
+
+    async def join_refresh(self, repository: str) -> RefreshCourse | None:
+        """Return the course of the refresh that waits, else of the one that is under way; None without either."""
+        refresh = self._waiting.get(repository) or self._find_begun(repository)
+        return refresh.follow() if refresh is not None else None
+
+    def _find_begun(self, repository: str) -> _Refresh | None:
+        return next((each for each in self._under_way.values() if each.repository == repository), None)
 
     @asynccontextmanager
     async def work_on_refreshes(self, refresh: RefreshWork, *, at_once: int | None = None) -> AsyncIterator[None]:

@@ -55,6 +55,21 @@ class QueuedRefreshJobs:
             ticket = await self._queue.run(ask)
         return self._follow(repository, ticket)
 
+    async def join_refresh(self, repository: str) -> RefreshCourse | None:
+        """Return the course of the refresh that waits, else of the one that is under way; None without either."""
+
+        async def find(connection: AsyncConnection[Any]) -> int | None:
+            return await self._find_ticket(connection, make_lock("repository", repository))
+
+        ticket = await self._queue.run(find)
+        return self._follow(repository, ticket) if ticket is not None else None
+
+    async def _find_ticket(self, connection: AsyncConnection[Any], key: str) -> int | None:
+        for query in (_WAITING, _UNDER_WAY):
+            if found := await (await connection.execute(query, {"key": key, "full": False})).fetchone():
+                return int(found[1]["ticket"])
+        return None
+
     async def _ask_once(
         self, connection: AsyncConnection[Any], repository: str, *, full: bool, join: bool
     ) -> int | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
-from agent import CodeSearch
+from agent import CodeMoved, CodeSearch
 from bot.ports import RefreshJobs, RefSource, Repositories, RepositoryIndex
 from bot.repositories.names import split_pinned_name
 from bot.repositories.ref_chooser import RefChooser
@@ -27,6 +29,7 @@ from indexer import (
 
 log = logging.getLogger(__name__)
 
+CATCH_UP_SECONDS = 3.0  # that a "no" waits for a refresh of its repository
 _LOOK_SECONDS = 5.0  # between looks at the branches that are kept
 
 Listener = Callable[[Progress], None]
@@ -52,11 +55,27 @@ class RefSharing(Protocol):
         """Note which refs a repository has."""
 
 
+class _OneWait:
+    """Waits for newer commits at the first "no" of an answer, and says of the others what came of that."""
+
+    def __init__(self, wait: Callable[[], Awaitable[bool]]) -> None:
+        self._wait = wait
+        self._lock = asyncio.Lock()
+        self._is_behind: bool | None = None
+
+    async def __call__(self) -> bool:
+        """Whether newer commits are still being indexed."""
+        async with self._lock:
+            if self._is_behind is None:
+                self._is_behind = await self._wait()
+            return self._is_behind
+
+
 class RepositoryLibrary:
     """Indexes by the names of their repositories; the first is the default.
 
     A question is answered from what is indexed, and starts a refresh where HEAD has moved on; only the first index of
-    a repository is waited for.
+    a repository is waited for, and by a "no" a refresh that is soon over.
     """
 
     def __init__(
@@ -76,6 +95,7 @@ class RepositoryLibrary:
         self._display = display
         self._clones = clones or {}
         self._jobs = jobs
+        self._settle_pushes: Callable[[str], Awaitable[None]] = _wait_for_nothing
         self._renewed: set[str] = set()  # clones that were fetched again, and not indexed since
 
     def list_names(self) -> Sequence[str]:
@@ -118,7 +138,33 @@ class RepositoryLibrary:
                 await self._jobs.ask_for_refresh(name, join=True)
         except IndexerError as error:  # what is indexed has to do
             log.warning("%s: %s", name, error)
+        code.follow(_OneWait(partial(self._catch_up, name, code.commit.sha)))
         return code
+
+    async def _catch_up(self, name: str, commit: str) -> bool:
+        """Wait for a refresh that is under way or due; whether it goes on. `CodeMoved` where it brought a commit."""
+        index = self._index(name)
+        is_behind = False
+        try:
+            async with asyncio.timeout(CATCH_UP_SECONDS):
+                await self._settle_pushes(name)
+                course = await self._jobs.join_refresh(name)
+                if course is None and not await index.is_current():
+                    course = await self._jobs.ask_for_refresh(name, join=True)
+                if course is not None:
+                    async for _ in course:
+                        pass
+        except TimeoutError:
+            is_behind = True
+        except IndexerError as error:  # what is indexed has to do
+            log.warning("%s: %s", name, error)
+        if (await index.pin()).commit.sha != commit:
+            raise CodeMoved
+        return is_behind
+
+    def follow(self, settle_pushes: Callable[[str], Awaitable[None]]) -> None:
+        """Have each "no" wait for the pushes of its repository that somebody watches for."""
+        self._settle_pushes = settle_pushes
 
     async def pin_existing(self, name: str) -> CodeSearch:
         """Hold what is indexed of a repository by now, and begin nothing."""
@@ -208,6 +254,10 @@ class RepositoryLibrary:
         if name not in self._indexes:
             raise NotIndexed(f"There is no repository {name[:80]!r} here. There are: {', '.join(self.list_names())}.")
         return self._indexes[name]
+
+
+async def _wait_for_nothing(_: str) -> None:
+    """Return: nobody watches for pushes."""
 
 
 class StatusSource(Protocol):

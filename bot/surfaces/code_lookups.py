@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from agent import (
     CodeSearch,
+    Denial,
     deny,
     explain_missing_paths,
     explain_no_calls,
@@ -20,6 +21,7 @@ from agent import (
 from bot.surfaces.described_results import (
     describe_call,
     describe_commit,
+    describe_coverage,
     describe_file,
     describe_hit,
     describe_repository,
@@ -43,7 +45,7 @@ from bot.surfaces.lookup_results import (
 )
 from bot.surfaces.principals import Principal
 from bot.surfaces.shown_code import cut_line, number_lines
-from bot.surfaces.visible_code import VisibleCode
+from bot.surfaces.visible_code import VisibleCode, look_again
 from indexer import (
     CallSite,
     FileEntry,
@@ -73,6 +75,7 @@ class CodeLookups(VisibleCode):
     All methods raise `UnknownRepository`, `LimitReached`, or an `IndexerError` whose text is the sentence to show.
     """
 
+    @look_again
     async def search_code(
         self,
         principal: Principal,
@@ -91,15 +94,16 @@ class CodeLookups(VisibleCode):
             hits = await code.search(query, limit=wanted, filters=filters, mode=mode)
             page, following = take_page(hits, limit, offset)
             found = [describe_hit(hit, query, code.permalink(hit.location), self.mask) for hit in page]
+            no = None if hits else await deny(code, "No match was found", quote=str)
             return CodeResult(
-                **_name(code),
+                **_name(code, no),
                 total=len(hits),
                 is_total_exact=len(hits) < wanted,
                 next=following,
-                note="" if hits else await deny(code, "No match was found", quote=str),
                 hits=tuple(found),
             )
 
+    @look_again
     async def grep(
         self,
         principal: Principal,
@@ -117,13 +121,16 @@ class CodeLookups(VisibleCode):
             expression = f"(?i:{pattern})" if ignore_case else pattern
             matches = await code.grep(expression, path=clean_path(path), limit=MOST_MATCHES)
             page, following = take_page(matches.lines, limit, offset)
-            read = "" if not matches.is_out_of_time else "The time was used up before all was read: give a path."
+            if matches.is_out_of_time:
+                said = {**_name(code), "note": "The time was used up before all was read: give a path."}
+            else:
+                no = None if matches.lines else await deny(code, "No line matches", pattern, quote=str)
+                said = _name(code, no)
             return GrepResult(
-                **_name(code),
+                **said,
                 total=len(matches.lines),
                 is_total_exact=matches.complete,
                 next=following,
-                note=read if matches.lines or read else await deny(code, "No line matches", pattern, quote=str),
                 matches=tuple(
                     MatchedLine(
                         path=one.location.path, line=one.location.start_line, text=cut_line(self.mask(one.text))
@@ -132,6 +139,7 @@ class CodeLookups(VisibleCode):
                 ),
             )
 
+    @look_again
     async def read_file(
         self,
         principal: Principal,
@@ -191,6 +199,7 @@ class CodeLookups(VisibleCode):
             url=code.permalink(place) if is_there else None,
         )
 
+    @look_again
     async def list_files(
         self,
         principal: Principal,
@@ -209,8 +218,10 @@ class CodeLookups(VisibleCode):
             if within and not entries and not pattern:
                 raise UnknownPath(await explain_missing_paths(code, [within[:200]], quote=str))
             page, following = take_page(entries, limit, offset)
-            return FolderListing(**_name(code), total=len(entries), next=following, entries=tuple(page))
+            no = None if entries else await deny(code, f"No path matches {pattern[:200]}", quote=str)
+            return FolderListing(**_name(code, no), total=len(entries), next=following, entries=tuple(page))
 
+    @look_again
     async def find_symbol(
         self,
         principal: Principal,
@@ -227,15 +238,16 @@ class CodeLookups(VisibleCode):
             found = await code.definitions(wanted)
             similar = () if found else await code.complete_name(wanted, limit=MOST_SIMILAR)
             page, following = take_page(found, limit, offset)
+            no = None if found else await explain_undefined(code, wanted[:200])
             return SymbolResult(
-                **_name(code),
+                **_name(code, no),
                 total=len(found),
                 next=following,
-                note="" if found else await explain_undefined(code, wanted[:200]),
                 symbols=tuple(describe_symbol(one, code.permalink(one.location), self.mask) for one in page),
                 similar=tuple(similar),
             )
 
+    @look_again
     async def find_callers(
         self,
         principal: Principal,
@@ -253,6 +265,7 @@ class CodeLookups(VisibleCode):
             sites = keep_below(await code.callers(wanted, unresolved=True), path)
             return await self._list_calls(code, wanted, sites, limit, offset)
 
+    @look_again
     async def find_callees(
         self,
         principal: Principal,
@@ -277,15 +290,15 @@ class CodeLookups(VisibleCode):
         calls = gather_calls(sites, files)
         page, following = take_page(calls, limit, offset)
         lines = [(await code.read(one.path, one.line, one.line)).text for one in page]
-        note = "" if calls else await explain_no_calls(code, name[:200], f"No call is known for {name[:200]}")
+        no = None if calls else await explain_no_calls(code, name[:200], f"No call is known for {name[:200]}")
         return CallResult(
-            **_name(code),
+            **_name(code, no),
             total=len(calls),
             next=following,
-            note=note,
             calls=tuple(describe_call(one, line, self.mask) for one, line in zip(page, lines, strict=True)),
         )
 
+    @look_again
     async def file_history(
         self,
         principal: Principal,
@@ -357,6 +370,7 @@ def _find_entries(files: Sequence[FileEntry], folder: str, pattern: str) -> list
     return [describe_file(one) for one in files if one.path.startswith(prefix) and globs.match_file(one.path)]
 
 
-def _name(code: CodeSearch) -> dict[str, Any]:
-    """Name the repository and the commit that a result was read at."""
-    return {"repository": code.repository, "commit": code.commit.sha}
+def _name(code: CodeSearch, no: Denial | None = None) -> dict[str, Any]:
+    """Name the repository and the commit that a result was read at, and of a "no" how much it rests on."""
+    named = {"repository": code.repository, "commit": code.commit.sha}
+    return {**named, "note": no.text, "coverage": describe_coverage(code, no.coverage)} if no is not None else named

@@ -22,6 +22,26 @@ class SurfaceValue(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class UnreadFile(SurfaceValue):
+    """A file that is not indexed, and why."""
+
+    path: str
+    reason: str
+
+
+class ReadCoverage(SurfaceValue):
+    """How much of the code a "no" rests on."""
+
+    commit: Annotated[str, Field(description=COMMIT)]
+    files: Annotated[Count, Field(description="How many files were read.")]
+    left_out: Annotated[dict[str, int], Field(description="How many files were not read, by reason.")]
+    uncommitted: Annotated[tuple[str, ...], Field(description="Paths that differ in the working tree.")] = ()
+    mentioned_in: Annotated[
+        tuple[UnreadFile, ...], Field(description="Files that were not read, and contain the words.")
+    ] = ()
+    is_behind: Annotated[bool, Field(description="Whether newer commits are still being indexed.")] = False
+
+
 class Lookup(SurfaceValue):
     """What every lookup says beside what it found."""
 
@@ -31,6 +51,9 @@ class Lookup(SurfaceValue):
     is_total_exact: bool = True
     next: Annotated[Count | None, Field(description=NEXT)] = None
     note: Annotated[str, Field(description="What else there is to know of this result.")] = ""
+    coverage: Annotated[
+        ReadCoverage | None, Field(description="Where nothing was found, how much was read; null elsewhere.")
+    ] = None
 
 
 class FoundCode(SurfaceValue):

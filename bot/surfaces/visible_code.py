@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from agent import CodeSearch
+from agent import CodeMoved, CodeSearch
 from bot.access import AccessPolicy
 from bot.errors import UnknownRepository
 from bot.ports import QuestionLimiter
@@ -17,6 +18,11 @@ from indexer import IndexStatus, NotIndexed, UnknownRevision
 
 LONGEST_SHOWN = 80  # characters of what somebody has written
 FIRST_INDEX_SECONDS = 45.0  # that a lookup waits for the first index of a repository; a client gives up after 60
+
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+Visible = TypeVar("Visible", bound="VisibleCode")
 
 
 class LookupLibrary(Protocol):
@@ -40,6 +46,7 @@ class VisibleCode:
     access: AccessPolicy = field(default_factory=AccessPolicy)
     mask: Callable[[str], str] = str
     counter: QuestionLimiter | None = None
+    is_followed: bool = True  # a "no" waits for newer commits, and raises `CodeMoved` where they come
 
     def list_visible(self, principal: Principal) -> Sequence[str]:
         """Name the repositories that a person may ask about."""
@@ -79,7 +86,24 @@ class VisibleCode:
             what = f"{name} at {self.mask(at[:LONGEST_SHOWN])}" if at else name
             sentence = f"{what} is being indexed for the first time. Try again in a minute."
             raise NotIndexed(sentence) from None
+        if not self.is_followed:
+            code.follow(None)
         yield code
+
+
+def look_again(
+    lookup: Callable[Concatenate[Visible, Parameters], Awaitable[Result]],
+) -> Callable[Concatenate[Visible, Parameters], Awaitable[Result]]:
+    """Make a lookup once more where it was about to say "no" of a commit while a newer one was indexed."""
+
+    @wraps(lookup)
+    async def look(code: Visible, /, *args: Parameters.args, **options: Parameters.kwargs) -> Result:
+        try:
+            return await lookup(code, *args, **options)
+        except CodeMoved:
+            return await lookup(replace(code, is_followed=False, counter=None), *args, **options)
+
+    return look
 
 
 def explain_choice(repository: str | None, visible: Sequence[str]) -> str:

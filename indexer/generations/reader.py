@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
@@ -89,6 +90,11 @@ class IndexReader:
         self._open_store = open_store
         self._recipe = recipe
         self._past = past
+        self._catch_up: Callable[[], Awaitable[bool]] | None = None
+
+    def follow(self, catch_up: Callable[[], Awaitable[bool]] | None) -> None:
+        """Have each "no" wait for newer commits first; None: no longer."""
+        self._catch_up = catch_up
 
     @property
     def repository(self) -> str:
@@ -354,7 +360,8 @@ class IndexReader:
 
         Files that may hold secrets, or that the operator excludes, are not looked into: that would answer for them.
         """
-        return await asyncio.to_thread(self._measure_coverage, words)
+        is_behind = await self._catch_up() if self._catch_up is not None else False
+        return replace(await asyncio.to_thread(self._measure_coverage, words), is_behind=is_behind)
 
     def _measure_coverage(self, words: Sequence[str]) -> Coverage:
         searched = {one.path: one for one in self._catalog.list_left_out() if one.reason not in UNSEARCHED}

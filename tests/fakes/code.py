@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from agent.ports import CatchUp
 from indexer.errors import EmbedderError, NotIndexed, UnknownPath, UnknownRevision
 from indexer.generations.generation_cache import count_folders
 from indexer.generations.grep import READING_ORDER, grep_texts
@@ -87,6 +88,7 @@ class FakeCode:
     ) -> None:
         self.commits = commits
         self.omissions = omissions
+        self.catch_up: CatchUp | None = None
         self._files = dict(files)
         self._failing = frozenset(failing)
         self._gate = gate
@@ -273,9 +275,14 @@ class FakeCode:
         """Return the paths that were given."""
         return [LeftOut(path=path, reason=reason) for path, reason in self.omissions.items()]
 
+    def follow(self, catch_up: CatchUp | None) -> None:
+        """Wait for newer commits before each "no"."""
+        self.catch_up = catch_up
+
     async def coverage(self, *words: str) -> Coverage:
         """Count the files."""
-        return Coverage(files=len(self._files), skipped=Counter(self.omissions.values()))
+        is_behind = await self.catch_up() if self.catch_up is not None else False
+        return Coverage(files=len(self._files), skipped=Counter(self.omissions.values()), is_behind=is_behind)
 
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
         """Return one made-up commit for every file."""

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from agent.events import AgentEvent, EventKind
-from agent.ports import Answer, Citation
+from agent.ports import Answer, CatchUp, Citation
 from bot.app import App
 from bot.ports import Assistant, GoalRuns
 from bot.settings import RepositoryTable, Settings
@@ -98,6 +98,7 @@ class FakeCode:
         self.paths: list[str] = []
         self.importers: Sequence[str] = ("src/main.py",)
         self.gate: asyncio.Event | None = None
+        self.catch_up: CatchUp | None = None
 
     async def search(
         self,
@@ -135,8 +136,13 @@ class FakeCode:
     async def left_out(self) -> Sequence[LeftOut]:
         return []
 
+    def follow(self, catch_up: CatchUp | None) -> None:
+        """Wait for newer commits before each "no"."""
+        self.catch_up = catch_up
+
     async def coverage(self, *words: str) -> Coverage:
-        return Coverage(files=len(self.paths), skipped={})
+        is_behind = await self.catch_up() if self.catch_up is not None else False
+        return Coverage(files=len(self.paths), skipped={}, is_behind=is_behind)
 
     async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
         plain = beginning.rpartition(".")[2]

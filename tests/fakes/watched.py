@@ -99,6 +99,7 @@ async def watched(
     library = RepositoryLibrary({remote.name: index}, Unseen(), jobs, clones={remote.name: clone})
     counted = Counted(library)
     watcher = Watcher(counted, clock or SystemClock(), polled=[clone], pace=pace or WatchIntervals(poll=3_600, gap=0.1))
+    library.follow(watcher.settle)
     watching = asyncio.create_task(watcher.run())
     app = web.Application()
     app.router.add_post("/", make_push_handler([remote], [SecretStr(pushes.SECRET)], watcher.notify, SystemClock()))

@@ -282,7 +282,7 @@ def test_nothing_found_is_said_and_exits_with_one(command: str, capsys: pytest.C
     assert run([command, "nowhere", "--json"], open_app=FakeOpening()) == 1
 
     found, note = said(capsys)
-    assert list(found.values()) == [[]]
+    assert (found.pop({"search": "hits"}.get(command, command)), found["coverage"]["files"]) == ([], 0)
     assert "demo at 0123456" in note
 
 
@@ -332,8 +332,12 @@ def test_callers_as_json_name_both_ends(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_function_that_calls_nothing_is_not_called_unknown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["callees", "send"], open_app=FakeOpening()) == 1
-    assert capsys.readouterr().err == "send calls nothing that is known by name in the 0 files of demo at 0123456.\n"
+    assert run(["callees", "send", "--json"], open_app=FakeOpening()) == 1
+
+    found, sentence = said(capsys)
+    assert sentence == "send calls nothing that is known by name in the 0 files of demo at 0123456.\n"
+    nothing = {"left_out": {}, "uncommitted": [], "mentioned_in": [], "is_behind": False}
+    assert found == {"callees": [], "coverage": {"commit": HEAD, "files": 0, **nothing}}
 
 
 def test_batch_answers_good_lines_and_reports_bad_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

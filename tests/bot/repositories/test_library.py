@@ -9,12 +9,13 @@ from contextlib import asynccontextmanager, contextmanager
 
 import pytest
 
+from agent.evidence.coverage import format_scope
 from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.repositories.library import BranchClone, RepositoryLibrary
 from indexer.errors import NotIndexed, RemoteError, RepositoryError, StorageLocked
 from indexer.types import IndexStatus, Progress, RefreshReport
 from tests.fakes.parts import HEAD, FakeCode, FakeIndex
-from tests.waiting import wait_for
+from tests.waiting import LIMIT_SECONDS, wait_for
 
 
 class Quiet:
@@ -92,6 +93,25 @@ async def test_what_is_behind_answers_at_once_and_is_refreshed_meanwhile() -> No
         assert index.refreshes == [False]
         index.gate.set()
         await books.refresh("one")
+
+
+@pytest.mark.parametrize("ends_in_time", [True, False])
+async def test_a_no_waits_a_little_for_a_refresh_and_says_where_that_goes_on(
+    monkeypatch: pytest.MonkeyPatch, ends_in_time: bool
+) -> None:
+    monkeypatch.setattr("bot.repositories.library.CATCH_UP_SECONDS", LIMIT_SECONDS if ends_in_time else 0.0)
+    index = SlowIndex()
+    async with library(one=index) as books:
+        code = await books.pin()
+        saying_no = [asyncio.create_task(code.coverage("nowhere")) for _ in range(2)]
+        if ends_in_time:
+            await wait_for(index.started.wait(), "index.started")
+            index.gate.set()
+        coverage = await asyncio.gather(*saying_no)
+        index.gate.set()
+
+    assert [one.is_behind for one in coverage] == [not ends_in_time] * 2
+    assert "newer commits, which are still being indexed" in format_scope(code, coverage[0]) or ends_in_time
 
 
 async def test_who_asks_for_a_refresh_under_way_joins_it_and_a_full_one_comes_after_it() -> None:

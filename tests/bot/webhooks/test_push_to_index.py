@@ -12,6 +12,9 @@ from pydantic import SecretStr
 from agent.agent import Agent
 from agent.persistence.checkpointer import open_saver
 from agent.ports import Answer, CodeLibrary, CodeSearch
+from bot.surfaces.code_lookups import CodeLookups
+from bot.surfaces.lookup_results import ReadCoverage
+from bot.surfaces.principals import Principal
 from indexer.errors import RemoteError
 from indexer.generations.reader import IndexReader
 from indexer.remotes.remote_repository import RemoteRepository
@@ -25,6 +28,7 @@ from tests.fakes.watched import Watched, watched
 from tests.waiting import expect, wait_for
 
 PUSHES = 30
+ANN = Principal(name="slack:ann", platform="slack", person="ann")
 
 
 @pytest.fixture
@@ -117,6 +121,29 @@ async def test_a_push_during_an_answer_leaves_it_its_commit(work: GitRepo, host:
 
     assert (first.commit, {(cited.commit, cited.path) for cited in first.citations}) == (old, {(old, "shop.py")})
     assert (second.commit, {(cited.commit, cited.path) for cited in second.citations}) == (new, {(new, "trade.py")})
+
+
+async def test_a_no_waits_for_a_push_that_was_just_told_of_and_looks_again(
+    work: GitRepo, host: GitHost, tmp_path: Path
+) -> None:
+    async with watched(shop(host), tmp_path / "home") as team, open_saver(tmp_path / "turns.db") as saver:
+        await team.indexed(work.sha())
+        work.write("till.py", "def open_till() -> None: ...\n")
+        new = await pushed(work)
+        await team.told(pushes.github(after=new))
+        agent = Agent(team.library, saver, redact_secrets)
+        events = [event async for event in agent.ask("where is open_till defined?", thread="one")]
+
+        work.write("bank.py", "def pay_in() -> None: ...\n")
+        newer = await pushed(work)
+        await team.told(pushes.github(after=newer))
+        found = await CodeLookups(library=team.library).find_symbol(ANN, "pay_in")
+        never = await CodeLookups(library=team.library).find_symbol(ANN, "pay_out")
+
+    answer = events[-1].payload["answer"]
+    assert (answer.commit, answer.found, [cited.path for cited in answer.citations]) == (new, True, ["till.py"])
+    assert (found.commit, [symbol.path for symbol in found.symbols], found.coverage) == (newer, ["bank.py"], None)
+    assert never.coverage == ReadCoverage(commit=newer, files=3, left_out={})
 
 
 async def test_a_force_push_is_indexed_and_its_readers_keep_what_is_gone(
