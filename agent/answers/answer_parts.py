@@ -19,7 +19,7 @@ from agent.evidence.call_sites import count_calls
 from agent.evidence.definitions import list_members
 from agent.evidence.refs import Quote, read_quote
 from agent.ports import Deps
-from agent.questions.terms import find_content_terms, match_terms
+from agent.questions.terms import find_content_terms
 from agent.state import EvidenceRef, to_location
 from agent.text.escaping import format_code_block, format_code_span, format_quote
 from agent.text.statement_starts import dedent
@@ -195,22 +195,13 @@ def _read_heading(line: str) -> str:
     return found["text"] if found else ""
 
 
-def format_related(draft: AnswerBuilder, ref: EvidenceRef, terms: frozenset[str]) -> str:
-    """Write one further place as a list item, with what it is for, or which of the question's words it is about."""
+def format_related(draft: AnswerBuilder, ref: EvidenceRef) -> str:
+    """Write one further place as a list item, with what it is for."""
     lines = to_location(ref)
     place = format_code_span(f"{ref['path']}:{lines.start_line}")
     name = f"{format_code_span(ref['symbol'])} in " if ref["symbol"] else ""
-    return f"- {name}{place} {draft.cite(lines)}: {quote_first_sentence(ref, longest=120) or _give_reason(ref, terms)}"
-
-
-def _give_reason(ref: EvidenceRef, terms: frozenset[str]) -> str:
-    named = sorted(match_terms(f"{ref['path']} {ref['symbol']}", terms))
-    if ref["role"] == "sibling":
-        return "stands beside it"
-    if ref["role"] == "definition":
-        return f"the {ref['kind'] or 'definition'} of that name"
-    kind = {"doc": "documentation", "test": "a test"}.get(ref["source_type"], ref["kind"] or "lines")
-    return f"{kind} on {', '.join(map(format_code_span, named[:3]))}" if named else f"{kind} with words of the question"
+    about = quote_first_sentence(ref, longest=120)
+    return f"- {name}{place} {draft.cite(lines)}" + (f": {about}" if about else "")
 
 
 def format_outline_entry(draft: AnswerBuilder, ref: EvidenceRef) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from agent.answers.answer_parts import format_headline, format_line_numbers, quote_definition
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
-from agent.answers.passages import list_further, write_passages, write_related
+from agent.answers.places import write_places, write_related
 from agent.evidence.refs import is_test_or_docs, read_quote, sort_code_first
 from agent.state import EvidenceRef, to_location
 from agent.text.escaping import format_code_block, format_code_span
@@ -28,8 +28,7 @@ async def write_error(draft: AnswerBuilder, material: AnswerContext) -> AnswerSu
     if is_said:
         return subject
     if not is_known:
-        return await write_passages(draft, material)
-    write_related(draft, material, list_further(material, shown=material.of("definition")), title="Perhaps related:")
+        return await write_places(draft, material)
     return AnswerSubject(symbol=_read_error_name(material))
 
 
@@ -53,7 +52,7 @@ async def _write_message(draft: AnswerBuilder, material: AnswerContext, message:
     shown = await read_quote(material.deps, around_it)
     draft.say(format_code_block(dedent(shown.lines), shown.language))
     others = [await _narrow(material, ref, message) for ref in said[1:]]
-    write_related(draft, material, others, title="The same message:" if match.share >= 1 else "Also alike:")
+    write_related(draft, others, title="The same message:" if match.share >= 1 else "Also alike:")
     symbol = inner.symbol if inner else None
     return AnswerSubject(symbol=symbol.qualified_name if symbol else "", kind=symbol.kind if symbol else "")
 

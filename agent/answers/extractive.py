@@ -23,7 +23,7 @@ from agent.answers.history_answers import (
 )
 from agent.answers.listings import list_calls, list_files, list_folder, list_tests, write_attributes
 from agent.answers.overview import write_overview
-from agent.answers.passages import describe_missing_files, list_further, write_passages, write_related
+from agent.answers.places import describe_missing_files, list_further, write_places, write_related
 from agent.answers.registered_lists import list_entry_points, list_group, list_options
 from agent.answers.usage_answers import write_commands, write_example
 from agent.evidence.coverage import deny, explain_missing_paths
@@ -58,14 +58,14 @@ def _choose_form(material: AnswerContext) -> _Form:
     is_named = bool(material.of("definition")) and not material.decision["unknown"]
     is_said = bool(material.metadata["totals"].get("said"))
     if material.lookup in {"search", "message"} and not (is_said and material.lookup == "message"):
-        return _write_definitions if is_named and not is_said else write_passages
+        return _write_definitions if is_named and not is_said else write_places
     if material.lookup == "example":
         return write_example
     if material.is_of_kind and material.of("hit"):
-        return write_passages  # there was nothing of the kind, and the question was searched for
+        return write_places  # there was nothing of the kind, and the question was searched for
     if material.lookup == "definition" and not material.of("definition"):
-        return write_passages
-    return _FORMS.get(material.lookup, write_passages)
+        return write_places
+    return _FORMS.get(material.lookup, write_places)
 
 
 async def _write_definitions(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
@@ -80,8 +80,7 @@ async def _write_definitions(draft: AnswerBuilder, material: AnswerContext) -> A
     for ref in leading:
         draft.say(format_headline(draft, ref) if len(main) > 1 else _format_definition(draft, ref))
         await quote_definition(draft, material.deps, ref, emphasis)
-    further = list_further(material, shown=leading, more=[ref for ref in definitions if ref not in leading])
-    write_related(draft, material, further)
+    write_related(draft, list_further(definitions, leading), title="Also:")
     return AnswerSubject(symbol=leading[0]["symbol"], kind=leading[0]["kind"])
 
 
@@ -134,9 +133,8 @@ async def _write_lines(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
             more = {"question": rest, "skip": 0}
     raising_count = material.metadata["totals"].get("said", 0)
     raising = [material.definition_of(ref) or ref for ref in material.of("hit")[:raising_count]]
-    write_related(
-        draft, material, [*material.of("definition"), *(ref for ref in sort_code_first(raising) if ref not in around)]
-    )
+    further = [*material.of("definition"), *(ref for ref in sort_code_first(raising) if ref not in around)]
+    write_related(draft, further, title="Also:")
     first = around[0] if around else None
     return AnswerSubject(symbol=first["symbol"] if first else "", kind=first["kind"] if first else "", more=more)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.answers.excerpts import QuestionWeights
-from agent.evidence.refs import LONGEST_RANGE
+from agent.evidence.refs import LONGEST_RANGE, make_lines_ref
 from agent.evidence.request_builders import read_literal
 from agent.ports import Deps
 from agent.questions.literals import find_literals
@@ -32,6 +32,7 @@ class AnswerBuilder:
         self._deps = deps
         self._paragraphs: list[str] = []
         self._marks: dict[Location, int] = {}
+        self.read: list[EvidenceRef] = []
         self._repository = self._label = ""
 
     def begin_part(self, repository: str, label: str) -> None:
@@ -45,6 +46,12 @@ class AnswerBuilder:
         if self._label:
             lines = add_label(self._label, lines) if lines.path else replace(lines, repository=self._repository)
         return format_marker(self._marks.setdefault(lines, len(self._marks) + 1))
+
+    def cite_read(self, location: Location) -> str:
+        """Return the marker of lines that were read while the answer was written."""
+        mark = self.cite(location)
+        self.read.append(make_lines_ref(list(self._marks)[int(mark[1:-1]) - 1], "hit"))
+        return mark
 
     def say(self, paragraph: str) -> None:
         """Add a paragraph and send it; secrets in it are masked first."""

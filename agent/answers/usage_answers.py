@@ -14,7 +14,7 @@ from agent.answers.answer_parts import (
 )
 from agent.answers.entry_lists import write_entries
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
-from agent.answers.passages import write_passages
+from agent.answers.places import write_places
 from agent.evidence.definitions import list_members
 from agent.evidence.refs import make_definition_ref, read_quote
 from agent.state import EvidenceRef, to_location
@@ -78,7 +78,7 @@ async def write_example(draft: AnswerBuilder, material: AnswerContext) -> Answer
     """
     examples = [ref for ref in material.of("entry") if ref["kind"] == "example"]
     if not examples:
-        return await write_passages(draft, material)
+        return await write_places(draft, material)
     explained = material.of("explanation")
     for ref in explained:
         source = await read_quote(material.deps, to_location(ref))

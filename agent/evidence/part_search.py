@@ -10,7 +10,7 @@ from agent.evidence.relaxed_search import SearchResult, search_relaxed
 from agent.ports import TextSearch
 from agent.questions.terms import find_content_terms
 from agent.state import RetrievalRequest
-from indexer.types import Hit, Location
+from indexer.types import Hit, Location, SearchAim
 
 MOST_PARTS = 4
 _FEWEST_TERMS = 3  # of a part; fewer of them could be about anything
@@ -28,11 +28,13 @@ def split_question(question: str) -> tuple[str, ...]:
     return tuple(meaningful[:MOST_PARTS]) if len(meaningful) > 1 else ()
 
 
-async def search_parts(code: TextSearch, request: RetrievalRequest, *, limit: int) -> SearchResult:
+async def search_parts(
+    code: TextSearch, request: RetrievalRequest, *, limit: int, aim: SearchAim = "passages"
+) -> SearchResult:
     """Search for the whole question and for its parts, and take turns with what each finds."""
     queries = (request["query"], *split_question(request["query"]))
     results = await asyncio.gather(
-        *(search_relaxed(code, {**request, "query": query}, limit=limit) for query in queries)
+        *(search_relaxed(code, {**request, "query": query}, limit=limit, aim=aim) for query in queries)
     )
     first: dict[Location, Hit] = {}
     for hit in chain.from_iterable(zip_longest(*(result.hits for result in results))):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from agent.ports import TextSearch
 from agent.state import RetrievalRequest
 from indexer.errors import BadPattern, IndexerError
-from indexer.types import Filters, Hit, SearchMode
+from indexer.types import Filters, Hit, SearchAim, SearchMode
 
 MODES: tuple[SearchMode, ...] = ("hybrid", "lexical", "vector")
 
@@ -25,11 +25,13 @@ class SearchResult:
     failures: tuple[str, ...] = field(default=())
 
 
-async def search_relaxed(code: TextSearch, request: RetrievalRequest, *, limit: int = 10) -> SearchResult:
+async def search_relaxed(
+    code: TextSearch, request: RetrievalRequest, *, limit: int = 10, aim: SearchAim = "passages"
+) -> SearchResult:
     """Search with the request's filters; without patterns, without folders, without any when nothing is found."""
     failures: tuple[str, ...] = ()
     for name, filters in _plan_steps(request):
-        hits, failed = await _search_in_any_mode(code, request["query"], filters, limit)
+        hits, failed = await _search_in_any_mode(code, request["query"], filters, limit, aim)
         failures = tuple(dict.fromkeys(failures + failed))
         if hits:
             return SearchResult(hits=hits, relaxed=name, failures=failures)
@@ -53,12 +55,12 @@ def _plan_steps(request: RetrievalRequest) -> list[tuple[str, Filters]]:
 
 
 async def _search_in_any_mode(
-    code: TextSearch, query: str, filters: Filters, limit: int
+    code: TextSearch, query: str, filters: Filters, limit: int, aim: SearchAim
 ) -> tuple[Sequence[Hit], tuple[str, ...]]:
     failures: list[str] = []
     for mode in MODES:
         try:
-            return await code.search(query, limit=limit, filters=filters, mode=mode, aim="passages"), tuple(failures)
+            return await code.search(query, limit=limit, filters=filters, mode=mode, aim=aim), tuple(failures)
         except BadPattern as error:  # the filter of a model, which no other mode reads otherwise
             log.warning("a filter was ignored: %s", error)
             return (), (str(error),)

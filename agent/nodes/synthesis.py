@@ -33,8 +33,6 @@ from agent.state import AgentState, EvidenceRef, PastTurn, make_empty_metadata, 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
 
-BY_RULES = "*(Put together from the code, without a language model.)*"
-
 log = logging.getLogger(__name__)
 
 
@@ -170,14 +168,12 @@ async def _extract_answer(state: AgentState, material: AnswerContext, deps: Deps
         subject, refs = answered.subject, [*refs, *answered.refs]
     else:
         subject = await write_answer(draft, material)
-    if not note and not state.get("conversation_history"):
-        draft.say(BY_RULES)
     return {
         "final_answer": draft.text,
         "answer_model": "",
         "citations": draft.citations,
         "shown": [],
-        "retrieved": refs,
+        "retrieved": [*refs, *draft.read],
         "main_symbol": subject.symbol,
         "main_kind": subject.kind,
         "more": subject.more,

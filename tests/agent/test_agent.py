@@ -167,11 +167,11 @@ async def test_thanks_in_a_thread_are_thanks(agent: Agent) -> None:
     assert (await answer_to(agent, with_background("thanks!", THREAD))).route == "out_of_scope"
 
 
-async def test_a_question_in_plain_words_leads_with_the_best_symbol(agent: Agent) -> None:
+async def test_a_question_in_plain_words_points_at_places(agent: Agent) -> None:
     answer = await answer_to(agent, "where are payment retries handled?")
     assert answer.route == "broad"
-    assert "`PaymentSession.send`, method in `shop/payments.py` [1], lines 19–32." in answer.text
-    assert 3 <= len(answer.citations) <= 6
+    assert "`PaymentSession.send` in `shop/payments.py`\n" in answer.text
+    assert 4 <= len(answer.citations) <= 12
 
 
 async def test_a_stack_trace_leads_to_its_lines(agent: Agent) -> None:
@@ -204,7 +204,6 @@ async def test_a_stack_trace_leads_to_its_lines(agent: Agent) -> None:
 async def test_each_form_of_question_gets_its_form_of_answer(agent: Agent, question: str, phrase: str) -> None:
     answer = await answer_to(agent, question)
     assert phrase in answer.text
-    assert answer.text.count("without a language model") == 1
 
 
 async def test_hostile_comments_stay_inside_their_fence(agent: Agent) -> None:
@@ -236,7 +235,7 @@ async def test_two_questions_on_one_thread_do_not_interleave(saver: SafeSqliteSa
     await asyncio.sleep(0)
     gate.set()
     await wait_for(asyncio.gather(first, second), "asyncio.gather(first, second)")
-    assert "`PaymentSession.send` [1]" in second.result().text
+    assert "`PaymentError` [1]" in second.result().text
     assert [one["question"] for one in await remembered(agent)] == [
         "where are payment retries handled?",
         "and who calls it?",

@@ -1,0 +1,156 @@
+"""Answers a question of which the answer is not known: four places that its words lead to, each with its lines."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from agent.answers.answer_parts import format_related, strip_doc_markup
+from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
+from agent.evidence.best_places import MAX_PLACES, BestPlace, find_places, locate_text
+from agent.evidence.coverage import deny, explain_missing_paths
+from agent.evidence.path_lookup import FilePathLookup, find_folder
+from agent.evidence.request_builders import read_literal, request_search
+from agent.questions.literals import Literal
+from agent.questions.mentions import find_mentions
+from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest
+from agent.text.escaping import format_code_span, format_quote
+from indexer.types import Location
+
+FRAME = "Without a model I can only point. The words of your question lead here:"
+MAX_RELATED = 3
+_LONGEST_LINE = 100
+_MAX_LABELS = 2
+_PAGES_LEAD: frozenset[Lookup] = frozenset({"prose", "overview", "example"})
+
+
+async def write_places(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Say what is surely not there, then point at the places that the question's words lead to."""
+    near = material.of("definition") if material.decision["unknown"] else []
+    absent = await describe_missing_files(material)
+    for describe in (_describe_unfound_text, _describe_unknown_names):
+        absent = absent or await describe(material, near)
+    if absent:
+        draft.say(absent)
+    if near:
+        write_related(draft, near)
+        return AnswerSubject(symbol=near[0]["symbol"], kind=near[0]["kind"])
+    if said := await _find_text(material):
+        text = format_code_span(read_texts(material)[0].text)
+        count = material.metadata["totals"]["said"]
+        frame, places = f"{text} appears in {count} place{'s' * (count != 1)}:", said
+    else:
+        request = _choose_search(material)
+        pages_lead = bool(_PAGES_LEAD & {one["lookup"] for one in material.decision["requests"]})
+        frame, places = FRAME, await find_places(material.deps.code, request, pages_lead=pages_lead, skip=material.skip)
+    if places:
+        draft.say(f"{frame}\n\n" + "\n".join(_format_place(draft, *each) for each in enumerate(places, 1)))
+    label = next((place.labels[0] for place in places if place.labels and not place.is_page), "")
+    more: Continuation = {"question": material.question, "skip": material.skip + MAX_PLACES}
+    return AnswerSubject(symbol=label, more=more if len(places) == MAX_PLACES else None)
+
+
+def _choose_search(material: AnswerContext) -> RetrievalRequest:
+    """Search for the question where the router has searched; for a message, where that is all there is."""
+    requests = material.decision["requests"]
+    message = next((one["query"] for one in requests if one["lookup"] == "message"), "")
+    search = request_search(message or material.question, reasoning="the places of the question")
+    routed = next((one for one in requests if one["lookup"] in {"search", "prose", "message"}), search)
+    return {**search, **{name: routed[name] for name in ("folders", "patterns", "source_types")}}  # type: ignore[typeddict-item]
+
+
+def _format_place(draft: AnswerBuilder, number: int, place: BestPlace) -> str:
+    """Write a place as a list item: what its lines lie in, the file, and below it each line with its own mark."""
+    write = _format_heading if place.is_page else format_code_span
+    labels = " and ".join(filter(None, map(write, place.labels[:_MAX_LABELS])))
+    heading = (
+        f"{number}. {labels} in {format_code_span(place.path)}"
+        if labels
+        else f"{number}. {format_code_span(place.path)}"
+    )
+    lines = [Location(path=place.path, start_line=one.number, end_line=one.number) for one in place.lines]
+    items = [
+        f"   - {one.number} {draft.cite_read(at)} {format_code_span(one.text.strip(), longest=_LONGEST_LINE)}"
+        for one, at in zip(place.lines, lines, strict=True)
+    ]
+    return "\n".join([heading, *items])
+
+
+def _format_heading(text: str) -> str:
+    return format_quote(strip_doc_markup(text), longest=_LONGEST_LINE)
+
+
+def write_related(draft: AnswerBuilder, refs: Sequence[EvidenceRef], *, title: str = "") -> int:
+    """List further places; return how many."""
+    items = [format_related(draft, ref) for ref in refs[:MAX_RELATED]]
+    if items:
+        draft.say("\n".join([*([title, ""] if title else []), *items]))
+    return len(items)
+
+
+def list_further(refs: Sequence[EvidenceRef], shown: Sequence[EvidenceRef]) -> list[EvidenceRef]:
+    """Return those definitions that are not shown yet, once each."""
+    seen = {(ref["path"], ref["symbol"]) for ref in shown}
+    further = {(ref["path"], ref["symbol"]): ref for ref in refs}
+    return [ref for key, ref in further.items() if key not in seen]
+
+
+async def describe_missing_files(material: AnswerContext) -> str:
+    """Say which files and folders that the question names there are none of."""
+    named = dict.fromkeys(mention.path for mention in find_mentions(material.question).paths)
+    if not named:
+        return ""
+    files = FilePathLookup(await material.deps.code.files(), named)
+    folders = [path for path in named if await find_folder(material.deps.code, path) is not None]
+    missing = [path for path in named if path not in folders and not files.find_alike(path)]
+    return await explain_missing_paths(material.deps.code, missing)
+
+
+def read_texts(material: AnswerContext) -> list[Literal]:
+    """Return the texts that the requests look for verbatim."""
+    return [one for one in map(read_literal, material.decision["requests"]) if one is not None]
+
+
+async def _find_text(material: AnswerContext) -> list[BestPlace]:
+    """Find the lines that hold a text that the question quotes, one of each place that was found."""
+    texts = read_texts(material)
+    hits = material.of("hit")[: material.metadata["totals"].get("said", 0)] if texts else []
+    return [await locate_text(material.deps.code, ref, texts) for ref in hits[:MAX_PLACES]]
+
+
+async def _describe_unfound_text(material: AnswerContext, near: Sequence[EvidenceRef]) -> str:
+    """Say of a text that the question quotes that it does not appear, where it does not."""
+    totals = material.metadata["totals"]
+    literal = next(iter(read_texts(material)), None)
+    if literal is None or near or totals.get("said") or not totals.get("quoted"):
+        return ""
+    if literal.text.replace(".", "_").isidentifier():
+        return ""  # a name, of which a definition was looked for
+    words = () if literal.is_message else (literal.text,)
+    claim = f"{format_code_span(literal.text)} does not appear{' word for word' if literal.is_message else ''}"
+    return (await deny(material.deps.code, claim, *words)).text
+
+
+async def _describe_unknown_names(material: AnswerContext, near: Sequence[EvidenceRef]) -> str:
+    """Name those names of the question that are not defined, and names that are spelt alike."""
+    if material.metadata["totals"].get("said"):
+        return ""  # it is no definition, and it was found
+    refs = [*near, *material.of("hit"), *material.expanded]
+    parts = {part for ref in refs for part in ref["symbol"].lower().split(".")}
+    unknown = [name for name in material.decision["unknown"] if name.lower().rpartition(".")[2] not in parts]
+    if not unknown:
+        return ""
+    alike = _suggest_names(unknown, refs)
+    similar = f" Similar names: {', '.join(map(format_code_span, alike))}." if alike else ""
+    claim = f"No definition of {', '.join(map(format_code_span, unknown))} was found"
+    return f"{(await deny(material.deps.code, claim, *unknown)).text}{similar}"
+
+
+def _suggest_names(unknown: Sequence[str], refs: Sequence[EvidenceRef]) -> list[str]:
+    by_last = {ref["symbol"].rpartition(".")[2]: ref["symbol"] for ref in reversed(refs) if ref["symbol"]}
+    near = [
+        match
+        for name in unknown
+        for match in difflib.get_close_matches(name.rpartition(".")[2], by_last, n=3, cutoff=0.75)
+    ]
+    return list(dict.fromkeys(by_last[match] for match in near))

@@ -1,0 +1,360 @@
+"""Finds the files that the words of a question lead to, and of each the few lines that say most of them."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from agent.evidence.page_headings import Heading, find_headings
+from agent.evidence.part_search import search_parts
+from agent.evidence.relaxed_search import search_relaxed
+from agent.ports import CodeSearch
+from agent.questions.literals import Literal
+from agent.questions.terms import find_content_terms, match_terms, stem_word
+from agent.state import EvidenceRef, RetrievalRequest
+from agent.text.statement_starts import is_import
+from indexer.types import Hit, Location
+
+MAX_PLACES = 4
+MAX_LINES = 3  # of one place
+_HITS, _PAGES = 30, 12
+_PER_CHUNK = 2  # lines of the best chunk of a place
+_MAX_CHUNKS = 3  # of a file
+_RANK_OFFSET = 4
+_PAGE_WEIGHT, _WORDS_WEIGHT = 0.5, 0.4
+_FURTHER_CHUNK = 0.1  # of its score, for the file
+_LEAST_FURTHER = 0.3  # of the best chunk's score, for a line of another chunk
+_LEAST_PAGE = 0.3  # of the question's words, for a page that none of the best places is
+_LEAST_HEADING = 0.5  # of them in a heading, for the page to lead
+_OWN_NAME = 0.3  # of the weight of a word that is the repository's name
+_NEAR_BELOW, _NEAR_ABOVE = 8, 3  # lines between a match and its value
+_LONGEST_LINE = 400
+
+_ASIDE = re.compile(
+    r"(?:^|/)(?:tests?|testing|__tests__|tests_\w+|specs?|mocks?|__mocks__|fakes?|fixtures?|examples?|samples?|demos?"
+    r"|bench(?:es|marks?)?|e2e|[\w-]*test[\w-]*|cookbook)/"
+    r"|(?:^|/)(?:test_[^/]*|conftest\.py|mocks?\.\w+|[^/]*(?:_test|_spec|\.test|\.spec|[a-z]Tests?)\.\w+)$",
+    re.IGNORECASE,
+)
+_TEST_NAME = re.compile(r"(?:tests?(?:\.|$)|test_)")
+_DATA = re.compile(
+    r"(?:^|/)(?:locales?|i18n|l10n|translations?|lang|_?generated|gen|migrations?|completions?|contrib|vendor"
+    r"|node_modules|blog|decisions|proposals?|rfcs?)/|\.(?:css|scss|less|svg|csv|tsv|lock|pot?|snap|map|plist|sum)$"
+    r"|[-.]lock\.|[-.]min\.|[._](?:pb|gen|generated)\.|(?:^|/)(?:licen[cs]e|copying|authors|contributors|notice)",
+    re.IGNORECASE,
+)
+_OTHER_TIMES = re.compile(
+    r"(?:^|/)(?:change(?:s|log)|\d*-?news|history|releases?|roadmap|todo|migration)[^/]*$|/v\d+\.\d+/", re.IGNORECASE
+)
+_PAGE = re.compile(r"\.(?:md|mdx|rst|adoc|markdown)$|(?:^|/)docs?/.*\.txt$", re.IGNORECASE)
+_ASKS_ASIDE = re.compile(r"(?i)\b(?:tests?|examples?|mock|fixture|bench)")
+_ASKS_OTHER_TIMES = re.compile(r"(?i)\b(?:chang|releas|version)")
+_ASKS_VALUE = re.compile(
+    r"(?i)\b(?:default|max(?:imum)?|min(?:imum)?|limit|timeout|env(?:ironment)? var|how (?:long|many|big|often|large)"
+    r"|interval|size|port)\b"
+)
+_ASSIGNMENT = re.compile(
+    r"\s*(?:(?:pub|export|const|let|var|static|final|private|public|protected|readonly)\s+)*[\w.\[\]\"'-]+"
+    r"(?:\s*:\s*[\w\[\]<>, |.]+)?\s*(?::=|=(?!=)|:)\s*\S|#define\s+\w+\s+\S"
+)
+_VALUE = re.compile(
+    r"(?<![\w.])\d[\d_]*(?:\.\d+)?[a-zA-Z%]{0,3}(?!\w)|getenv|environ|env::var|process\.env|LookupEnv|validation_alias"
+    r"|envvar|\b[A-Z][A-Z0-9]+_[A-Z0-9_]{3,}\b|(?i:default)"
+)
+_MARKUP = re.compile(r"\s*(?:`{3}|~{3}|<|!\[|\.\. |:::|[|\s:-]+$)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FoundLine:
+    """A line of a place, by its number in the file."""
+
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BestPlace:
+    """A file that a question leads to: what its lines lie in, definitions or a heading, and the lines, by number."""
+
+    path: str
+    labels: tuple[str, ...]
+    lines: tuple[FoundLine, ...]
+
+    @property
+    def is_page(self) -> bool:
+        """Whether the labels are headings."""
+        return bool(_PAGE.search(self.path))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """The words of a question, each weighed by how few of the found chunks say it, and what kind of place it wants."""
+
+    weights: Mapping[str, float]
+    wants_value: bool
+    wants_aside: bool
+    wants_other_times: bool
+
+    @cached_property
+    def _total(self) -> float:
+        return sum(self.weights.values()) or 1.0
+
+    def share(self, terms: frozenset[str]) -> float:
+        """Weigh some of the words, as a share of all."""
+        return sum(self.weights[term] for term in terms) / self._total
+
+    def match(self, text: str) -> frozenset[str]:
+        """Return the words that a text says."""
+        return match_terms(text, self.weights)
+
+
+@dataclass(kw_only=True, slots=True)
+class _Chunk:
+    """A chunk that a search found, and by which ranks."""
+
+    hit: Hit
+    ranks: dict[str, int] = field(default_factory=dict)
+    share: float = 0.0
+    heading: float = 0.0  # share of the words that a heading above or in it says
+    score: float = 0.0
+
+    @property
+    def path(self) -> str:
+        return self.hit.location.path
+
+    @property
+    def is_page(self) -> bool:
+        return bool(_PAGE.search(self.path))
+
+
+async def find_places(
+    code: CodeSearch, request: RetrievalRequest, *, pages_lead: bool = False, skip: int = 0
+) -> list[BestPlace]:
+    """Find the places of a question, four at a time.
+
+    With `pages_lead` documentation comes first where its heading says what is asked.
+    """
+    pages: RetrievalRequest = {**request, "source_types": ["doc"]}
+    found, documents = await asyncio.gather(
+        search_parts(code, request, limit=_HITS, aim="places"),
+        search_relaxed(code, pages, limit=_PAGES, aim="places"),
+    )
+    chunks: dict[Location, _Chunk] = {}
+    for name, hits in (("all", found.hits), ("pages", documents.hits)):
+        for rank, hit in enumerate(hits, 1):
+            if name == "all" or hit.source_type == "doc":
+                chunks.setdefault(hit.location, _Chunk(hit=hit)).ranks[name] = rank
+    asked = _read_question(request["query"], code.repository, list(chunks.values()))
+    headings = {path: await _read_headings(code, path) for path in {one.path for one in chunks.values() if one.is_page}}
+    for chunk in chunks.values():
+        _score(chunk, asked, headings.get(chunk.path, ()))
+    files = _rank_files(list(chunks.values()), pages_lead=pages_lead)
+    chosen = files[skip : skip + MAX_PLACES]
+    if not skip:
+        chosen = _add_page(chosen, list(chunks.values()))
+    return [await _describe(code, asked, file, headings.get(file[0].path, ())) for file in chosen]
+
+
+def _read_question(question: str, repository: str, chunks: Sequence[_Chunk]) -> _Asked:
+    terms = find_content_terms(question)
+    counts = Counter(term for one in chunks for term in match_terms(f"{one.path} {one.hit.text}", terms))
+    own = {stem_word(part) for part in re.split(r"\W+", repository.lower())}
+    return _Asked(
+        weights={
+            term: math.log(1 + len(chunks) / (count + 0.5)) * (_OWN_NAME if term in own else 1.0)
+            for term, count in counts.items()
+        },
+        wants_value=bool(_ASKS_VALUE.search(question)),
+        wants_aside=bool(_ASKS_ASIDE.search(question)),
+        wants_other_times=bool(_ASKS_OTHER_TIMES.search(question)),
+    )
+
+
+async def _read_headings(code: CodeSearch, path: str) -> Sequence[Heading]:
+    return find_headings((await code.read(path)).text.split("\n"))
+
+
+def _score(chunk: _Chunk, asked: _Asked, headings: Sequence[Heading]) -> None:
+    at, path = chunk.hit.location, chunk.path
+    chunk.share = asked.share(asked.match(chunk.hit.text))
+    titles = [one.text for one in headings if at.start_line < one.line <= at.end_line]
+    titles += [one.text for one in headings if one.line <= at.start_line][-1:]
+    chunk.heading = max((asked.share(asked.match(title)) for title in titles), default=0.0)
+    weights = {"all": 1.0, "pages": _PAGE_WEIGHT}
+    chunk.score = sum(weights[name] * 5 / (_RANK_OFFSET + rank) for name, rank in chunk.ranks.items())
+    chunk.score += _WORDS_WEIGHT * chunk.share
+    scope = chunk.hit.scope or next((one.qualified_name for one in chunk.hit.symbols), "")
+    if _ASIDE.search(path) or _TEST_NAME.match(scope):
+        chunk.score += 0.5 if asked.wants_aside else -1.0
+    chunk.score -= bool(_DATA.search(path)) + (bool(_OTHER_TIMES.search(path)) and not asked.wants_other_times)
+
+
+def _rank_files(chunks: Sequence[_Chunk], *, pages_lead: bool) -> list[list[_Chunk]]:
+    """Put the best chunks of each file together, the best files first."""
+    files: dict[str, list[_Chunk]] = {}
+    for chunk in sorted(chunks, key=lambda one: -one.score):
+        files.setdefault(chunk.path, []).append(chunk)
+
+    def weigh(file: Sequence[_Chunk]) -> tuple[bool, float]:
+        leads = pages_lead and any(one.heading >= _LEAST_HEADING and one.score > 0 for one in file)
+        further = sum(max(0.0, one.score) for one in file[1:_MAX_CHUNKS])
+        return not leads, -(file[0].score + _FURTHER_CHUNK * further)
+
+    return sorted(files.values(), key=weigh)
+
+
+def _add_page(chosen: list[list[_Chunk]], chunks: Sequence[_Chunk]) -> list[list[_Chunk]]:
+    """Make the last place a page of the documentation where none is one and one says enough."""
+    if any(file[0].is_page for file in chosen):
+        return chosen
+    plain = [
+        one
+        for one in chunks
+        if "pages" in one.ranks and not any(rule.search(one.path) for rule in (_ASIDE, _DATA, _OTHER_TIMES))
+    ]
+    best = min(plain, key=lambda one: one.ranks["pages"] - _RANK_OFFSET * one.heading, default=None)
+    if best is None or best.share < _LEAST_PAGE:
+        return chosen
+    return [*chosen[: MAX_PLACES - 1], [best]]
+
+
+async def _describe(code: CodeSearch, asked: _Asked, file: Sequence[_Chunk], headings: Sequence[Heading]) -> BestPlace:
+    """Choose the lines of a file, two of its best chunk and one of each of the next, and name what they lie in."""
+    titles = frozenset(one.line for one in headings)
+    lines = _choose_lines(asked, file[0], titles, _PER_CHUNK)
+    for chunk in file[1:_MAX_CHUNKS]:
+        if chunk.score >= _LEAST_FURTHER * file[0].score and len(lines) < MAX_LINES:
+            lines += [line for line in _choose_lines(asked, chunk, titles, 1) if line not in lines]
+    lines.sort(key=lambda line: line.number)
+    labels = await _label(code, file[0].path, lines, headings)
+    return BestPlace(path=file[0].path, labels=labels, lines=tuple(lines))
+
+
+async def locate_text(code: CodeSearch, ref: EvidenceRef, texts: Sequence[Literal]) -> BestPlace:
+    """Return the line of some lines that holds one of the texts, and the definition or heading that it lies in."""
+    path = ref["path"]
+    lines = (await code.read(path, ref["start_line"], ref["end_line"])).text.split("\n")
+    at = next((at for text in texts if (at := text.first_line("\n".join(lines))) is not None), 0)
+    line = FoundLine(number=ref["start_line"] + at, text=lines[at])
+    headings = await _read_headings(code, path) if _PAGE.search(path) else ()
+    return BestPlace(path=path, labels=await _label(code, path, [line], headings), lines=(line,))
+
+
+async def _label(
+    code: CodeSearch, path: str, lines: Sequence[FoundLine], headings: Sequence[Heading]
+) -> tuple[str, ...]:
+    """Name the definitions or the headings that the lines lie in."""
+    if _PAGE.search(path):
+        above = [[one.text for one in headings if one.line <= line.number][-1:] for line in lines]
+        return tuple(dict.fromkeys(label for each in above for label in each))
+    labels = [await _name_definition(code, path, line.number) for line in lines]
+    return tuple(dict.fromkeys(filter(None, labels)))
+
+
+async def _name_definition(code: CodeSearch, path: str, line: int) -> str:
+    around = await code.enclosing(Location(path=path, start_line=line, end_line=line))
+    return around[-1].symbol.qualified_name if around else ""
+
+
+def _choose_lines(asked: _Asked, chunk: _Chunk, titles: frozenset[int], most: int) -> list[FoundLine]:
+    """Choose the lines of a chunk whose words weigh most; each further one brings a new word or weighs as much."""
+    ranked = _rank_lines(asked, chunk, titles)
+    if not ranked:
+        return []
+    if chunk.is_page:
+        return _choose_sentences(asked, ranked, titles, most)
+    top_weight, top = ranked[0]
+    chosen, said = [top], asked.match(top.text)
+    if asked.wants_value and (value := _find_value(ranked)) is not None:
+        chosen.append(value)
+    for weight, line in ranked[1:]:
+        words = asked.match(line.text)
+        is_worth = weight >= top_weight / 2 and (words - said or weight >= 0.85 * top_weight)
+        if len(chosen) < most and line not in chosen and (is_worth or (weight >= 0.25 and words - said)):
+            chosen.append(line)
+            said |= words
+    return chosen[:most]
+
+
+def _rank_lines(asked: _Asked, chunk: _Chunk, titles: frozenset[int]) -> list[tuple[float, FoundLine]]:
+    """Weigh the lines of a chunk by their words, and by whether they define, assign or only import something."""
+    heads = _find_heads(chunk.hit)
+    ranked = []
+    for number, text in enumerate(chunk.hit.text.split("\n"), chunk.hit.location.start_line):
+        if len(text.strip()) < 4 or not re.search(r"\w", text):
+            continue
+        words = asked.match(text[:_LONGEST_LINE])
+        weight = asked.share(words)
+        if chunk.is_page:
+            weight = 0.0 if _MARKUP.match(text) else weight + 0.15 * bool(words and number in titles)
+        else:
+            weight *= 0.3 if is_import(text) else 1.0
+            if number in heads:
+                is_main = number == heads[0]
+                weight += 0.15 * bool(words or is_main) + 0.25 * is_main
+            weight += bool(words and _ASSIGNMENT.match(text)) * 0.1
+            weight += 0.2 * bool(asked.wants_value and words and _VALUE.search(text))
+        ranked.append((weight, FoundLine(number=number, text=text)))
+    return sorted(ranked, key=lambda each: (-each[0], each[1].number))
+
+
+def _find_heads(hit: Hit) -> list[int]:
+    """Return the lines on which the definitions of a chunk are named; their attributes and decorators are above."""
+    lines = hit.text.split("\n")
+    first = hit.location.start_line
+    named = (
+        next(
+            (
+                at
+                for at in range(one.start_line, min(one.end_line, hit.location.end_line) + 1)
+                if one.name in lines[at - first]
+            ),
+            one.start_line,
+        )
+        for one in hit.symbols
+    )
+    return list(named)
+
+
+def _choose_sentences(
+    asked: _Asked, ranked: Sequence[tuple[float, FoundLine]], titles: frozenset[int], most: int
+) -> list[FoundLine]:
+    """Choose the first line below the best heading and the one below it that says most; else the best lines."""
+    top = ranked[0][1]
+    body = [(weight, line) for weight, line in ranked if line.number not in titles]
+    if top.number in titles:
+        end = min((number for number in titles if number > top.number), default=top.number + 40)
+        body = [
+            (weight, line) for weight, line in body if top.number < line.number < end and not _MARKUP.match(line.text)
+        ]
+        first = min((line for _, line in body), key=lambda line: line.number, default=top)
+        best = [line for weight, line in body if weight > 0 and line != first]
+        return [first, *best][:most]
+    chosen: list[FoundLine] = []
+    said: frozenset[str] = frozenset()
+    for weight, line in body or ranked[:1]:
+        words = asked.match(line.text)
+        if len(chosen) < most and (not chosen or (words - said and weight >= 0.25)):
+            chosen.append(line)
+            said |= words
+    return chosen
+
+
+def _find_value(ranked: Sequence[tuple[float, FoundLine]]) -> FoundLine | None:
+    """Find the line with a number, a default or a variable of the environment that is nearest to the best line."""
+    weight, top = ranked[0]
+    values = [
+        line
+        for own, line in ranked
+        if _VALUE.search(line.text)
+        and (_ASSIGNMENT.match(line.text) or "default" in line.text.lower() or "env" in line.text.lower())
+        and (own >= weight / 2 or -_NEAR_ABOVE <= line.number - top.number <= _NEAR_BELOW)
+    ]
+    if top in values:
+        return None
+    return min(values, key=lambda line: abs(line.number - top.number) - 0.1 * (line.number > top.number), default=None)
