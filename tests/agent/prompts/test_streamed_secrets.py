@@ -13,7 +13,6 @@ from indexer.secrets import redact_secrets
 from tests.agent.conftest import Told
 from tests.fakes.code import FakeCode
 from tests.fakes.secret_forms import FORMS, Form, draw_values, leaks
-from tests.selection import mark_all_but
 
 KEY_LINE = "MIIEowIBAAKCAQEA7Zr4x9Lm2VbQkP3wT7h2RuC8pMx4EjS6qTa7WdK3oGi5V9nQ"
 BEGIN, END = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
@@ -36,7 +35,7 @@ def cut_everywhere(text: str) -> list[list[str]]:
     return [*([text[:at], text[at:]] for at in range(1, len(text))), list(text), re.findall(r"\S+\s*", text)]
 
 
-@pytest.mark.parametrize("form", mark_all_but(FORMS[::10], FORMS), ids=lambda form: form.name)
+@pytest.mark.parametrize("form", FORMS[::8], ids=lambda form: form.name)
 @pytest.mark.parametrize("fence", ["", "```\n"], ids=["prose", "code"])
 def test_no_cut_of_an_answer_shows_a_secret(form: Form, fence: str) -> None:
     value = next(draw_values(form, "alnum", 12))
