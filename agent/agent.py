@@ -17,6 +17,7 @@ from agent.answering.attached_images import keep_images
 from agent.errors import AgentError, CheckpointError, CheckpointOvertaken, CodeMoved
 from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.guard.approval import UNDECIDED, is_undecided, parse_decision
+from agent.guard.size import MAX_RAW_TEXT
 from agent.guard.thread_quotes import split_background
 from agent.limits import APPROVAL_CALLS
 from agent.nodes.conversation_memory import make_remembered_turn
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from agent.persistence.conversation_saver import ConversationSaver
     from agent.persistence.run_claims import RunClaim
 
-LONGEST_READ = 40_000  # characters of a message that are looked through for secrets; a tenth of them is kept
+LONGEST_READ = MAX_RAW_TEXT  # characters of a message that are looked through for secrets; few of them are kept
 
 log = logging.getLogger(__name__)
 

@@ -31,6 +31,10 @@ ALLOWED = {
         ("agent/questions/intents/placeholders.py", name): "mask_question() cuts the text to 2,000 characters"
         for name in ("_QUOTED", "_PATH", "_CODE", "_SHAPES")
     },
+    **{
+        ("agent/questions/pasted_errors.py", name): "a line without its spaces is cut to 1,000 characters before"
+        for name in ("_PREFIX", "_PARTS")
+    },
     ("agent/text/statement_starts.py", "_TOKEN"): "an escaped quote is read with its backslash, so that no string is "
     "looked for from within another: one search of each kind of quote fails in a line",
     ("agent/guard/injection/normalization.py", "_LONG_RUN"): "one character and itself again: the group has no choice",

@@ -169,7 +169,10 @@ async def _write_nothing(draft: AnswerBuilder, material: AnswerContext) -> Answe
         draft.say(missing.strip())
         return AnswerSubject()
     else:
-        draft.say((await deny(material.deps.code, "No match", *find_mentions(material.question).names)).text)
+        absent = material.decision["unknown"]
+        claim = f"{' and '.join(map(format_code_span, absent))} {'do' if len(absent) > 1 else 'does'} not appear"
+        names = absent or find_mentions(material.question).names
+        draft.say((await deny(material.deps.code, claim if absent else "No match", *names)).text)
     if material.metadata["searched"]:
         draft.say(f"Searched for {_format_searches(material)}. Naming a function, a class or a file helps.")
     return AnswerSubject()

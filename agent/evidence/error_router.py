@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 
 from agent.evidence.path_lookup import FilePathLookup
+from agent.evidence.quoted_text import find_said
 from agent.evidence.request_builders import decide_retrieval, request_lines, request_lookup, request_search
-from agent.ports import CodeLookup
+from agent.ports import CodeLookup, CodeSearch
 from agent.questions.pasted_errors import parse_pasted_error
 from agent.questions.stack_traces import StackFrame, parse_error_message, parse_error_name, parse_frames
 from agent.state import RetrievalRequest, RouterDecision
@@ -61,17 +62,21 @@ async def _find_moved_line(source: str, path: str, start: int, end: int, code: C
     return start + lines.index(close[0]) if close else None
 
 
-async def route_error(question: str, code: CodeLookup) -> RouterDecision | None:
+async def route_error(question: str, code: CodeSearch) -> RouterDecision | None:
     """Look for where an exception comes from, and for the place that says its message, whatever else stands in it."""
     error = parse_pasted_error(question)
-    if error is None or (error.name and not error.message and await code.definitions(error.name)):
+    if error is None or (error.name and not error.texts and await code.definitions(error.name)):
         return None
+    said = await find_said(code, error.texts, is_evident=error.is_evident)
+    if not said and not error.is_evident:
+        return None
+    message = said or next(iter(error.texts), "")
     requests: list[RetrievalRequest] = []
     if error.name:
         requests.append(request_lookup("error", error.name, reasoning="the exception that was pasted"))
-    if len(error.message.split()) >= _FEWEST_WORDS or not error.name:
-        requests.append(request_lookup("message", error.message, reasoning="what the error says"))
+    if said or len(message.split()) >= _FEWEST_WORDS or not error.name:
+        requests.append(request_lookup("message", message, reasoning="what the error says"))
     else:
-        searched = f"{error.last_name} {error.message}"
+        searched = f"{error.last_name} {message}"
         requests.append(request_search(searched, reasoning="the exception by its name"))
     return decide_retrieval(requests, fast_path=False, reasoning="a pasted error")

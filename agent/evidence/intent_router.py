@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from agent.evidence.coverage import find_left_out
 from agent.evidence.definitions import KnownName, find_known_name, is_defined_exactly
 from agent.evidence.path_lookup import FilePathLookup, find_folder
+from agent.evidence.quoted_text import find_said
 from agent.evidence.refs import is_test_or_docs
 from agent.evidence.request_builders import (
     NOT_INDEXED,
@@ -284,6 +285,17 @@ async def _route_prose(question: str, asked: AskedIntent, code: CodeSearch) -> R
     return {**decision, "fast_path": False}
 
 
+async def _route_reported(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
+    """Find what somebody saw where the code says it; else show the code whose failure is reported."""
+    said = await find_said(code, [asked.subject], is_evident=False) if len(asked.subject.split()) > 1 else ""
+    if said:
+        message = request_lookup("message", said, reasoning="what the error says")
+        return decide_retrieval([message], fast_path=False, reasoning="a reported error")
+    requests = [request_name("definition", known) for known in asked.names[:MAX_NAMES]]
+    requests.append(request_search(question, reasoning="what is said of the failure"))
+    return decide_retrieval(requests, fast_path=False, reasoning="a reported failure") if asked.names else None
+
+
 _Choice = Callable[[str, AskedIntent, CodeSearch], Awaitable[RouterDecision | None]]
 _KINDS: Mapping[IntentName, Lookup] = {
     "people": "people",
@@ -299,6 +311,7 @@ _CHOICES: Mapping[IntentName, _Choice] = {
     **dict.fromkeys(_BY_NAME, _route_name),
     **dict.fromkeys(_KINDS, _route_kind),
     **dict.fromkeys(("explanation", "reason", "comparison"), _route_prose),
+    "error": _route_reported,
     "value": _route_value,
     "contents": _route_contents,
     "listing": _route_listing,

@@ -16,6 +16,8 @@ from indexer.types import Hit, Location, Match, SourceType
 MAX_PLACES = 5
 LEAST_SHARE = 0.4  # of the words; what spells less is about something else
 _NEARLY_BEST = 0.8
+_NEARLY_ALL, _MOST_OF_TEXT = 0.85, 0.6  # of words anywhere, and of those around a text of the code
+_TELLING_WORDS = 3  # of a text that is found whole, after which no part of it is looked for
 _MOST_LINES = 300
 _MOST_READ = 30
 _GAP = 3  # lines between two of one message
@@ -54,6 +56,27 @@ async def find_message(code: CodeSearch, hits: Sequence[Hit], message: str) -> M
     scored = [replace(hit, score=_score_hit(hit, match.share, top, most)) for match, hit in weighed]
     said = sum(match.share >= _NEARLY_BEST * top and is_confident_match(message, match) for match, _ in weighed)
     return MessageMatches(hits=sorted(scored, key=lambda hit: -hit.score), said=said, share=top)
+
+
+async def find_said(code: CodeSearch, texts: Sequence[str], *, is_evident: bool) -> str:
+    """Return the one of several texts of which the code spells most words; empty where it surely spells none.
+
+    Of a text of whose form nothing shows that a program says it, nearly all has to be there; in a test all of it.
+    """
+    best, most = "", (0.0, 0.0)
+    for text in texts:
+        for match, hit in await _find_places(code, text):
+            is_aside = is_test_or_docs(hit.location.path)
+            least = _MOST_OF_TEXT if match.is_template else _NEARLY_ALL
+            is_nearly_all = match.share >= (1.0 if is_aside else least)
+            if not (is_confident_match(text, match) if is_evident else is_nearly_all):
+                continue
+            worth = (match.share * len(text.split()) * (ASIDE_SHARE if is_aside else 1.0), match.share)
+            if worth > most:
+                best, most = text, worth
+        if most[1] == 1.0 and most[0] >= _TELLING_WORDS:
+            break
+    return best
 
 
 def _is_sure(message: str, match: MessageMatch, hit: Hit) -> bool:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from agent.questions.pasted_errors import cut_log
+
 MAX_QUESTION = 4_000
-MAX_RAW_TEXT = 100_000  # no platform takes as much; longer text is not even shortened
+MAX_RAW_TEXT = 200_000  # longer text is not even shortened
 QUESTION_TOO_LONG = (
-    f"That message is too long. Ask in at most {MAX_QUESTION:,} characters; "
-    "of a log or a file, paste the part that matters."
+    f"That message is too long. Ask in at most {MAX_QUESTION:,} characters; of a file, paste the part that matters."
 )
 
 
 def fit_text(text: str, most: int = MAX_QUESTION) -> str | None:
     """Return a text that is short enough, None for one that is too long.
 
-    A text that is too long only by its white space, such as a pasted log with columns, is returned with less of it.
+    A text that is too long only by its white space, such as a pasted log with columns, is returned with less of it;
+    of a log that is longer, its last failure is.
     """
     if len(text) <= most:
         return text
     squeezed = squeeze(text) if len(text) <= MAX_RAW_TEXT else None
-    return squeezed if squeezed is not None and len(squeezed) <= most else None
+    return squeezed if squeezed is None or len(squeezed) <= most else cut_log(squeezed, most)
 
 
 def squeeze(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from agent.questions.pasted_errors import parse_pasted_error
+from agent.questions.pasted_errors import find_last_failure, parse_pasted_error
 from agent.questions.stack_traces import parse_frames
 from agent.state import TextExcerpt
 from indexer.text.linear_patterns import compile_pattern
@@ -14,16 +14,9 @@ UNASKED = "What does this mean?"  # what is asked where something is attached, a
 MAX_ATTACHED = 200_000  # characters of one text that are looked at
 MAX_EXCERPT = 9_000  # characters of all texts together that a model is shown
 MAX_ERROR = 3_000  # characters of an error with its stack trace
-_BEFORE_ERROR, _AFTER_ERROR = 40, 8  # lines around the last error
-_AT_ONCE = 500  # lines
 _LONGEST_LINE = 500
 _LONGEST_NAME = 120
 
-# A line that says that something failed.
-_FAILURE = compile_pattern(
-    r"(?:Traceback \(most recent|\b(?:[A-Z][A-Za-z0-9]*)?(?:Error|Exception|Panic|Fault)\b|\bpanic:|\bpanicked at"
-    r"|\b(?:ERROR|FATAL|CRITICAL|SEVERE)\b|\bCaused by:|\bfatal:|\berror:)"
-)
 _DEFINITION = compile_pattern(
     r"(?m)^[ \t]*(?:(?:export|public|private|protected|static|async|abstract|final|pub|default)[ \t]+)*"
     r"(?:def|class|func|function|fn|interface|struct|trait|enum|type)[ \t]+(?P<name>[A-Za-z_][A-Za-z0-9_]{1,80})"
@@ -69,32 +62,15 @@ def make_excerpts(texts: Sequence[AttachedText]) -> list[TextExcerpt]:
 
 def _make_excerpt(attached: AttachedText, room: int) -> TextExcerpt:
     lines = [line[:_LONGEST_LINE] for line in attached.text[:MAX_ATTACHED].splitlines()]
-    first, end = _find_last_failure(lines)
+    first, end = find_last_failure(lines)
     error = "\n".join(lines[first:end])[-MAX_ERROR:]
-    is_error = bool(parse_frames(error) or parse_pasted_error(error))
+    said = parse_pasted_error(error)
+    is_error = bool(parse_frames(error)) or (said is not None and said.is_evident)
     return {
         "name": " ".join(attached.name.split())[:_LONGEST_NAME],
         "text": _fit_lines(lines, first, end, room),
         "error": error if is_error else "",
     }
-
-
-def _find_last_failure(lines: Sequence[str]) -> tuple[int, int]:
-    """Return from which line to before which one the last failure is told; nowhere where none is."""
-    last = _find_last_failing(lines)
-    if last is None:
-        return 0, 0
-    first = next((at for at in range(max(0, last - _BEFORE_ERROR), last) if _FAILURE.search(lines[at])), last)
-    return max(0, first - 2), min(len(lines), last + _AFTER_ERROR)
-
-
-def _find_last_failing(lines: Sequence[str]) -> int | None:
-    """Return the last line that says that something failed. Many are searched at once: most are none of those."""
-    for end in range(len(lines), 0, -_AT_ONCE):
-        begin = max(0, end - _AT_ONCE)
-        if _FAILURE.search("\n".join(lines[begin:end])):
-            return next(at for at in range(end - 1, begin - 1, -1) if _FAILURE.search(lines[at]))
-    return None
 
 
 def _fit_lines(lines: Sequence[str], first: int, end: int, room: int) -> str:

@@ -58,9 +58,8 @@ class Literal:
 
 
 def find_literals(question: str) -> tuple[Literal, ...]:
-    """Find the texts that the question quotes; a whole question that asks nothing is a message itself."""
-    # Of a message, what it quotes itself is a part.
-    messages = [" ".join(question.split())] if is_message(question) else find_quoted_messages(question)
+    """Find the texts that the question quotes."""
+    messages = find_quoted_messages(question)
     exact = _find_exact_texts(question)
     found = [Literal(text=text, is_message=True) for text in messages]
     found += [Literal(text=text, is_message=False) for text in exact]
@@ -72,11 +71,6 @@ def find_quoted_messages(question: str) -> list[str]:
     spans = [found["double"] or found["single"] for found in _QUOTED.finditer(question)]
     spans += [found["ticked"] for found in _TICKED.finditer(question)]
     return [span.strip() for span in spans if len(_WORD.findall(span)) >= 2 and " " in span.strip()]
-
-
-def is_message(text: str) -> bool:
-    """Whether the text reads like a line of a log rather than a question."""
-    return len(_WORD.findall(text)) >= _SHORTEST_MESSAGE and "\n" not in text.strip() and not is_asking(text)
 
 
 def is_asking(text: str) -> bool:

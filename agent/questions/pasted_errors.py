@@ -1,15 +1,26 @@
-"""Reads an error as people paste it without its stack trace: the name of the exception, and what it says."""
+"""Reads what a program said out of what people paste: an error, a line of a log, a record, with remarks around it."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from agent.questions.literals import find_quoted_messages, is_asking
 from agent.questions.mentions import normalize_name
 from indexer.text.linear_patterns import compile_pattern
 
-_LONGEST = 4_000  # characters that are looked at
+MAX_TEXTS = 10  # that are looked for
+_LONGEST = 8_000  # characters that are looked at
+_LONGEST_LINE = 1_000
+_LONGEST_LOGGED, _FEWEST_LOGGED = 300, 10  # characters of a line of a log that is cut, and its lines
 _LONGEST_MESSAGE = 400
+_FEWEST_WORDS, _FEWEST_LETTERS = 2, 8
+_FEWEST_UNMARKED = 3  # words of a text of whose form nothing shows that a program has said it
+_BEFORE_FAILURE, _AFTER_FAILURE = 40, 8  # lines
+_AT_ONCE = 500  # lines
+_DEEPEST = 4  # records within records
 _KIND = r"(?:Error|Exception|Warning|Exit|Fault|Failure|Interrupt)"
 _PART = r"[A-Za-z_]\w{0,80}"
 # A name that only exceptions have, or a dotted one of a class, such as `jinja2.exceptions.TemplateNotFound`.
@@ -20,25 +31,60 @@ _NAME = (
 )
 _NAMED = re.compile(rf"(?<![\w.:/\\]){_NAME}:[ \t]+(?P<message>[^\n]{{2,}})")
 _ALONE = re.compile(rf"\s*`?{_NAME}`?[\s.!:]*")
-# What programs and shells put before what they say, at the beginning of a line.
-_LEVEL = compile_pattern(
-    r"(?im)^(?:[\w./-]{1,40}: )?(?:\w{1,40} )?(?:error|fatal(?: error)?|panic|failure|warning)(?:\[\w{1,20}\])?: "
-    r"(?P<message>[^\n]{3,})",
-    loose=True,
-)
 _ENDING = re.compile(rf"{_KIND}$")
 _GENERAL = frozenset({"Error", "Exception", "Warning", "Exit", "Fault", "Failure", "Interrupt"})
 _BEFORE = frozenset({"", '"', "'", "`", "“", "E", "Uncaught", "Uncaught (in promise)", "Caused by:", "(", "["})
 _ASKS = compile_pattern(r"(?i)(?:how|what|where|why|who|which|when|is|are|does|do|can|should)\b|[^\n]*\?\s*$")
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»"}
 
+_LEVELS = r"(?:ERROR|ERR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL|CRIT(?:ICAL)?|SEVERE|NOTICE|PANIC|ALERT|EMERG)"
+_CLOCK = r"\d{1,2}:\d{2}:\d{2}"
+# Where a line of a log begins: at a time, a level, or what shells and compilers put before what they say.
+_TIME = re.compile(
+    rf"[\[(<]?(?:\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}[T ,_]+"
+    rf"|(?:[A-Z][a-z]{{2}},? +)?\d{{1,2}}[-/ ][A-Z][a-z]{{2}}[-/ ]\d{{4}}[: ]+"
+    rf"|(?:[A-Z][a-z]{{2}} +){{1,2}}\d{{1,2}} +)?(?<!\d){_CLOCK}(?!\w)|(?<!\w)[IWEF]\d{{4}} {_CLOCK}"
+)
+_LEVEL = re.compile(
+    rf"(?:^|(?<=\s))[\[(<]?{_LEVELS}(?:[\])>|:!]|\[\w|\s+(?:-{{1,3}}\s|[\[(]|[\w.:/-]{{1,60}}:\s))|^\W{{0,3}}(?i:{_LEVELS})\]\s|^\W{{0,3}}{_LEVELS}\s"
+    r"|^(?:[\w./-]{1,60}(?::\d{1,6}){0,2}: )?(?:\w{1,40} )?"
+    r"(?i:error|fatal(?: error)?|panic|failure|warning)(?:\[\w{1,20}\])?: (?=\S)|^thread '[^'\n]{1,80}' panicked\b"
+)
+_FIELD = re.compile(
+    r"(?<![\w.-])(?P<key>[A-Za-z_][\w.-]{0,40})=(?P<value>\"(?:[^\"\\\n]|\\.){0,2000}\"|[^\s\"]\S{0,400})"
+)
+_TELLING_FIELDS = frozenset("level lvl severity loglevel msg message err error exception reason".split())
+# What stands before a message: brackets, times and numbers, levels, where it comes from, and what separates these.
+_PREFIX = re.compile(
+    rf"(?:[\[(<][^\])>\n]{{0,80}}[\])>]:?|[IWEFD]?\d[\d:.,/+TZ_-]*(?![\w'])|(?:UTC|GMT|[AP]M|Z)\b"
+    rf"|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b,?\s*)+"
+    rf"|{_LEVELS}(?!\w)|(?i:(?:npm|make|fatal|error|panic|warning|failure|err)(?:\[\w+\])?[!:])"
+    r"|[\w$@][\w$./@:\\-]{0,100}(?:\[[\w-]{1,20}\])?(?::\d{1,7})*(?:\s*\||\s?:(?![/\w:])|\s+-{1,3}(?=\s))|[\w.]{1,60}:(?=\w)|(?:stderr|stdout)\s[FP]\s"
+    r"|[-|:;*>#,~=!•.]+)\s*"
+)
+_PARTS = re.compile(r":\s+|\]\s*|\s[-|–—>]+\s|\s*\|\s|\)\s|;\s|,\s|<-+|->|//|(?<=[.?!…])\s|\s\(")
+_WORD = re.compile(r"[^\W\d_]+")
+_BEGINS_WITH_VERB = compile_pattern(
+    r"(?i)(?:is|are|can|could|should|would|will|was|were|has|have|do|does|did)\b[^?？]*$"
+)
+_FAILURE = compile_pattern(
+    r"(?:Traceback \(most recent|\b(?:[A-Z][A-Za-z0-9]*)?(?:Error|Exception|Panic|Fault)\b|\bpanic:|\bpanicked at"
+    r"|\b(?:ERROR|FATAL|CRITICAL|SEVERE)\b|\bCaused by:|\bfatal:|\berror:"
+    r"|\b(?:level|severity)[\"']?[=:] ?[\"']?(?:error|fatal))"
+)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PastedError:
-    """The exception as it was written, with dots between its parts, and what it says; either may be empty."""
+    """The exception as it was written, with dots between its parts, and the texts that may be its message.
 
-    name: str
-    message: str
+    The likeliest text is the first. `is_evident` tells that the form of the message shows that a program has said it;
+    otherwise the code has to tell.
+    """
+
+    name: str = ""
+    texts: tuple[str, ...] = ()
+    is_evident: bool = True
 
     @property
     def last_name(self) -> str:
@@ -47,16 +93,126 @@ class PastedError:
 
 
 def parse_pasted_error(text: str) -> PastedError | None:
-    """Read the last error in a text, or one that is nothing but a dotted exception; None where there is none."""
-    beginning = text[:_LONGEST]
-    found = [one for one in _NAMED.finditer(beginning) if _is_error(one)]
+    """Read the last error in a text, or the last line of a log, or what may be either; None for a question."""
+    recent = "\n".join(cut_to_failure(text.splitlines()))[-_LONGEST:] if len(text) > _LONGEST else text
+    found = [one for one in _NAMED.finditer(recent) if _is_error(one) and not _is_logger(one)]
     if found:
-        return _make_error(beginning, found[-1])
-    alone = _ALONE.fullmatch(beginning)
+        return _make_error(recent, found[-1])
+    alone = _ALONE.fullmatch(recent)
     if alone is not None and ("." in normalize_name(alone["name"]) or _ENDING.search(alone["name"])):
-        return PastedError(name=normalize_name(alone["name"].replace("\\", ".")), message="")
-    level = _LEVEL.search(beginning)
-    return PastedError(name="", message=_cut_message(level["message"])) if level is not None else None
+        return PastedError(name=normalize_name(alone["name"].replace("\\", ".")))
+    lines = [line.strip().strip("`").lstrip("> ") for line in recent.splitlines() if line.strip("`> \t")]
+    logged = [entry for line in lines if (entry := _cut_remark(line)) is not None]
+    if logged:
+        failing = [line for line in logged if _FAILURE.search(line)] or logged
+        texts = _list_texts(failing[-1])
+        return PastedError(texts=texts) if texts else None
+    if quoted := [text for one in find_quoted_messages(recent) for text in _list_texts(one)]:
+        return PastedError(texts=tuple(quoted[:MAX_TEXTS]), is_evident=False)
+    # What asks nothing may be what a program has said, with a remark before or after it.
+    shortened = [" ".join(line[:_LONGEST_LINE].split()) for line in lines[:3]]
+    parts = [part for line in shortened for part in (line, *_PARTS.split(line))]
+    said = _choose_texts((part for part in parts if _may_be_said(part)), fewest=_FEWEST_UNMARKED)
+    return PastedError(texts=said, is_evident=False) if said else None
+
+
+def _may_be_said(part: str) -> bool:
+    """Whether a program may say a text: not what asks, unless it only begins with a verb, like "should have ended"."""
+    return not is_asking(part) or _BEGINS_WITH_VERB.match(part) is not None
+
+
+def find_last_failure(lines: Sequence[str]) -> tuple[int, int]:
+    """Return from which line to before which one the last failure is told; nowhere where none is."""
+    last = _find_last_failing(lines)
+    if last is None:
+        return 0, 0
+    first = next((at for at in range(max(0, last - _BEFORE_FAILURE), last) if _FAILURE.search(lines[at])), last)
+    return max(0, first - 2), min(len(lines), last + _AFTER_FAILURE)
+
+
+def cut_log(text: str, most: int) -> str | None:
+    """Cut a log to its last failure, with its first and its last line, where remarks are; None for what is no log."""
+    lines = [line[:_LONGEST_LOGGED] for line in text.splitlines()]
+    first, end = find_last_failure(lines)
+    if not end or len(lines) < _FEWEST_LOGGED:
+        return None
+    kept = list(lines[first:end])
+    before, after = lines[: min(first, 1)], lines[max(end, len(lines) - 1) :]
+    while sum(len(line) + 1 for line in (*before, *kept, *after)) > most and len(kept) > _AFTER_FAILURE + 1:
+        kept.pop(0)
+    return "\n".join((*before, *kept, *after))[-most:]
+
+
+def _find_last_failing(lines: Sequence[str]) -> int | None:
+    """Return the last line that says that something failed. Many are searched at once: most are none of those."""
+    for end in range(len(lines), 0, -_AT_ONCE):
+        begin = max(0, end - _AT_ONCE)
+        if _FAILURE.search("\n".join(lines[begin:end])):
+            return next(at for at in range(end - 1, begin - 1, -1) if _FAILURE.search(lines[at]))
+    return None
+
+
+def cut_to_failure(lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines of the last failure; the last lines where none is told."""
+    first, end = find_last_failure(lines)
+    return lines[first:end] if end else lines[-_BEFORE_FAILURE:]
+
+
+def _cut_remark(line: str) -> str | None:
+    """Return a line of a log from its beginning on; None for what shows no sign of being one."""
+    starts = [found.start() for pattern in (_TIME, _LEVEL) if (found := pattern.search(line)) is not None]
+    if starts:
+        return line[min(starts) :]
+    keys = {found["key"].lower() for found in _FIELD.finditer(line)}
+    return line if keys & _TELLING_FIELDS or any(True for _ in _read_records(line)) else None
+
+
+def _list_texts(line: str) -> tuple[str, ...]:
+    """List what may be the message of a line: the line without its prefixes, values of its fields, its last parts."""
+    values = [value for record in _read_records(line) for value in _list_values(record)]
+    values += [
+        found["value"].strip('"').replace('\\"', '"') for found in _FIELD.finditer(line) if '"' in found["value"]
+    ]
+    first = line.find('{"')
+    bare = " ".join(_FIELD.sub(" ", line[:first] if first >= 0 and values else line).split())[:_LONGEST_LINE]
+    while (prefix := _PREFIX.match(bare)) is not None and len(prefix[0]) < len(bare):
+        bare = bare[prefix.end() :]
+    breaks = [found.end() for found in _PARTS.finditer(bare)]
+    suffixes = [bare[at:] for at in breaks]
+    inner = [part for whole in (bare, *values) for part in _PARTS.split(whole[:_LONGEST_LINE])]
+    return _choose_texts((bare, *values, *suffixes, *inner), fewest=_FEWEST_WORDS)
+
+
+def _choose_texts(texts: Iterable[str], *, fewest: int) -> tuple[str, ...]:
+    """Keep the texts that have enough words to be told from others."""
+    cut = (cut_message(one) for one in texts)
+    long_enough = (
+        one
+        for one in cut
+        if " " in one and len(words := _WORD.findall(one)) >= fewest and sum(map(len, words)) >= _FEWEST_LETTERS
+    )
+    return tuple(dict.fromkeys(long_enough))[:MAX_TEXTS]
+
+
+def _read_records(line: str) -> Iterator[Mapping[str, object]]:
+    """Yield the first JSON object of a line."""
+    first = line.find('{"')
+    if first < 0:
+        return
+    try:
+        record, _ = json.JSONDecoder().raw_decode(line[first:])
+    except (ValueError, RecursionError):
+        return
+    yield record
+
+
+def _list_values(value: object, depth: int = 0) -> Iterator[str]:
+    """Yield the texts of a record, also those of the records in it."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list) and depth < _DEEPEST:
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _list_values(one, depth + 1)
 
 
 def _is_error(found: re.Match[str]) -> bool:
@@ -68,14 +224,23 @@ def _is_error(found: re.Match[str]) -> bool:
     return is_sure or (before in _BEFORE and not _ASKS.match(found["message"]))
 
 
+def _is_logger(found: re.Match[str]) -> bool:
+    """Whether a dotted name is that of who wrote a line of a log, and of no exception."""
+    text = found.string
+    line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+    return not _ENDING.search(found["name"]) and (_TIME.search(line) or _LEVEL.search(f"{line}x: ")) is not None
+
+
 def _make_error(text: str, found: re.Match[str]) -> PastedError:
     before = text[: found.start()]
     closing = _QUOTES.get(before[-1:], "")
     message = found["message"]
     if closing and closing in message:
         message = message[: message.rindex(closing)]  # it is quoted with its name
-    return PastedError(name=normalize_name(found["name"].replace("\\", ".")), message=_cut_message(message))
+    texts = dict.fromkeys([cut_message(message), *_list_texts(message)])
+    return PastedError(name=normalize_name(found["name"].replace("\\", ".")), texts=tuple(texts)[:MAX_TEXTS])
 
 
-def _cut_message(message: str) -> str:
+def cut_message(message: str) -> str:
+    """Return a message on one line, and of a very long one its beginning."""
     return " ".join(message.split())[:_LONGEST_MESSAGE]

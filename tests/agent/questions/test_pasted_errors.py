@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.questions.literals import find_literals, is_message, parse_literal
+from agent.questions.literals import parse_literal
 from agent.questions.pasted_errors import parse_pasted_error
 
 
@@ -28,7 +28,7 @@ def test_an_error_is_read_with_its_name_and_its_message(text: str, name: str, me
     error = parse_pasted_error(text)
 
     assert error is not None
-    assert (error.name, error.message) == (name, message)
+    assert (error.name, next(iter(error.texts), "")) == (name, message)
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,13 @@ def test_an_error_is_read_with_its_name_and_its_message(text: str, name: str, me
     [
         "where is KeyError raised?",
         "TypeScript: how is it built?",
-        "Note: this is it",
         "app.run",
         "why: how",
         "what does Session.send do: does it retry?",
-        "ERROR shop: Internal Server Error: /cart",
+        "who calls send?",
+        "trace how a request reaches the view",
+        "zeige mir die Anmeldung im Code",
+        "покажи мне код отправки писем",
     ],
 )
 def test_what_only_looks_like_an_error_is_none(text: str) -> None:
@@ -48,35 +50,54 @@ def test_what_only_looks_like_an_error_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "order",
+    "line",
     [
-        "trace how a request reaches the view",
-        "explain the session cookie step by step",
-        "describe the registration of blueprints here",
-        "Add a new integration please",
-        "walk me through the startup code",
-        "please check how retries are counted",
-        "zeige mir die Anmeldung im Code",
-        "explique le fonctionnement du cache ici",
-        "покажи мне код отправки писем",
+        "2026-11-03 14:02:11,532 - shop.worker - ERROR - {}",
+        "WARNING:shop.views:{}",
+        "2026-11-03 14:02:11.532 ERROR 4711 --- [nio-8080-exec-3] c.e.s.CartService : Request failed: {}",
+        "ERROR com.example.Carts: {}",
+        "E1103 14:02:11.532123    4711 server.go:88] {}",
+        "2026/11/03 14:02:11 main.go:42: {}",
+        'time=2026-11-03T14:02:11Z level=error msg="request failed" err="{}" status=500',
+        '{{"level": "error", "msg": "request failed", "cause": {{"text": "upstream: {}"}}}}',
+        "<34>Nov  3 14:02:11 web-2 shop[4711]: {}",
+        "worker-1  | 2026-11-03T14:02:11.532Z ERROR job 17 failed: {}",
+        "[03-Nov-2026 14:02:11 UTC] PHP Fatal error:  {} in /x.php on line 3",
+        "E, [2026-11-03T14:02:11.532123 #4711] ERROR -- : {}",
+        "[2026-11-03 14:02:11 +0000] [7] [ERROR] {}",
+        "[error] 12#12: *3 {}, client: 10.0.0.7",
+        "src/carts.c:12:5: error: {}",
+        "since the deploy: 2026-11-03 14:02:11 ERROR worker: {}  <- anybody seen this before?",
+        "staging is broken\n2026-11-03 14:02:10 INFO worker: started\n2026-11-03 14:02:11 ERROR worker: {}\nany idea?",
     ],
 )
-def test_an_order_is_no_line_of_a_log(order: str) -> None:
-    assert not is_message(order)
+def test_the_message_of_a_log_line_is_told_from_what_stands_around_it(line: str) -> None:
+    error = parse_pasted_error(line.format("no such cart 17"))
+
+    assert error is not None
+    assert error.is_evident
+    assert "no such cart 17" in {text.removesuffix(" in /x.php on line 3") for text in error.texts}
 
 
 @pytest.mark.parametrize(
-    "message",
-    [
-        "Could not build url for endpoint 'index'. Did you mean 'static' instead?",
-        "Read failed after three tries",
-        "Cannot call `save()` on a closed cart",
-        'duplicate key value violates unique constraint "users name idx"',
-        "is not a valid cart number",
-    ],
+    "text", ["no such cart here", "no such cart here <- what is that?", 'why "no such cart here"?']
 )
-def test_what_a_program_says_is_one_message_with_all_that_it_quotes(message: str) -> None:
-    assert [one.text for one in find_literals(message) if one.is_message] == [message]
+def test_what_only_the_code_can_tell_to_be_a_message_is_not_said_to_be_one(text: str) -> None:
+    error = parse_pasted_error(text)
+
+    assert error is not None
+    assert not error.is_evident
+    assert "no such cart here" in error.texts
+
+
+def test_the_last_error_of_a_long_log_is_read() -> None:
+    log = [f"2026-11-03 14:02:11 INFO worker: handled request {number}" for number in range(4_000)]
+    log[3_000] = "2026-11-03 14:02:11 ERROR worker: no such cart 17"
+
+    error = parse_pasted_error("\n".join(log))
+
+    assert error is not None
+    assert error.texts == ("no such cart 17",)
 
 
 @pytest.mark.parametrize("question", ["Abhängigkeiten?", "プロジェクトの依存関係は？", "tests?"])
@@ -88,4 +109,4 @@ def test_a_question_of_one_word_is_no_text_to_find_as_it_stands(question: str) -
 def test_any_text_can_be_read(text: str) -> None:
     error = parse_pasted_error(text)
 
-    assert error is None or error.name or error.message
+    assert error is None or error.name or error.texts
