@@ -375,7 +375,7 @@ async def _open_index(
 ) -> CodeIndex:
     """Open the index of a repository; one on another machine is indexed in its clone, whose HEAD is the branch."""
     # `--help` and a wrong option must not wait for numpy.
-    from indexer import CodeIndex
+    from indexer import CodeIndex, IndexLimits
 
     if clone is not None:
         await clone.prepare()
@@ -395,6 +395,11 @@ async def _open_index(
         web_url=table.web_url if clone is None else clone.remote.page,
         parser_pool=pool,
         chroma_url=settings.chroma_url,
+        limits=IndexLimits(
+            files=settings.max_index_files,
+            bytes=settings.max_index_megabytes * 1_000_000,
+            chunks=settings.max_index_chunks,
+        ),
     )
     stack.push_async_callback(index.aclose)
     return index

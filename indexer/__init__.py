@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         FileImport,
         Filters,
         Hit,
+        IndexLimits,
         IndexStatus,
         ListedRefs,
         Location,
@@ -122,6 +123,7 @@ __all__ = [
     "Hit",
     "IndexDamaged",
     "IndexFolder",
+    "IndexLimits",
     "IndexStatus",
     "IndexerError",
     "ListedRefs",
@@ -226,8 +228,8 @@ _MODULES = {
     "indexer.store.chroma_server": "check_chroma_server",
     "indexer.store.vector_place": "remove_index",
     "indexer.text.globs": "compile_globs",
-    "indexer.types": "CallSite Coverage Definition Drift FileEntry FileImport Filters Hit IndexStatus ListedRefs"
-    " Location NamedRef Progress RefKind RefreshReport Revision SearchMode",
+    "indexer.types": "CallSite Coverage Definition Drift FileEntry FileImport Filters Hit IndexLimits IndexStatus"
+    " ListedRefs Location NamedRef Progress RefKind RefreshReport Revision SearchMode",
     "indexer.watcher": "WatchIntervals Watcher",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

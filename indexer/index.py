@@ -7,7 +7,7 @@ import logging
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from indexer.generations.generation_cache import GenerationCache
 from indexer.generations.history_reader import HistoryReader, RefFinder
 from indexer.generations.overview_file import OVERVIEW_FILE
 from indexer.generations.reader import IndexReader
+from indexer.git.objects import describe_limits
 from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
 from indexer.parser_pool.plain_files import PlainFiles
@@ -26,11 +27,12 @@ from indexer.search.snapshot import Snapshot
 from indexer.store.catalog import Catalog, Generation
 from indexer.store.data_folder import REPOSITORIES_FOLDER, DataFolder, make_utf8_folder, name_index_folder
 from indexer.store.fingerprint import is_readable_fingerprint, make_fingerprint
+from indexer.store.kept_parses import KeptParses
 from indexer.store.live_catalog import LiveCatalog
 from indexer.store.passing_vectors import PassingVectorPlace
 from indexer.store.refresh_attempts import note_attempt
 from indexer.store.vector_place import VectorPlace
-from indexer.types import Commit, Drift, IndexStatus, PlainFile, Progress, RefreshReport
+from indexer.types import Commit, Drift, IndexLimits, IndexStatus, PlainFile, Progress, RefreshReport
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -65,6 +67,7 @@ class CodeIndex:
         provenance: str,
         recipe: RankingWeights,
         ref: str,
+        limits: IndexLimits,
         is_beside: bool = False,
     ) -> None:
         self._repository = repository
@@ -75,6 +78,7 @@ class CodeIndex:
         self._provenance = provenance
         self._recipe = recipe
         self._ref = ref
+        self._limits = limits
         self._is_beside = is_beside
         self._catalogs = LiveCatalog(folder)
         self._store: VectorStore | None = None
@@ -103,6 +107,7 @@ class CodeIndex:
         web_url: str | None = None,
         parser_pool: ParserPool | None = None,
         chroma_url: str | None = None,
+        limits: IndexLimits | None = None,
     ) -> CodeIndex:
         """Open the index of the repository that a path lies in; nothing is indexed yet.
 
@@ -131,6 +136,7 @@ class CodeIndex:
                     provenance=made_with,
                     recipe=RankingWeights(fusion=fusion),
                     ref=ref,
+                    limits=limits or IndexLimits(),
                 )
             except BaseException:
                 repository.close()
@@ -149,6 +155,7 @@ class CodeIndex:
             provenance=self._provenance,
             recipe=self._recipe,
             ref=commit,
+            limits=self._limits,
             is_beside=True,
         )
         beside._find_ref = self._find_ref
@@ -278,16 +285,22 @@ class CodeIndex:
 
     def _refresh(self, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
         commit = self._repository.commit(self._ref)
-        with self._folder.sole_writer(), note_attempt(self._folder.attempt, commit.sha, full=full):
+        with (
+            self._folder.sole_writer(),
+            closing(KeptParses(self._folder.kept_parses)) as kept,
+            note_attempt(self._folder.attempt, commit.sha, full=full, kept=kept.count),
+        ):
             try:
-                report = self._write(commit, full, progress)
+                report = self._write(commit, full, progress, kept)
             except DamagedCatalog as error:
                 log.info("%s", error)
-                report = self._write(commit, True, progress)
+                report = self._write(commit, True, progress, kept)
             self._sweep(most=_SWEPT_BESIDE)
         return report
 
-    def _write(self, commit: Commit, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
+    def _write(
+        self, commit: Commit, full: bool, progress: Callable[[Progress], None], kept: KeptParses
+    ) -> RefreshReport:
         from indexer.generations.pipeline import build_generation
 
         self._catalogs.renew()
@@ -295,9 +308,8 @@ class CodeIndex:
         try:
             # The arrays of a generation have to be at hand as soon as it can be seen.
             ready = self._made.__setitem__
-            report = build_generation(
-                self._make_parts(current), commit, current=current, full=full, ready=ready, progress=progress
-            )
+            parts = self._make_parts(current, kept)
+            report = build_generation(parts, commit, current=current, full=full, ready=ready, progress=progress)
             generation, _ = self._get_current()
         except StorageError:
             self._drop_store()
@@ -327,7 +339,7 @@ class CodeIndex:
             pass
         return None
 
-    def _make_parts(self, current: tuple[Generation, Snapshot] | None) -> RefreshParts:
+    def _make_parts(self, current: tuple[Generation, Snapshot] | None, kept: KeptParses) -> RefreshParts:
         from indexer.generations.pipeline import RefreshParts, restore_vectors
 
         open_before = self._store
@@ -338,7 +350,9 @@ class CodeIndex:
             store=self._open_sound_store(),
             embedder=self._embedder,
             parsers=self._parsers,
+            kept=kept,
             provenance=self._provenance,
+            limits=self._limits,
             is_beside=self._is_beside,
         )
         if not self._vectors.keeps:
@@ -413,6 +427,7 @@ class CodeIndex:
     def _status(self) -> IndexStatus:
         generation, counts, damage = self._describe()
         behind, problems = self._count_behind(generation) if generation else (None, ())
+        over = describe_limits(self._repository.name, generation.skipped, self._limits) if generation else ()
         return IndexStatus(
             repository=self._repository.name,
             path=str(self._repository.root),
@@ -425,7 +440,7 @@ class CodeIndex:
             disk_bytes=self._folder.size(),
             skipped=generation.skipped if generation else {},
             plain_files=self._list_plain_files(generation) if generation else (),
-            warnings=(*self._repository.warnings, *self._warnings, *damage, *problems),
+            warnings=(*self._repository.warnings, *self._warnings, *damage, *problems, *over),
             branches=(),
         )
 

@@ -330,6 +330,15 @@ class LeftOut:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class IndexLimits:
+    """How much of one repository is indexed: files, their bytes, and the chunks that they are cut into."""
+
+    files: int = 100_000
+    bytes: int = 1_000_000_000
+    chunks: int = 500_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Coverage:
     """The part of a commit that was read, and the rest: without it no "no" is to be believed.
 

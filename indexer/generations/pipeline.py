@@ -6,12 +6,12 @@ import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from indexer.embedding.embedder import Embedder, EmbeddingInput
-from indexer.git.objects import Omission, TreeEntry
+from indexer.git.objects import OVER, OVER_CHUNKS, Omission, TreeChanges, TreeEntry
 from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
 from indexer.parser_pool.wire_format import ParsedContents, SkippedFile
@@ -22,13 +22,16 @@ from indexer.search.path_traits import read_path_traits
 from indexer.search.segment import Floats
 from indexer.search.snapshot import Snapshot
 from indexer.search.snapshot_builder import SnapshotBuilder
+from indexer.search.token_bags import add_path
 from indexer.store.catalog import Catalog, Generation
 from indexer.store.catalog_writer import CatalogWriter
 from indexer.store.data_folder import DataFolder
+from indexer.store.kept_parses import KeptParses
 from indexer.store.vectors import VectorStore
-from indexer.types import Chunk, Commit, FileEntry, Progress, RefreshReport
+from indexer.types import Chunk, Commit, FileEntry, IndexLimits, Progress, RefreshReport
 
 _BATCH = 2_000  # chunks embedded at a time
+_LARGE_CHANGE = 0.1  # share of the limit of bytes from which all files are counted again
 _STALE_RANKS = 0.05  # share of changed chunks from which the call graph is ranked again
 
 ProgressSink = Callable[[Progress], None]
@@ -47,7 +50,9 @@ class RefreshParts:
     store: VectorStore
     embedder: Embedder
     parsers: Parsers
+    kept: KeptParses
     provenance: str
+    limits: IndexLimits = field(default_factory=IndexLimits)
     is_beside: bool = False
 
 
@@ -105,6 +110,7 @@ def build_generation(
         snapshot.save(target, parts.folder.snapshot(current[0].id) if current else None)
         snapshot.warm()
         ready(generation, snapshot)
+    parts.kept.drop()
     progress(Progress(stage="done", done=len(plan.entries), total=len(plan.entries)))
     return RefreshReport(
         commit=commit.sha,
@@ -120,7 +126,7 @@ def build_generation(
 def plan_refresh(parts: RefreshParts, commit: Commit, current: tuple[Generation, Snapshot] | None) -> RefreshPlan:
     """Find out what to read: the difference from the current generation where git can tell it, else everything."""
     if current is None or current[0].provenance != parts.provenance:
-        listing = parts.repository.files(commit.sha)
+        listing = parts.repository.files(commit.sha, parts.limits)
         alive = parts.catalog.current()
         removed = frozenset(row.id for row in parts.catalog.files(alive.id)) if alive else frozenset()
         return RefreshPlan(
@@ -128,7 +134,7 @@ def plan_refresh(parts: RefreshParts, commit: Commit, current: tuple[Generation,
         )
     generation, snapshot = current
     changes = parts.repository.compare_commits(generation.commit.sha, commit.sha)
-    if changes is None:
+    if changes is None or _may_exceed(parts.limits, generation, snapshot, changes):
         return _plan_from_listing(parts, commit, generation, snapshot)
     rows = (parts.catalog.file(generation.id, path) for path in changes.touched)
     removed = frozenset(row.id for row in rows if row is not None)
@@ -141,9 +147,16 @@ def plan_refresh(parts: RefreshParts, commit: Commit, current: tuple[Generation,
     )
 
 
+def _may_exceed(limits: IndexLimits, generation: Generation, snapshot: Snapshot, changes: TreeChanges) -> bool:
+    """Whether only the whole tree tells what of it is within the limits."""
+    is_large = sum(entry.size for entry in changes.entries) > limits.bytes * _LARGE_CHANGE
+    files = len(snapshot.files.paths) + len(changes.entries)
+    return is_large or files > limits.files or not OVER.isdisjoint(generation.skipped)
+
+
 def _plan_from_listing(parts: RefreshParts, commit: Commit, generation: Generation, snapshot: Snapshot) -> RefreshPlan:
     """Compare the whole tree with the catalog, as after a force-push or a change of attributes."""
-    listing = parts.repository.files(commit.sha)
+    listing = parts.repository.files(commit.sha, parts.limits)
     wanted = {entry.path: entry.blob for entry in listing.entries}
     rows = parts.catalog.files(generation.id)
     removed = frozenset(row.id for row in rows if wanted.get(row.entry.path) != row.blob)
@@ -177,6 +190,7 @@ class _Build:
         self._generation = generation
         self.unfit: list[Omission] = []
         self._progress = progress
+        self._room = parts.limits.chunks - _count_kept_chunks(plan)
         self._assembly = SnapshotBuilder(plan.previous, dimensions=parts.embedder.dimensions)
         is_fresh = plan.previous is None and parts.store.count() == 0
         self._vectors = _VectorFeed(parts.embedder, parts.store, is_fresh=is_fresh)
@@ -185,9 +199,14 @@ class _Build:
         total = len(self._plan.entries)
         blobs = self._parts.repository.blobs(entry.blob for entry in self._plan.entries)
         sources = zip(self._plan.entries, (data for _, data in blobs), strict=True)
-        for done, (entry, contents) in enumerate(self._parts.parsers.parse(sources), start=1):
+        parsed = self._parts.parsers.parse(sources, self._parts.kept)
+        for done, (entry, contents) in enumerate(parsed, start=1):
             if isinstance(contents, SkippedFile):
                 self.unfit.append(Omission(path=entry.path, reason=contents.reason))
+            elif len(contents.parsed.chunks) > self._room:
+                rest = self._plan.entries[done - 1 :]
+                self.unfit.extend(Omission(path=left.path, reason=OVER_CHUNKS) for left in rest)
+                break
             else:
                 self._add(entry, contents)
             if done % 50 == 0 or done == total:
@@ -202,6 +221,7 @@ class _Build:
 
     def _add(self, entry: TreeEntry, contents: ParsedContents) -> None:
         parsed = contents.parsed
+        self._room -= len(parsed.chunks)
         keys = [make_content_key(entry.path, chunk) for chunk in parsed.chunks]
         file_entry = FileEntry(
             path=entry.path,
@@ -211,8 +231,17 @@ class _Build:
         )
         file_id = self._writer.add_file(self._generation, file_entry, entry.blob, contents.packed)
         chunk_ids = self._writer.add_parsed(file_id, parsed, keys)
-        self._assembly.add(file_id, file_entry, parsed, contents.bags, chunk_ids)
+        self._assembly.add(file_id, file_entry, parsed, add_path(contents.bags, entry.path), chunk_ids)
         self._vectors.add(keys, [make_embedding_input(entry.path, chunk) for chunk in parsed.chunks])
+
+
+def _count_kept_chunks(plan: RefreshPlan) -> int:
+    """Count the chunks that stay of the generation before."""
+    if plan.previous is None:
+        return 0
+    gone = np.isin(plan.previous.files.ids, np.fromiter(plan.removed, dtype=np.int64))
+    alive = plan.previous.order[~gone[plan.previous.order]]
+    return int(plan.previous.files.chunks[alive].sum())
 
 
 class _VectorFeed:

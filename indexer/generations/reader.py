@@ -364,13 +364,13 @@ class IndexReader:
         return replace(await asyncio.to_thread(self._measure_coverage, words), is_behind=is_behind)
 
     def _measure_coverage(self, words: Sequence[str]) -> Coverage:
-        searched = {one.path: one for one in self._catalog.list_left_out() if one.reason not in UNSEARCHED}
-        holding = self._past.find_files_with(words) & searched.keys() if searched and words else ()
+        # Of a million paths that are left out, those are looked up that have the words.
+        found = self._past.find_files_with(words) if words and self._generation.skipped else ()
         return Coverage(
             files=len(self._contents.listing.entries),
             skipped=self._generation.skipped,
             uncommitted=self._past.list_uncommitted(),
-            holding=tuple(searched[path] for path in sorted(holding)),
+            holding=tuple(one for one in self._catalog.list_left_out(found) if one.reason not in UNSEARCHED),
         )
 
     def permalink(self, location: Location, commit: str = "") -> str | None:

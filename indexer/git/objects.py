@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +12,11 @@ from typing import Any, Protocol
 from indexer.errors import RepositoryError
 from indexer.git.git_errors import decode_output, format_path, make_missing_object_error
 from indexer.git.gitattributes import UNMARKED, FileAttributes
+from indexer.types import IndexLimits
+
+OVER_FILES, OVER_BYTES, OVER_CHUNKS = "over the limit of files", "over the limit of bytes", "over the limit of chunks"
+_MANY = 50_000  # paths
+OVER = frozenset({OVER_FILES, OVER_BYTES, OVER_CHUNKS})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +46,17 @@ class TreeListing:
 
     entries: tuple[TreeEntry, ...]
     omissions: tuple[Omission, ...]
+
+
+def describe_limits(repository: str, skipped: Mapping[str, int], limits: IndexLimits) -> tuple[str, ...]:
+    """Say that files of a repository are left out because there are too many; nothing where none are."""
+    left = sum(count for reason, count in skipped.items() if reason in OVER)
+    sentence = (
+        f"{left:,} files of {repository} are not indexed: at most {limits.files:,} files, {limits.bytes:,} bytes and "
+        f"{limits.chunks:,} chunks of a repository are. Leave some out with `exclude`, or raise the limits "
+        "`max_index_files`, `max_index_megabytes` and `max_index_chunks`."
+    )
+    return (sentence,) if left else ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,11 +121,13 @@ class GitRunner(Protocol):
 def read_tree(git: GitRunner, sha: str, *names: bytes) -> list[TreeItem]:
     """List the whole tree of a commit, or only some paths of it."""
     tree = ("-z", "--full-tree", sha, "--", *map(os.fsdecode, names))
-    output = git.try_run("ls-tree", "-r", "-l", *tree)
+    listed = b"" if names else git.run("ls-tree", "-r", *tree)
+    # For the sizes git looks each path up, and the same object may be at a million paths.
+    output = git.try_run("ls-tree", "-r", "-l", *tree) if listed.count(b"\0") <= _MANY else None
     if output is not None:
         return TreeItem.parse_all(output)
     # In a partial clone git gives up at the size of the first object that was left out.
-    items = TreeItem.parse_all(git.run("ls-tree", "-r", *tree))
+    items = TreeItem.parse_all(listed or git.run("ls-tree", "-r", *tree))
     objects = git.run("rev-list", "--objects", "--no-object-names", "--no-walk", "--missing=print", sha).split()
     present = {sha.decode() for sha in objects if not sha.startswith(b"?")} & {item.sha for item in items}
     process = git.start("cat-file", "--batch-check=%(objectname) %(objectsize)")

@@ -29,6 +29,8 @@ from indexer.git.git_errors import (
 from indexer.git.gitattributes import FileAttributes, GitAttributes, is_attributes_file, list_attribute_files
 from indexer.git.history import GitHistory, read_subject, read_time
 from indexer.git.objects import (
+    OVER_BYTES,
+    OVER_FILES,
     BlobReader,
     GitRunner,
     Omission,
@@ -45,7 +47,7 @@ from indexer.git.working_tree import WorkingTree
 from indexer.secrets import redact_secrets
 from indexer.subprocesses import read_output, start_git
 from indexer.text.decoding import decode_file
-from indexer.types import Commit, CommitMessage
+from indexer.types import Commit, CommitMessage, IndexLimits
 
 __all__ = ["Repository", "TreeChanges", "TreeEntry", "TreeListing"]
 
@@ -159,15 +161,24 @@ class Repository:
         """List everything in the tree of a commit, whatever it is called."""
         return read_tree(self._git, sha)
 
-    def files(self, sha: str) -> TreeListing:
-        """List the files of a commit that the rules let through; `MissingObjects` if some are not in the repository."""
-        tree = read_tree(self._git, sha)
-        return self._select_files(tree, self._read_attributes(tree))
+    def files(self, sha: str, limits: IndexLimits | None = None) -> TreeListing:
+        """List the files of a commit that the rules let through, and of those only so many, by path.
 
-    def _select_files(self, tree: list[TreeItem], attributes: GitAttributes) -> TreeListing:
+        `MissingObjects` if some are not in the repository.
+        """
+        tree = read_tree(self._git, sha)
+        return self._select_files(tree, self._read_attributes(tree), limits)
+
+    def _select_files(
+        self, tree: list[TreeItem], attributes: GitAttributes, limits: IndexLimits | None = None
+    ) -> TreeListing:
         entries: dict[str, TreeEntry] = {}
         omissions: list[Omission] = []
+        size = 0
         for item in tree:
+            if limits is not None and len(entries) >= limits.files:  # to judge a million paths takes a minute
+                omissions.append(Omission(path=item.path, reason=OVER_FILES))
+                continue
             marks = attributes.of(item.path)
             # Two names that differ only in undecodable bytes may look the same; the first one stays.
             reason = "undecodable name" if item.path in entries else self._judge(item, marks)
@@ -175,6 +186,8 @@ class Repository:
                 omissions.append(Omission(path=item.path, reason=reason))
             elif item.size is None:
                 raise make_missing_file_error(item.path, self.root)
+            elif limits is not None and (size := size + item.size) > limits.bytes:
+                omissions.append(Omission(path=item.path, reason=OVER_BYTES))
             else:
                 entries[item.path] = TreeEntry(path=item.path, blob=item.sha, size=item.size, marks=marks)
         return TreeListing(entries=tuple(entries.values()), omissions=tuple(omissions))

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
 
+from cachetools import LRUCache
+
 from indexer.git.objects import TreeEntry
 from indexer.parser_pool.parser_thread import UNREADABLE
 from indexer.parser_pool.plain_files import PLAIN_REASONS, PlainFiles, Reasons
 from indexer.parser_pool.pool import ParserPool
-from indexer.parser_pool.wire_format import ParsedContents, Request, SkippedFile
+from indexer.parser_pool.wire_format import (
+    HEADER,
+    Failed,
+    Malformed,
+    ParsedContents,
+    Request,
+    SkippedFile,
+    pack_reply,
+    unpack_reply,
+)
+from indexer.parsing.telling_paths import reduce_path
 from indexer.store.fingerprint import FORMAT
+from indexer.store.kept_parses import KeptParses
 from indexer.types import PlainReason
 
 log = logging.getLogger(__name__)
 
 FileSource = tuple[TreeEntry, bytes]
+Outcome = Future[ParsedContents | SkippedFile]
 ParseOutcome = tuple[TreeEntry, ParsedContents | SkippedFile]
 
+_RECENT = 16  # results at hand for equal contents
 _AS_TEXT = f"text {FORMAT}"  # stands for a grammar where a file cannot even be read as plain text
 
 
@@ -41,34 +57,49 @@ class Parsers:
         known = self._plain_files.load()
         return {blob: reason for blob, grammars in known.items() for reason in grammars.values()}
 
-    def parse(self, sources: Iterable[FileSource]) -> Iterator[ParseOutcome]:
-        """Parse files, in their order; one that is too much for its parser is read as plain text, or left out."""
+    def parse(self, sources: Iterable[FileSource], kept: KeptParses | None = None) -> Iterator[ParseOutcome]:
+        """Parse files, in their order; one that is too much for its parser is read as plain text, or left out.
+
+        Equal contents are parsed once where nothing in their paths makes a difference, and so is what was `kept`.
+        """
         known = self._plain_files.load()
-        waiting: deque[tuple[TreeEntry, Future[ParsedContents | SkippedFile]]] = deque()
+        recent: LRUCache[str, Outcome] = LRUCache(_RECENT)
+        waiting: deque[tuple[TreeEntry, str, Outcome]] = deque()
         try:
             for entry, data in sources:
-                waiting.append((entry, self._submit_file(entry, data, known.get(entry.blob, {}))))
+                key = make_parse_key(entry)
+                future = recent.get(key) or _read_kept(kept, key)
+                new = key if future is None else ""
+                recent[key] = future = future or self._submit_file(entry, data, known.get(entry.blob, {}))
+                waiting.append((entry, new, future))
                 if len(waiting) > self._pool.ahead:
-                    yield self._take_first(waiting, known)
+                    yield self._take_first(waiting, known, kept)
             while waiting:
-                yield self._take_first(waiting, known)
+                yield self._take_first(waiting, known, kept)
         finally:
-            for _, future in waiting:
+            for _, _, future in waiting:
                 future.cancel()
 
-    def _submit_file(self, entry: TreeEntry, data: bytes, known: Reasons) -> Future[ParsedContents | SkippedFile]:
+    def _submit_file(self, entry: TreeEntry, data: bytes, known: Reasons) -> Outcome:
         if _AS_TEXT not in known:
             return self._pool.submit(Request(path=entry.path, data=data, marks=entry.marks, known=known))
-        left_out: Future[ParsedContents | SkippedFile] = Future()
+        left_out: Outcome = Future()
         left_out.set_result(SkippedFile(reason=UNREADABLE))
         return left_out
 
     def _take_first(
-        self, waiting: deque[tuple[TreeEntry, Future[ParsedContents | SkippedFile]]], known: Mapping[str, Reasons]
+        self,
+        waiting: deque[tuple[TreeEntry, str, Outcome]],
+        known: Mapping[str, Reasons],
+        kept: KeptParses | None,
     ) -> ParseOutcome:
-        entry, future = waiting.popleft()
+        entry, key, future = waiting.popleft()
         contents = future.result()
+        if not key:  # not parsed for this file
+            return entry, contents
         self._note_outcome(entry, contents, known.get(entry.blob, {}))
+        if kept is not None and contents != SkippedFile(reason=UNREADABLE):
+            kept.keep(key, pack_reply(contents)[HEADER.size :])
         return entry, contents
 
     def _note_outcome(self, entry: TreeEntry, contents: ParsedContents | SkippedFile, known: Reasons) -> None:
@@ -84,3 +115,25 @@ class Parsers:
             self._plain_files.note(entry.blob, contents.grammar, reason)
         elif reason is None and contents.grammar:
             self._plain_files.forget(entry.blob, contents.grammar)
+
+
+def make_parse_key(entry: TreeEntry) -> str:
+    """Name everything that the result of parsing depends on."""
+    marks = (entry.marks.generated, entry.marks.vendored)
+    given = repr((FORMAT, entry.blob, marks, reduce_path(entry.path)))
+    return hashlib.blake2b(given.encode(errors="surrogateescape"), digest_size=16).hexdigest()
+
+
+def _read_kept(kept: KeptParses | None, key: str) -> Outcome | None:
+    reply = kept.find(key) if kept is not None else None
+    if reply is None:
+        return None
+    try:
+        contents = unpack_reply(reply)
+    except Malformed:
+        return None
+    if isinstance(contents, Failed):
+        return None
+    known: Outcome = Future()
+    known.set_result(contents)
+    return known

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -191,9 +191,11 @@ class Catalog:
         )
         return _make_file_row(rows[0]) if rows else None
 
-    def list_left_out(self) -> list[LeftOut]:
-        """Every path that the newest generation leaves out, by path."""
-        rows = self._fetch_rows("SELECT path, reason FROM omissions ORDER BY path")
+    def list_left_out(self, paths: Collection[str] | None = None) -> list[LeftOut]:
+        """Every path that the newest generation leaves out, or those of some paths, in their order."""
+        among = "" if paths is None else "WHERE path IN (SELECT value FROM json_each(:paths))"
+        parameters = {"paths": json.dumps([*paths])} if paths is not None else {}
+        rows = self._fetch_rows(f"SELECT path, reason FROM omissions {among} ORDER BY path", parameters)
         return [LeftOut(path=row["path"], reason=row["reason"]) for row in rows]
 
     def paths_of(self, generation: int, blobs: Iterable[str]) -> list[tuple[str, str]]:

@@ -46,6 +46,11 @@ class DataFolder:
         return self.root / "attempt.json"
 
     @property
+    def kept_parses(self) -> Path:
+        """What a refresh that is not over has parsed."""
+        return self.root / "parsed.sqlite"
+
+    @property
     def vectors(self) -> Path:
         """Chroma's folder."""
         return self.root / "vectors"

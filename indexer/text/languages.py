@@ -375,6 +375,12 @@ def detect_language(path: str, text: str) -> str:
     return _map_file_names().get(stem.partition(".")[0]) or _detect_interpreter(text) or "text"
 
 
+def is_well_known(name: str) -> bool:
+    """Whether a file of that name is in a language whatever its ending: Dockerfile.dev, Makefile.am."""
+    lower = name.lower()
+    return lower in _map_file_names() or lower.rpartition(".")[0].partition(".")[0] in _map_file_names()
+
+
 @cache
 def _map_names() -> dict[str, Language]:
     return {language.name: language for language in LANGUAGES}

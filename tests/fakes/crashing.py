@@ -16,6 +16,7 @@ from indexer.index import CodeIndex
 from indexer.remotes.clone import RemoteClone
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.search.snapshot import Snapshot
+from indexer.store import kept_parses
 from indexer.store.catalog_writer import CatalogWriter
 from indexer.store.data_folder import DataFolder
 from indexer.store.vectors import ChromaVectors
@@ -53,6 +54,11 @@ def is_switched(point: str) -> bool:
     return point.startswith(("sweep", "folder"))
 
 
+def refresh_long_and_die(repository: str, home: str, point: str) -> None:
+    """Refresh in this process as one that has taken long, which gets SIGKILL at a point."""
+    refresh_and_die(repository, home, point, keeps=True)
+
+
 def arm(point: str) -> None:
     """Make the process kill itself at a point."""
     owner, name = STEPS[point[:-1]]
@@ -86,7 +92,9 @@ async def refresh(repository: str, home: Path) -> None:
         await index.aclose()
 
 
-def refresh_and_die(repository: str, home: str, point: str) -> None:
-    """Refresh in this process, which gets SIGKILL at a point."""
+def refresh_and_die(repository: str, home: str, point: str, *, keeps: bool = False) -> None:
+    """Refresh in this process, which gets SIGKILL at a point; it `keeps` what it has parsed from the beginning."""
     arm(point)
+    if keeps:
+        kept_parses.KEEP_AFTER_SECONDS, kept_parses.COMMIT_SECONDS = 0.0, 0.0
     asyncio.run(refresh(repository, Path(home)))

@@ -16,8 +16,9 @@ from indexer.index import CodeIndex
 from indexer.remotes.clone import RemoteClone
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.types import Progress
-from tests.fakes.crashing import POINTS, REMOTE_POINTS, is_switched, refresh_and_die
+from tests.fakes.crashing import POINTS, REMOTE_POINTS, is_switched, refresh_and_die, refresh_long_and_die
 from tests.fakes.git_host import GitHost, published, serving
+from tests.fakes.parsers import NotingPool
 from tests.fakes.repositories import GitRepo
 from tests.forks import ForkServer
 from tests.selection import mark_all_but
@@ -156,6 +157,28 @@ async def test_a_commit_that_ends_two_processes_is_set_aside_until_the_next_one(
         assert (await index.refresh()).commit == newer
     finally:
         await index.aclose()
+
+
+async def test_a_long_refresh_that_is_killed_goes_on_from_what_it_has_parsed(
+    repository: GitRepo, home: Path, forks: ForkServer
+) -> None:
+    for number in range(40):
+        repository.write(f"events/new_{number}.py", code(200 + number))
+    repository.commit("many")
+    for point in ("file>", "vectors<"):  # the second gets further, so it is not the commit that ends processes
+        assert await forks.end_of(refresh_long_and_die, str(repository.root), str(home), point) == -signal.SIGKILL
+
+    parsers = NotingPool()
+    index = await CodeIndex.open(repository.root, home=home, parser_pool=parsers)
+    try:
+        report = await index.refresh()
+        assert (report.files, parsers.given) == (42, [])
+        assert not [*index.folder.root.glob("parsed.*")]
+        hits = await (await index.pin()).search("handle event 239")
+        assert "events/new_39.py" in {hit.location.path for hit in hits}
+    finally:
+        await index.aclose()
+        parsers.close()
 
 
 async def test_a_full_index_gives_a_commit_another_chance(repository: GitRepo, home: Path, forks: ForkServer) -> None:

@@ -20,7 +20,7 @@ from indexer.search.snapshot import Snapshot
 from indexer.store.catalog_schema import FOREVER
 from indexer.store.data_folder import DataFolder, find_index_folder, list_index_folders
 from indexer.store.vector_place import remove_index
-from indexer.types import Drift, Filters, Progress
+from indexer.types import Drift, Filters, IndexLimits, Progress
 from tests.fakes.repositories import GitRepo
 
 RETRY = '''"""Retries."""
@@ -254,6 +254,27 @@ async def test_include_and_exclude_globs_decide_what_is_indexed(repository: GitR
         assert not await index.is_current()
         await index.refresh()
         assert await paths(await index.pin()) == ["docs/events.md"]
+
+
+@pytest.mark.parametrize("kind", ["files", "bytes", "chunks"])
+async def test_what_is_over_a_limit_is_left_out_in_the_order_of_the_paths_and_told(
+    repository: GitRepo, tmp_path: Path, kind: str
+) -> None:
+    most = {"files": 2, "chunks": 2, "bytes": len(DELIVERY) + len(RETRY) + 10}[kind]
+    async with opened(repository, tmp_path / "home", limits=IndexLimits(**{kind: most})) as index:
+        await index.refresh()
+        first = await index.pin()
+        status, coverage = await index.status(), await first.coverage()
+        repository.remove("docs/events.md")
+        repository.commit("one less")
+        await index.refresh()
+        second = await index.pin()
+
+        assert await paths(first) == ["docs/events.md", "events/delivery.py"]
+        assert status.skipped == coverage.skipped == {f"over the limit of {kind}": 2}
+        assert "2 files of shop are not indexed: at most" in status.warnings[-1]
+        assert await paths(second) == ["events/delivery.py", "events/retry.py"]
+        assert (await index.status()).skipped == {f"over the limit of {kind}": 1}
 
 
 async def test_reading_is_clipped_and_refuses_what_is_not_indexed(repository: GitRepo, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ from indexer.parser_pool.wire_format import (
     unpack_reply,
 )
 from indexer.text.decoding import unpack
+from tests.fakes.parsers import NotingPool
 from tests.waiting import LIMIT_SECONDS, block_until
 
 SECRET = "ghp_" + "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4zQ7Zz"
@@ -72,7 +73,8 @@ def pool() -> Iterator[ParserPool]:
 
 
 def children(name: str = "indexer.parser_pool.worker") -> list[psutil.Process]:
-    return [child for child in psutil.Process().children() if name in " ".join(child.cmdline())]
+    alive = [child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE]
+    return [child for child in alive if name in " ".join(child.cmdline())]
 
 
 def plain(outcomes: Sequence[ParseOutcome]) -> dict[str, str | None]:
@@ -109,6 +111,18 @@ def test_parsers_give_what_this_process_would_in_the_same_order(pool: ParserPool
 
     assert found == [(entry, parse(entry.path, data)) for entry, data in sources]
     assert len(children()) == 2
+
+
+def test_equal_contents_are_parsed_once_unless_their_path_tells_something(tmp_path: Path) -> None:
+    paths = ["src/a.py", "b.py", "shop/settings.py", "shop/c.py", "shop/a.pyi", "Makefile"]
+    pool = NotingPool()
+    try:
+        found = list(Parsers(PlainFiles(tmp_path), pool).parse([source(path, blob="same") for path in paths]))
+    finally:
+        pool.close()
+
+    assert pool.given == ["src/a.py", "shop/settings.py", "shop/a.pyi", "Makefile"]
+    assert [(entry.path, contents) for entry, contents in found] == [(path, parse(path, CODE)) for path in paths]
 
 
 def test_nothing_is_started_before_there_is_something_to_parse(pool: ParserPool, tmp_path: Path) -> None:

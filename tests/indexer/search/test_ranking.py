@@ -11,7 +11,7 @@ from indexer.search.ranking import RankingWeights, make_chunk_mask, rank_chunks,
 from indexer.search.signals import read_question
 from indexer.search.snapshot import Snapshot
 from indexer.search.snapshot_builder import SnapshotBuilder, make_empty_snapshot
-from indexer.search.token_bags import build_bags
+from indexer.search.token_bags import add_path, build_bags
 from indexer.types import Chunk, FileEntry, ParsedFile, SearchAim, Symbol, SymbolKind
 
 EMBEDDER = StaticEmbedder()
@@ -60,7 +60,9 @@ def grown(previous: Snapshot | None, files: Files, removed: frozenset[int] = fro
     for file_id, (path, chunks) in enumerate(files.items(), start=first):
         entry = FileEntry(path=path, language="python", source_type=read_path_traits(path).source_type, lines=50)
         file = parsed(chunks)
-        assembly.add(file_id, entry, file, build_bags(path, file), [file_id * 100 + n for n in range(len(chunks))])
+        assembly.add(
+            file_id, entry, file, add_path(build_bags(file), path), [file_id * 100 + n for n in range(len(chunks))]
+        )
         inputs += [EmbeddingInput(header=f"{path} {name}", body=text) for name, text in chunks]
     return assembly.build(removed, EMBEDDER.embed_documents(inputs))
 
@@ -158,7 +160,7 @@ def test_text_of_an_unknown_kind_counts_less_than_code() -> None:
     assembly = SnapshotBuilder(None, dimensions=EMBEDDER.dimensions)
     for file_id, (path, language) in enumerate((("a.fixture", "text"), ("b.py", "python")), start=1):
         entry = FileEntry(path=path, language=language, source_type="code", lines=50)
-        assembly.add(file_id, entry, parsed(files[path]), build_bags("", parsed(files[path])), [file_id])
+        assembly.add(file_id, entry, parsed(files[path]), build_bags(parsed(files[path])), [file_id])
     snapshot = assembly.build(frozenset(), np.zeros((2, EMBEDDER.dimensions), dtype=np.float32))
 
     assert found(snapshot, "retry policy attempts") == ["b.py", "a.fixture"]

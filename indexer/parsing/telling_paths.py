@@ -1,0 +1,24 @@
+"""The part of a path that parsing depends on, so that equal contents are parsed once, wherever they are."""
+
+from __future__ import annotations
+
+import re
+
+from indexer.text.languages import is_well_known
+
+# Where one of these words is in a path, it may tell what the file registers: `indexer.parsing.registrations` looks.
+_TELLING = re.compile(
+    r"changelog|changes|history|migrat|upgrad|release|news|conf|option|setting|default|env|signals|events|commands/"
+    r"|pages/api/|(?:^|/)app/.*route\.",
+    re.IGNORECASE,
+)
+_BUILD_FILES = frozenset({"configure.ac", "configure.in"})
+
+
+def reduce_path(path: str) -> str:
+    """Return a path that is parsed alike: the whole path where it tells something, else a name with the same ending."""
+    name = path.rpartition("/")[2]
+    if _TELLING.search(path) or is_well_known(name) or name.lower() in _BUILD_FILES:
+        return path
+    _, dot, ending = name.partition(".")
+    return f"x{dot}{ending}" if not name.startswith(".") else name
