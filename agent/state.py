@@ -29,7 +29,6 @@ Lookup = Literal[
     # The kinds of question of `agent/questions/kinds`.
     "changes",
     "people",
-    "reasons",
     "commands",
     "options",
     "entry_points",
@@ -52,7 +51,6 @@ Role = Literal[
     "test",
     "file",
     "lines",
-    "explanation",  # documentation that holds what is asked
     "entry",  # of a list: an option, an endpoint, a command; the symbol is its name
     "commit",  # the symbol is its subject; `commit` is set, and the path is empty
     # Of a comparison: a file that differs, or lines that were added or removed, by its kind; `doc` has what they say.

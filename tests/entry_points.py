@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 
 from agent.answers.answer_parts import strip_doc_markup
-from agent.answers.excerpts import QuestionWeights, find_best_window
 from agent.citations.claim_terms import find_claim_terms
 from agent.citations.claims import find_identifiers, find_names
 from agent.citations.written_citations import parse_citations
+from agent.evidence.page_headings import find_headings
 from agent.goals.checks.goal_requests import parse_goal_request
 from agent.guard.approval import parse_decision
 from agent.guard.evidence_check import mark_text
@@ -26,9 +26,6 @@ from agent.history.changelogs import list_sections
 from agent.history.changes import parse_comparison
 from agent.kinds.build_files import read_commands
 from agent.kinds.command_search import find_purposes
-from agent.kinds.explanations import find_titles
-from agent.kinds.listing.declared_fields import read_documented_options, read_fields, read_parameters
-from agent.kinds.listing.member_text import read_members, split_arguments
 from agent.llm.provider_errors import map_provider_error
 from agent.nodes.input_preprocessor import complete_from_attachments
 from agent.nodes.security_gateway import judge_question
@@ -43,7 +40,7 @@ from agent.questions.follow_ups import Antecedent, find_continuation, is_pointin
 from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
 from agent.questions.intents.placeholders import mask_question
 from agent.questions.language_filter import parse_language_filter, parse_only_language
-from agent.questions.literals import Literal, find_literals, find_quoted_messages
+from agent.questions.literals import find_literals, find_quoted_messages
 from agent.questions.mentions import find_mentions
 from agent.questions.pasted_errors import parse_pasted_error
 from agent.questions.question_kinds import parse_kind
@@ -202,11 +199,6 @@ def read_types(text: str) -> object:
     ]
 
 
-def find_excerpt(text: str) -> object:
-    literals = (Literal(text="no such file here", is_message=True),)
-    return find_best_window(text.split("\n"), QuestionWeights(terms=frozenset({"retri"}), literals=literals))
-
-
 def read_attributes(text: str) -> object:
     return GitAttributes({".gitattributes": f"{text} x\n{text[:2000]} linguist-vendored"}).of(text)
 
@@ -287,15 +279,10 @@ ENTRY_POINTS: dict[str, Read] = {
     "documentation": read_all(find_documentation, find_documented, strip_doc_markup),
     "types": read_types,
     "words of code": read_all(tokenize, tokenize_path),
-    "members": by_lines(
-        *(partial(each, language="python") for each in (read_members, read_fields, read_parameters)),
-        read_documented_options, find_titles, list_sections,
-    ),
-    "arguments": partial(split_arguments, language="python"),
+    "sections": by_lines(find_headings, list_sections),
     "commands of a build": read_all(*(partial(read_commands, path) for path in ("Makefile", "package.json"))),
     "an introduction": partial(find_introduction, "shop", "README.md", "markdown"),
     "owners": partial(find_owners, path="a.py", file="CODEOWNERS"),
-    "an excerpt": find_excerpt,
     "lines of evidence": by_lines(
         lambda lines: find_core(lines, [frozenset(each.split()[:3]) for each in lines], 4_000)
     ),

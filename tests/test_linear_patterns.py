@@ -35,8 +35,6 @@ ALLOWED = {
         ("agent/questions/pasted_errors.py", name): "a line without its spaces is cut to 1,000 characters before"
         for name in ("_PREFIX", "_PARTS")
     },
-    ("agent/text/statement_starts.py", "_TOKEN"): "an escaped quote is read with its backslash, so that no string is "
-    "looked for from within another: one search of each kind of quote fails in a line",
     ("agent/guard/injection/normalization.py", "_LONG_RUN"): "one character and itself again: the group has no choice",
     ("bot/repositories/names.py", "_END"): "named() cuts the text to 4,000 characters",
     ("bot/repositories/names.py", "self._name"): "named(), only_named() and hinted() cut the text to 4,000 characters",
@@ -147,7 +145,7 @@ def test_every_pattern_that_waits_for_its_first_use_can_be_compiled() -> None:
     gc.unfreeze()  # what a server of another test has frozen would not be listed
     patterns = [each for each in gc.get_objects() if type(each) is Pattern]
 
-    assert len(patterns) > 200
+    assert len(patterns) > 100
     assert [each.pattern for each in patterns if not is_valid(each)] == []
 
 

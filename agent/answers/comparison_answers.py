@@ -10,8 +10,8 @@ from agent.answers.history_answers import format_commit, quote_section
 from agent.history.bot_commits import describe_updates, divide_commits
 from agent.history.comparison_refs import ADDED, FILE, REMOVED
 from agent.state import Continuation, EvidenceRef, to_location
+from agent.text.code_lines import dedent
 from agent.text.escaping import format_code_block, format_code_span, replace_control_characters, to_one_line
-from agent.text.statement_starts import dedent
 
 PAGE = 6  # commits, and files, of one answer
 PLACES = 4

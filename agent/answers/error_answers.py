@@ -10,9 +10,9 @@ from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, Answe
 from agent.answers.places import write_places, write_related
 from agent.evidence.refs import is_test_or_docs, read_quote, sort_code_first
 from agent.state import EvidenceRef, to_location
+from agent.text.code_lines import dedent
 from agent.text.escaping import format_code_block, format_code_span
 from agent.text.message_match import MessageMatch, match_message
-from agent.text.statement_starts import dedent
 from indexer.types import Location
 
 MAX_HANDLERS = 4
@@ -93,7 +93,7 @@ async def _write_origin(draft: AnswerBuilder, material: AnswerContext, *, is_sai
     if defined:
         draft.say(format_headline(draft, defined[0]))
         if not is_said:
-            await quote_definition(draft, material.deps, defined[0], material.emphasis)
+            await quote_definition(draft, material.deps, defined[0])
     elif "library" in facts:
         draft.say(await _describe_library(draft, material, name, facts["library"]))
     elif "platform" in facts:

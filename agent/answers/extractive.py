@@ -12,27 +12,22 @@ from agent.answers.answer_parts import (
 )
 from agent.answers.comparison_answers import write_comparison
 from agent.answers.error_answers import write_error
-from agent.answers.excerpts import QuestionWeights
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.answers.history_answers import (
     write_changes,
-    write_last_change,
     write_people,
-    write_reasons,
-    write_telling_commits,
 )
 from agent.answers.listings import list_calls, list_files, list_folder, list_tests, write_attributes
-from agent.answers.overview import write_overview
-from agent.answers.places import describe_missing_files, list_further, write_places, write_related
-from agent.answers.registered_lists import list_entry_points, list_group, list_options
-from agent.answers.usage_answers import write_commands, write_example
+from agent.answers.places import describe_missing_files, list_further, write_places, write_related, write_telling_lines
+from agent.answers.registered_lists import list_entry_points, list_options, list_subclasses
+from agent.answers.usage_answers import write_commands
 from agent.evidence.coverage import deny, explain_missing_paths
 from agent.evidence.refs import is_import_line, is_test_or_docs, read_quote, sort_code_first
 from agent.evidence.request_builders import NONE_OF, NOT_INDEXED
 from agent.questions.mentions import find_mentions
 from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest, to_location
+from agent.text.code_lines import dedent
 from agent.text.escaping import format_code_block, format_code_span
-from agent.text.statement_starts import dedent
 
 MAX_QUOTED = 2
 MAX_LINES = 40
@@ -41,14 +36,9 @@ MAX_LINES = 40
 async def write_extractive_answer(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write the answer into the draft and return what it is about."""
     is_known = material.lookup == "error" and bool(material.metadata.get("facts"))  # whose the exception is
-    if not material.retrieved and not is_known:
+    if not material.retrieved and not is_known and material.lookup != "overview":
         return await _write_nothing(draft, material)
-    commits = [ref for ref in material.expanded if ref["role"] == "commit"] if not material.skip else []
-    telling = [ref for ref in commits if not ref["ambiguous"]]
-    write_telling_commits(draft, telling)
-    subject = await _choose_form(material)(draft, material)
-    write_last_change(draft, [ref for ref in commits if ref["ambiguous"]])
-    return subject
+    return await _choose_form(material)(draft, material)
 
 
 def _choose_form(material: AnswerContext) -> _Form:
@@ -59,8 +49,6 @@ def _choose_form(material: AnswerContext) -> _Form:
     is_said = bool(material.metadata["totals"].get("said"))
     if material.lookup in {"search", "message"} and not (is_said and material.lookup == "message"):
         return _write_definitions if is_named and not is_said else write_places
-    if material.lookup == "example":
-        return write_example
     if material.is_of_kind and material.of("hit"):
         return write_places  # there was nothing of the kind, and the question was searched for
     if material.lookup == "definition" and not material.of("definition"):
@@ -72,14 +60,14 @@ async def _write_definitions(draft: AnswerBuilder, material: AnswerContext) -> A
     definitions = material.of("definition")
     asked = [one["query"] for one in material.decision["requests"] if one["lookup"] == "definition"]
     main = [ref for ref in definitions if not is_test_or_docs(ref["path"])] or definitions
-    # A question about nothing but a name puts weight on no line of it: the body is shown from its first line on.
-    emphasis = material.emphasis if len(material.decision["requests"]) > 1 else QuestionWeights(terms=frozenset())
     leading = _choose_one_for_each(asked, main)[:MAX_QUOTED] if len(asked) > 1 else main[:1]
     if len(main) > 1 and len(asked) == 1:
         draft.say(_describe_several(material, asked[0], len(main)))
     for ref in leading:
         draft.say(format_headline(draft, ref) if len(main) > 1 else _format_definition(draft, ref))
-        await quote_definition(draft, material.deps, ref, emphasis)
+        await quote_definition(draft, material.deps, ref)
+        if len(material.decision["requests"]) > len(asked):  # the question says more than the names
+            await write_telling_lines(draft, material, ref)
     write_related(draft, list_further(definitions, leading), title="Also:")
     return AnswerSubject(symbol=leading[0]["symbol"], kind=leading[0]["kind"])
 
@@ -194,12 +182,10 @@ _FORMS: Mapping[Lookup, _Form] = {
     "error": write_error,
     "message": write_error,
     "outline": list_folder,
-    "overview": write_overview,
     "commands": write_commands,
     "changes": _write_changes,
     "people": write_people,
-    "reasons": write_reasons,
     "options": list_options,
     "entry_points": list_entry_points,
-    "lists": list_group,
+    "lists": list_subclasses,
 }

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent.answers.excerpts import QuestionWeights
 from agent.evidence.refs import LONGEST_RANGE, make_lines_ref
-from agent.evidence.request_builders import read_literal
 from agent.ports import Deps
-from agent.questions.literals import find_literals
 from agent.repositories.labels import add_label
 from agent.state import (
     CitationRef,
@@ -109,13 +106,6 @@ class AnswerContext:
         """The named parts of a question of some kind, such as its `target`."""
         requests = self.decision["requests"]
         return requests[0].get("parts", {}) if requests else {}
-
-    @property
-    def emphasis(self) -> QuestionWeights:
-        """The words and the quoted texts that an excerpt should show."""
-        searched = map(read_literal, self.decision["requests"])
-        literals = [*(literal for literal in searched if literal is not None), *find_literals(self.question)]
-        return QuestionWeights(terms=self.terms, literals=tuple(dict.fromkeys(literals)))
 
     def definition_of(self, ref: EvidenceRef) -> EvidenceRef | None:
         """Return the definition that a hit is about, if it was fetched."""

@@ -15,14 +15,10 @@ from agent.text.escaping import format_code_block, format_code_span, format_quot
 MAX_COMMITS = 10
 MAX_BESIDE_SECTION = 6
 MAX_PEOPLE = 7
-MAX_EARLIER = 6
 _MOST_GROUPS = 3  # headings that a list of commits is worth
 _SECTION_LINES = 10
-_BODY_LINES = 8
 _LONGEST_LINE = 160
-_LONGEST_BODY = 300
 _NAME = re.compile(r"[^\W\d_][\w '’.-]{0,80}")
-_TRAILER = re.compile(r"(?i)[a-z-]{2,30}-by: |(?:change-id|cc|reviewed-on|see-also|git-svn-id): ")
 
 
 async def write_changes(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
@@ -184,67 +180,6 @@ def _describe_people(draft: AnswerBuilder, material: AnswerContext, people: Sequ
 
 def _format_contributor(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     return f"- {_format_person(ref['symbol'])} {draft.cite(to_location(ref))}: {ref['doc']}"
-
-
-async def write_reasons(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write the commit that added, changed or removed it, with its message, and then the others."""
-    commits = material.of("commit")
-    if not material.skip:
-        draft.say(_describe_reason(draft, material, commits))
-        if commits and (body := _choose_body(commits[0]["doc"])):
-            draft.say(format_code_block(body, "text"))
-        if len(commits) > 1:
-            draft.say("Other commits that touched it:")
-    more = write_entries(draft, material, commits[1:], format_entry=format_commit, most=MAX_EARLIER, is_grouped=False)
-    return _make_subject(material, more)
-
-
-def write_telling_commits(draft: AnswerBuilder, commits: Sequence[EvidenceRef]) -> None:
-    """Write the commit whose message says what is asked, with the beginning of the message, and others that do."""
-    for ref in commits[:1]:
-        draft.say(f"{_format_commit(draft, ref)}.{_quote_body(ref)}")
-    if commits[1:]:
-        draft.say("\n".join(["Other commits on it:", "", *(format_commit(draft, ref) for ref in commits[1:])]))
-
-
-def write_last_change(draft: AnswerBuilder, commits: Sequence[EvidenceRef]) -> None:
-    """Write the commit that last changed what was shown."""
-    for ref in commits:
-        draft.say(f"Last changed with {_format_commit(draft, ref)}.")
-
-
-def _quote_body(ref: EvidenceRef) -> str:
-    body = " ".join(_choose_body(ref["doc"]))
-    return f" {format_quote(body, longest=_LONGEST_BODY)}" if body else ""
-
-
-def _describe_reason(draft: AnswerBuilder, material: AnswerContext, commits: Sequence[EvidenceRef]) -> str:
-    facts = _read_facts(material)
-    target = _describe_target(draft, material)
-    if not commits:
-        return f"{target}: {_escape_sentence(facts.get('problem', ''))}"
-    first = commits[0]
-    day, _, author = first["signature"].partition(", ")
-    asked = facts.get("asked", "")
-    sha = f"{format_code_span(first.get('commit', '')[:8])} {draft.cite(to_location(first))}"
-    partial = " (of the commits that are known here)" if facts.get("partial") and asked == "added" else ""
-    if asked == "named":
-        done = f"The newest commit that names {target} is {sha}, {day}, {_format_person(author)}"
-    else:
-        verb = "last changed" if asked == "changed" else asked
-        done = f"{target} was {verb} on {day} by {_format_person(author)} with {sha}{partial}"
-    what = "it" if asked == "added" else "this commit"
-    since = f"The first release with {what} is {format_code_span(facts['release'])}." if facts.get("release") else ""
-    parts = (f"{done}: {_format_subject(first)}.", since, _describe_guess(facts).strip(), _describe_gaps(facts))
-    return " ".join(filter(None, parts))
-
-
-def _choose_body(body: str) -> list[str]:
-    """Choose the lines of a message that say why: its beginning, without trailers and lists of people."""
-    lines = [line.rstrip() for line in body.split("\n")]
-    kept = [to_one_line(line, longest=_LONGEST_LINE) for line in lines if line.strip() and not _TRAILER.match(line)]
-    cut = ["…"] if len(kept) > _BODY_LINES else []
-    return [*kept[:_BODY_LINES], *cut]
 
 
 def _describe_target(draft: AnswerBuilder, material: AnswerContext) -> str:

@@ -13,8 +13,8 @@ from agent.evidence.coverage import deny
 from agent.evidence.refs import is_test_or_docs, read_quote
 from agent.evidence.request_builders import FILE_IS_THERE
 from agent.state import Continuation, EvidenceRef, Role, to_location
+from agent.text.code_lines import dedent
 from agent.text.escaping import format_code_block, format_code_span
-from agent.text.statement_starts import dedent
 
 MAX_LISTED = 8
 MAX_MENTIONED = 5
@@ -42,7 +42,7 @@ async def list_calls(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
         await _list_sites(draft, material, mentions[:room], material.metadata["totals"].get("mention", len(mentions)))
     elif not sites:
         for ref in definitions[:1]:
-            await quote_definition(draft, material.deps, ref, material.emphasis)
+            await quote_definition(draft, material.deps, ref)
     return subject
 
 

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from dataclasses import replace
 
-from agent.answers.answer_parts import format_related, strip_doc_markup
+from agent.answers.answer_parts import WHOLE_LINES, format_related, strip_doc_markup
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
-from agent.evidence.best_places import MAX_PLACES, BestPlace, find_places, locate_text
+from agent.evidence.best_places import (
+    MAX_PLACES,
+    BestPlace,
+    find_introduction,
+    find_places,
+    find_telling_lines,
+    locate_text,
+)
 from agent.evidence.coverage import deny, explain_missing_paths
 from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.request_builders import read_literal, request_search
 from agent.questions.literals import Literal
 from agent.questions.mentions import find_mentions
-from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest
+from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest, to_location
 from agent.text.escaping import format_code_span, format_quote
 from indexer.types import Location
 
@@ -40,14 +48,25 @@ async def write_places(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
         count = material.metadata["totals"]["said"]
         frame, places = f"{text} appears in {count} place{'s' * (count != 1)}:", said
     else:
-        request = _choose_search(material)
-        pages_lead = bool(_PAGES_LEAD & {one["lookup"] for one in material.decision["requests"]})
-        frame, places = FRAME, await find_places(material.deps.code, request, pages_lead=pages_lead, skip=material.skip)
+        frame, places = FRAME, await _find_by_words(material)
     if places:
         draft.say(f"{frame}\n\n" + "\n".join(_format_place(draft, *each) for each in enumerate(places, 1)))
+    elif not absent:
+        draft.say((await deny(material.deps.code, "No match")).text)
     label = next((place.labels[0] for place in places if place.labels and not place.is_page), "")
     more: Continuation = {"question": material.question, "skip": material.skip + MAX_PLACES}
     return AnswerSubject(symbol=label, more=more if len(places) == MAX_PLACES else None)
+
+
+async def _find_by_words(material: AnswerContext) -> list[BestPlace]:
+    """Find the places of the question's words; where it is about the repository as a whole, its README comes first."""
+    code, lookups = material.deps.code, {one["lookup"] for one in material.decision["requests"]}
+    places = await find_places(
+        code, _choose_search(material), pages_lead=bool(_PAGES_LEAD & lookups), skip=material.skip
+    )
+    first = await find_introduction(code) if "overview" in lookups and not material.skip else []
+    read = {place.path for place in first}
+    return [*first, *(place for place in places if place.path not in read)][:MAX_PLACES]
 
 
 def _choose_search(material: AnswerContext) -> RetrievalRequest:
@@ -68,16 +87,30 @@ def _format_place(draft: AnswerBuilder, number: int, place: BestPlace) -> str:
         if labels
         else f"{number}. {format_code_span(place.path)}"
     )
+    return "\n".join([heading, *_format_lines(draft, place, "   - ")])
+
+
+def _format_lines(draft: AnswerBuilder, place: BestPlace, bullet: str) -> list[str]:
     lines = [Location(path=place.path, start_line=one.number, end_line=one.number) for one in place.lines]
-    items = [
-        f"   - {one.number} {draft.cite_read(at)} {format_code_span(one.text.strip(), longest=_LONGEST_LINE)}"
+    return [
+        f"{bullet}{one.number} {draft.cite_read(at)} {format_code_span(one.text.strip(), longest=_LONGEST_LINE)}"
         for one, at in zip(place.lines, lines, strict=True)
     ]
-    return "\n".join([heading, *items])
 
 
 def _format_heading(text: str) -> str:
     return format_quote(strip_doc_markup(text), longest=_LONGEST_LINE)
+
+
+async def write_telling_lines(draft: AnswerBuilder, material: AnswerContext, ref: EvidenceRef) -> None:
+    """List the lines of a long definition that say most of the question, beyond those that are quoted."""
+    rest = replace(to_location(ref), start_line=ref["start_line"] + WHOLE_LINES)
+    if rest.start_line > rest.end_line:
+        return
+    question = material.question.replace(ref["symbol"].rpartition(".")[2], " ")
+    place = await find_telling_lines(material.deps.code, question, rest)
+    if place.lines:
+        draft.say("Further down:\n\n" + "\n".join(_format_lines(draft, place, "- ")))
 
 
 def write_related(draft: AnswerBuilder, refs: Sequence[EvidenceRef], *, title: str = "") -> int:

@@ -24,7 +24,6 @@ _NOUNS = {
 }
 _OPTIONS = frozenset({"flag", "environment", "setting", "value"})
 _OF_EVENTS = frozenset({"declared", "emitted", "handled"})
-_VALUED = frozenset({"member", "field", "parameter", "option", "constant"})
 _LEAST_IN_FILE = 3
 _LONGEST_DETAIL = 60
 _LONGEST_HELP = 120
@@ -36,8 +35,6 @@ _EMPTY = frozenset({'""', "''", "None", "nil", "null", "undefined", '"none"'})
 async def list_options(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write options with their defaults; of one that the question names, its default first."""
     entries = material.of("entry")
-    if _is_group(entries):
-        return await list_group(draft, material)
     if "name" in material.parts and entries:
         return _write_default(draft, material, entries)
     return _write_list(draft, material, entries)
@@ -45,34 +42,21 @@ async def list_options(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
 
 async def list_entry_points(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write what is registered, file by file."""
-    entries = material.of("entry")
-    return await list_group(draft, material) if _is_group(entries) else _write_list(draft, material, entries)
+    return _write_list(draft, material, material.of("entry"))
 
 
-def _is_group(entries: Sequence[EvidenceRef]) -> bool:
-    """Whether nothing of the kind is registered, and what the code lists by the name stands for it."""
-    return bool(entries) and entries[0]["kind"] not in _NOUNS
-
-
-async def list_group(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write what belongs to a group: subclasses of a type, or what is called by a noun."""
+async def list_subclasses(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Write what inherits from a type."""
     entries, totals = material.of("entry"), material.metadata["totals"]
-    count, facts = totals.get("entries", len(entries)), material.metadata.get("facts", {})
-    if "subclasses" in totals:
-        base, direct = format_code_span(facts["base"].strip("`")), totals.get("direct", 0)
-        verb = "type inherits" if count == 1 else "types inherit"
-        deeper = f", {direct} of them directly" if 0 < direct < count else ""
-        sentence = f"{count} {verb} from {base}{deeper}, as far as the syntax tells"
-    else:
-        tables = facts.get("tables", "")
-        named = material.parts.get("target") or material.parts.get("prefix") or material.parts.get("noun", "")
-        noun = format_code_span(tables or named.removeprefix("all "), longest=_LONGEST_HELP)
-        group = f"{'of' if tables else 'for'} {noun}"
-        sentence = f"{_count(count, entries[0]['kind'])} {group}, in {_count(totals.get('in files', 1), 'file')}"
+    count, direct = totals.get("entries", len(entries)), totals.get("direct", 0)
+    base = material.metadata.get("facts", {}).get("base", "")
+    verb = "type inherits" if count == 1 else "types inherit"
+    deeper = f", {direct} of them directly" if 0 < direct < count else ""
+    sentence = f"{count} {verb} from {format_code_span(base)}{deeper}, as far as the syntax tells"
     draft.say(f"{sentence}{_describe_asides(totals)}:")
     write = partial(_format_member, is_long=len(entries) > _LONG)
     more = write_entries(draft, material, entries, format_entry=write, is_grouped=_is_worth_grouping(entries))
-    return AnswerSubject(symbol=facts.get("base", "").strip("`"), more=more)
+    return AnswerSubject(symbol=base, more=more)
 
 
 def _write_default(draft: AnswerBuilder, material: AnswerContext, entries: list[EvidenceRef]) -> AnswerSubject:
@@ -150,10 +134,8 @@ def _describe_detail(ref: EvidenceRef) -> str:
 
 
 def _format_member(draft: AnswerBuilder, ref: EvidenceRef, *, is_long: bool = False) -> str:
-    detail = format_code_span(ref["signature"], longest=_LONGEST_DETAIL) if ref["signature"] else ""
-    through = f" = {detail}" if detail and ref["kind"] in _VALUED else f", through {detail}" if detail else ""
-    name = ref["path"] if ref["kind"] == "file" else ref["symbol"]
-    line = f"- {format_code_span(name)} {draft.cite(to_location(ref))}{through}"
+    through = f", through {format_code_span(ref['signature'], longest=_LONGEST_DETAIL)}" if ref["signature"] else ""
+    line = f"- {format_code_span(ref['symbol'])} {draft.cite(to_location(ref))}{through}"
     return _add_help(line, ref, is_long=is_long)
 
 

@@ -17,7 +17,7 @@ from agent.ports import CodeSearch
 from agent.questions.literals import Literal
 from agent.questions.terms import find_content_terms, match_terms, stem_word
 from agent.state import EvidenceRef, RetrievalRequest
-from agent.text.statement_starts import is_import
+from agent.text.code_lines import is_import
 from indexer.types import Hit, Location
 
 MAX_PLACES = 4
@@ -132,6 +132,11 @@ class _Chunk:
         return bool(_PAGE.search(self.path))
 
 
+def is_beside_code(path: str) -> bool:
+    """Whether a file says little of how the code works: a test, an example, data, what is of another time."""
+    return any(rule.search(path) for rule in (_ASIDE, _DATA, _OTHER_TIMES))
+
+
 async def find_places(
     code: CodeSearch, request: RetrievalRequest, *, pages_lead: bool = False, skip: int = 0
 ) -> list[BestPlace]:
@@ -149,7 +154,8 @@ async def find_places(
         for rank, hit in enumerate(hits, 1):
             if name == "all" or hit.source_type == "doc":
                 chunks.setdefault(hit.location, _Chunk(hit=hit)).ranks[name] = rank
-    asked = _read_question(request["query"], code.repository, list(chunks.values()))
+    texts = [f"{one.path} {one.hit.text}" for one in chunks.values()]
+    asked = _read_question(request["query"], code.repository, texts)
     headings = {path: await _read_headings(code, path) for path in {one.path for one in chunks.values() if one.is_page}}
     for chunk in chunks.values():
         _score(chunk, asked, headings.get(chunk.path, ()))
@@ -160,13 +166,13 @@ async def find_places(
     return [await _describe(code, asked, file, headings.get(file[0].path, ())) for file in chosen]
 
 
-def _read_question(question: str, repository: str, chunks: Sequence[_Chunk]) -> _Asked:
+def _read_question(question: str, repository: str, texts: Sequence[str]) -> _Asked:
     terms = find_content_terms(question)
-    counts = Counter(term for one in chunks for term in match_terms(f"{one.path} {one.hit.text}", terms))
+    counts = Counter(term for text in texts for term in match_terms(text, terms))
     own = {stem_word(part) for part in re.split(r"\W+", repository.lower())}
     return _Asked(
         weights={
-            term: math.log(1 + len(chunks) / (count + 0.5)) * (_OWN_NAME if term in own else 1.0)
+            term: math.log(1 + len(texts) / (count + 0.5)) * (_OWN_NAME if term in own else 1.0)
             for term, count in counts.items()
         },
         wants_value=bool(_ASKS_VALUE.search(question)),
@@ -212,11 +218,7 @@ def _add_page(chosen: list[list[_Chunk]], chunks: Sequence[_Chunk]) -> list[list
     """Make the last place a page of the documentation where none is one and one says enough."""
     if any(file[0].is_page for file in chosen):
         return chosen
-    plain = [
-        one
-        for one in chunks
-        if "pages" in one.ranks and not any(rule.search(one.path) for rule in (_ASIDE, _DATA, _OTHER_TIMES))
-    ]
+    plain = [one for one in chunks if "pages" in one.ranks and not is_beside_code(one.path)]
     best = min(plain, key=lambda one: one.ranks["pages"] - _RANK_OFFSET * one.heading, default=None)
     if best is None or best.share < _LEAST_PAGE:
         return chosen
@@ -235,6 +237,23 @@ async def _describe(code: CodeSearch, asked: _Asked, file: Sequence[_Chunk], hea
     return BestPlace(path=file[0].path, labels=labels, lines=tuple(lines))
 
 
+async def find_introduction(code: CodeSearch) -> list[BestPlace]:
+    """Return the first lines in which the README says what the repository is; nothing where it does not."""
+    places = []
+    for passage in (await code.overview()).introduction[:1]:
+        at = passage.location
+        lines = [FoundLine(number=n, text=text) for n, text in enumerate(passage.text.split("\n"), at.start_line)]
+        told = [line for line in lines if line.text.strip()][:MAX_LINES]
+        places.append(
+            BestPlace(
+                path=at.path,
+                labels=await _label(code, at.path, told[:1], await _read_headings(code, at.path)),
+                lines=tuple(told),
+            )
+        )
+    return places
+
+
 async def locate_text(code: CodeSearch, ref: EvidenceRef, texts: Sequence[Literal]) -> BestPlace:
     """Return the line of some lines that holds one of the texts, and the definition or heading that it lies in."""
     path = ref["path"]
@@ -243,6 +262,16 @@ async def locate_text(code: CodeSearch, ref: EvidenceRef, texts: Sequence[Litera
     line = FoundLine(number=ref["start_line"] + at, text=lines[at])
     headings = await _read_headings(code, path) if _PAGE.search(path) else ()
     return BestPlace(path=path, labels=await _label(code, path, [line], headings), lines=(line,))
+
+
+async def find_telling_lines(code: CodeSearch, question: str, within: Location) -> BestPlace:
+    """Return the lines of a definition that say most of a question; none where none says any of it."""
+    text = (await code.read(within.path, within.start_line, within.end_line)).text
+    hit = Hit(location=within, text=text, score=1.0, language="", source_type="code", scope="", symbols=())
+    asked = _read_question(question, code.repository, text.split("\n"))
+    lines = _choose_lines(asked, _Chunk(hit=hit), frozenset(), MAX_LINES) if asked.weights else []
+    lines = sorted(lines, key=lambda line: line.number)
+    return BestPlace(path=within.path, labels=await _label(code, within.path, lines, ()), lines=tuple(lines))
 
 
 async def _label(

@@ -299,7 +299,7 @@ async def _route_reported(question: str, asked: AskedIntent, code: CodeSearch) -
 _Choice = Callable[[str, AskedIntent, CodeSearch], Awaitable[RouterDecision | None]]
 _KINDS: Mapping[IntentName, Lookup] = {
     "people": "people",
-    "origin": "reasons",
+    "origin": "changes",
     "command": "commands",
     "overview": "overview",
     "add_another": "example",

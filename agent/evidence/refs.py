@@ -9,8 +9,8 @@ from fnmatch import fnmatch
 
 from agent.ports import Deps
 from agent.state import EvidenceRef, Role, to_location
+from agent.text.code_lines import is_import
 from agent.text.escaping import replace_control_characters
-from agent.text.statement_starts import is_import
 from indexer.types import CallSite, Definition, Hit, Location, Symbol
 
 LONGEST_RANGE = 200
@@ -24,18 +24,6 @@ _SIDE_FOLDER = re.compile(
 _PACKAGES = "src/main/"
 _SIDE_FILE = re.compile(
     r"(?:^|/)(?:test_[^/]*|conftest\.py|mocks?\.\w+|[^/]*(?:_test|_spec|\.test|\.spec|[a-z]Tests?)\.\w+|[^/]*\.(?:md|rst|txt|adoc))$"
-)
-
-
-# Pages and queries say little of how the code works; data, looks and law say nothing of it.
-_PAGES = re.compile(r"\.(?:x?html?|xml|sql|hbs|ejs|erb|jinja2?|j2|tmpl|tpl)$|(?:^|/)templates?/", re.IGNORECASE)
-_DATA = re.compile(
-    r"\.(?:css|scss|sass|less|styl|svg|csv|tsv|lock|po|pot|mo|snap|map|plist)$|[.-]min\.(?:js|css)$"
-    r"|(?:^|/)(?:licen[cs]e|copying|notice|authors|contributors|gradlew|mvnw)(?:\.[a-z]+)?$"
-    r"|(?:^|/)[^/]*(?:[.-]lock\.(?:json|ya?ml)|\.sum|ignore)$"
-    r"|(?:^|/)(?:completions?|completers?|locales?|i18n|l10n|lang|languages|translations?|_?generated|gen)/"
-    r"|(?:^|/)[^/]*(?:[.-]completion|completion\.[a-z]+)$|[_.](?:pb|generated|gen)\.[a-z]+$|_pb2\.py$",
-    re.IGNORECASE,
 )
 
 
@@ -134,13 +122,6 @@ def is_test_or_docs(path: str) -> bool:
     """Whether a file is about the code rather than the code itself: a test, an example, a mock, documentation."""
     outside = path.partition(_PACKAGES)[0]  # below it, folders are named by packages: `org/acme/samples`
     return bool(_SIDE_FILE.search(path) or _SIDE_FOLDER.search(outside))
-
-
-def count_distance(path: str) -> int:
-    """Count how far a file is from saying how the code works: code, pages, what is beside the code, data."""
-    if _DATA.search(path):
-        return 3
-    return 2 if is_test_or_docs(path) else int(bool(_PAGES.search(path)))
 
 
 def sort_code_first(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:

@@ -147,7 +147,7 @@ def _collect(scope: _Scope, log: CommitLog, section: tuple[EvidenceRef, str] | N
 
 def _describe(scope: _Scope, log: CommitLog) -> dict[str, str]:
     """Say in words what the commits were limited to."""
-    facts = {"said": scope.said, "target": scope.target.symbol or scope.target.path}
+    facts = {"said": scope.said, "target": scope.target.symbol or scope.target.path or scope.target.text}
     for name, tag in (("after", log.after), ("until", log.until)):
         if tag is not None:
             facts[name] = tag.name
@@ -225,10 +225,10 @@ async def _read_scope(code: CodeSearch, parts: Mapping[str, str]) -> _Scope | No
             replace(query, since=since) if since is not None else replace(query, after=_read_release(words) or words)
         )
     target = await find_target(code, written) if written else HistoryTarget()
-    if target is None or target.text:
+    if target is None:
         return None
     is_open = query == LogQuery(limit=MAX_COMMITS)
-    query = replace(query, path=target.path, lines=target.lines)
+    query = replace(query, path=target.path, lines=target.lines, text=target.text)
     return _Scope(query=query, target=target, said=said, is_lately=is_open and not written)
 
 

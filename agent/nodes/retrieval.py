@@ -11,11 +11,10 @@ from agent.evidence.refs import make_definition_ref, tell_places
 from agent.evidence.retrieved import Retrieved
 from agent.guard.evidence_check import find_orders, list_rules
 from agent.guard.reading_tools import note_flags
-from agent.history.last_change import asks_for_reason, find_telling_commits
 from agent.kinds.fetching import try_fetch
 from agent.ports import CodeSearch, Deps, Runtime, SymbolIndex
 from agent.repositories.joined_code import JoinedCode
-from agent.repositories.labels import label_ref, label_retrieved, unlabel_ref
+from agent.repositories.labels import label_retrieved
 from agent.state import (
     AgentState,
     EvidenceRef,
@@ -43,12 +42,11 @@ _STAGES: dict[Lookup, str] = {
     "lines": "Reading {target}",
     "changes": "Reading the history",
     "people": "Reading the history",
-    "reasons": "Reading the history",
     "commands": "Looking for commands",
     "options": "Looking for options",
     "entry_points": "Looking for what is registered",
     "lists": "Listing",
-    "overview": "Looking over the repository",
+    "overview": "Searching {target}",
     "outline": "Listing what is there",
     "prose": "Searching {target}",
     "example": "Searching {target}",
@@ -78,9 +76,7 @@ async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     metadata = _merge_metadata(requests, results, state.get("retrieval_metadata", make_empty_metadata()))
     around = [ref for result in results for ref in result.around]
     beside = await _expand_evidence(deps.code, retrieved, metadata)
-    quotes = any(request["lookup"] == "message" for request in requests)  # what an error says, its code explains
-    reason = [] if quotes else await _find_reason(deps.code, retrieved, state.get("cleaned_query", ""), metadata)
-    expanded = _drop_repeats([*around, *beside, *reason, *state.get("expanded", [])])
+    expanded = _drop_repeats([*around, *beside, *state.get("expanded", [])])
     tell_places(deps, retrieved)
     flagged = note_flags(state.get("flagged", []), _find_names_with_orders(deps, retrieved), deps, source="names")
     return {"retrieved": retrieved, "expanded": expanded, "retrieval_metadata": metadata, "flagged": flagged}
@@ -113,27 +109,6 @@ async def _expand_evidence(
         log.warning("the surroundings of the evidence could not be read: %s", error)
         metadata["failures"].append(str(error))
         return []
-
-
-async def _find_reason(
-    code: CodeSearch, retrieved: Sequence[EvidenceRef], question: str, metadata: RetrievalMetadata
-) -> list[EvidenceRef]:
-    """Return the commit that tells why something is so, where that is asked and no commit has been found yet."""
-    if not asks_for_reason(question) or any(ref["role"] == "commit" for ref in retrieved):
-        return []
-    try:
-        if not isinstance(code, JoinedCode):
-            return await find_telling_commits(code, retrieved, question)
-        name = code.labels.find_repository(retrieved[0]) if retrieved else ""
-        if name not in code.members:
-            return []
-        own = [unlabel_ref(ref, code.labels.by_name[name]) for ref in code.labels.select(retrieved, name)]
-        commits = await find_telling_commits(code.members[name], own, question)
-        return [label_ref(ref, name, code.labels.by_name[name]) for ref in commits]
-    except IndexerError as error:
-        log.warning("the reason could not be looked for: %s", error)
-        metadata["failures"].append(str(error))
-    return []
 
 
 def _merge_metadata(

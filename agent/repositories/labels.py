@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar, cast
 
-from agent.evidence.refs import count_distance
+from agent.evidence.best_places import is_beside_code
+from agent.evidence.refs import is_test_or_docs
 from agent.evidence.retrieved import Retrieved
 from agent.state import EvidenceRef
 from indexer.types import CallSite, Definition, FileImport, Hit, Location, Match, Passage, RegistrationSite, Subclass
@@ -49,7 +50,9 @@ def make_labels(names: Sequence[str]) -> RepositoryLabels:
     taken: dict[str, int] = {}  # how often each was wanted
     for name in names:
         plain = _UNPLAIN.sub("-", name).strip("-.") or "repository"
-        label = plain = f"{plain}{_BESIDE}" if count_distance(f"{plain}/code.py") else plain
+        label = plain = (
+            f"{plain}{_BESIDE}" if is_test_or_docs(f"{plain}/code.py") or is_beside_code(f"{plain}/code.py") else plain
+        )
         while label.lower() in taken:
             taken[plain.lower()] += 1
             label = f"{plain}-{taken[plain.lower()]}"

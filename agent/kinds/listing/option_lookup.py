@@ -7,14 +7,11 @@ from agent.kinds.listing.assigned_values import find_assigned
 from agent.kinds.listing.narrowing import (
     find_narrowing_terms,
     gather_entries,
-    is_aside,
     keep_one_per_name,
     make_entry_ref,
     narrow_entries,
     order_by_kind,
 )
-from agent.kinds.listing.table_lookup import find_tables
-from agent.kinds.listing.type_members import find_type, find_type_options
 from agent.ports import CodeSearch
 from agent.questions.terms import find_content_terms
 from agent.state import EvidenceRef, RetrievalRequest
@@ -29,22 +26,12 @@ _SETTINGS = compile_pattern(
     r"(?i)\bsettings?\b|\bconfig|einstellung|réglage|ajustes|設定|设置|配置|\bknobs?\b|\bdefaults\b"
 )
 _DEFAULTS = compile_pattern(r"(?i)\bdefaults?\b|standardwert|par d[ée]faut|por defecto|デフォルト|默认")
-_ASKS_DEFAULTS = compile_pattern(
-    r"(?i)(?:(?:what|which|list|show(?: me)?)(?: are)? )?(?:all )?(?:the )?default (?:\w+ )?(?:options|settings|values"
-    r"|configuration|config)"
-    r"(?: (?:are there|exist|do we have|(?:does|do) (?:it|we|[\w.-]+) have))?(?:,? and .{1,40})?"
-)
-_SAYS_TYPE = frozenset("the a class struct type interface object constructor new enum trait of for in".split())
 _ALL: tuple[RegistrationKind, ...] = ("flag", "setting", "environment")
 
 
 async def fetch_options(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """List the options that a question asks for; nothing where it names one that there is not."""
     parts = request.get("parts", {})
-    if (own := await _fetch_own_options(code, parts.get("target", ""))).refs:
-        return own
-    if _ASKS_DEFAULTS.fullmatch(request["query"].strip(" ?.!")) and (held := await _fetch_defaults(code)).refs:
-        return held
     kinds = _ALL if "name" in parts else _choose_kinds(parts.get("noun", "") or request["query"])
     sites = await code.registrations(kinds)
     found = keep_one_per_name(map(make_entry_ref, sites))
@@ -63,28 +50,6 @@ async def fetch_options(code: CodeSearch, request: RetrievalRequest) -> Retrieve
         assigned = await find_assigned(code, terms)
         return await gather_entries(code, assigned, whole=len(assigned))
     return await gather_entries(code, order_by_kind(narrowed, kinds), whole=len(found))
-
-
-async def _fetch_own_options(code: CodeSearch, target: str) -> Retrieved:
-    """List what a type is set up with that the question names as the code spells it."""
-    words = [word.strip("`'\"") for word in target.split() if word.lower() not in _SAYS_TYPE]
-    name = words[0] if len(words) == 1 else ""
-    owner = (
-        await find_type(code, name) if name and not name.islower() and name.lower() != code.repository.lower() else None
-    )
-    refs = await find_type_options(code, owner) if owner is not None else []
-    gathered = await gather_entries(code, refs, whole=len(refs))
-    return Retrieved(refs=gathered.refs, totals=gathered.totals, facts={"tables": name} if refs else {})
-
-
-async def _fetch_defaults(code: CodeSearch) -> Retrieved:
-    """List what a table of defaults holds, such as `DEFAULTS` or `defaultOptions`."""
-    for words in (["default"], ["default", "option"], ["default", "setting"], ["default", "config"]):
-        tables = [one for one in await find_tables(code, words) if not is_aside(one.refs[0])]
-        if tables:
-            gathered = await gather_entries(code, tables[0].refs, whole=len(tables[0].refs))
-            return Retrieved(refs=gathered.refs, totals=gathered.totals, facts={"tables": tables[0].name})
-    return Retrieved(refs=())
 
 
 def _choose_kinds(noun: str) -> tuple[RegistrationKind, ...]:

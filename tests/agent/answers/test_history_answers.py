@@ -197,65 +197,6 @@ async def test_the_people_of_everything_are_counted_by_commits(agent: Agent) -> 
     assert "2 commits (50 %), 2023-11" in answer.text
 
 
-async def test_when_something_was_added_is_its_first_commit_and_release(agent: Agent, repository: GitRepo) -> None:
-    answer = await answer_to(agent, "when was `refund_at_once` added?")
-
-    sha = repository.sha("v1.1^{commit}")
-    assert f"was added on 2023-11-14 by Ben Beispiel with `{sha[:8]}` [2]: *Give money back (#12)*." in answer.text
-    assert "The first release with it is `v1.1`." in answer.text
-    assert "Waiting for the bank took three days," in answer.text
-    assert "Signed-off-by" not in answer.text
-    assert f"https://github.com/shop/shop/commit/{sha}" in commits_of(answer)
-
-
-async def test_why_something_was_changed_is_the_message_of_the_last_commit(agent: Agent) -> None:
-    answer = await answer_to(agent, "why was `pay` changed?")
-
-    assert "was last changed on 2023-11-14 by Ada Example" in answer.text
-    assert "A negative order paid the customer." in answer.text
-    assert "Other commits that touched it:" in answer.text
-    assert "*Pay for orders*" in answer.text
-
-
-@pytest.mark.parametrize(("gone", "said"), [(True, "was removed"), (False, "was last changed")])
-async def test_what_is_gone_is_found_by_its_text(
-    repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver, gone: bool, said: str
-) -> None:
-    repository.write("shop/bank.txt", "BANK_LIMIT and BANK_LIMIT\n")
-    repository.commit("Limit the bank")
-    repository.write("shop/bank.txt", "nothing\n" if gone else "BANK_LIMIT\n")
-    repository.commit("Trust the bank", author=BEN)
-    index = await CodeIndex.open(repository.root, home=tmp_path / "home")
-    try:
-        await index.refresh()
-        answer = await answer_to(Agent(HeldCode(await index.pin()), saver, redact), "why was BANK_LIMIT removed?")
-    finally:
-        await index.aclose()
-
-    assert f"`BANK_LIMIT` {said} on 2023-11-14 by Ben Beispiel" in answer.text
-    assert "*Limit the bank*" in answer.text
-
-
-async def test_the_commit_that_says_that_it_did_so_goes_before_newer_ones(
-    repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver
-) -> None:
-    repository.write("docs/cards.md", "Use old_card and old_card.\n")
-    repository.commit("Explain cards")
-    repository.write("docs/cards.md", "Use old_card.\n")
-    repository.commit("Deprecate old_card (#9)\n\nNobody has one any more.", author=BEN)
-    repository.write("docs/cards.md", "Use old_card or old_card.\n")
-    repository.commit("Word it better")
-    index = await CodeIndex.open(repository.root, home=tmp_path / "home")
-    try:
-        await index.refresh()
-        answer = await answer_to(Agent(HeldCode(await index.pin()), saver, redact), "why was old_card deprecated?")
-    finally:
-        await index.aclose()
-
-    assert "`old_card` was deprecated on 2023-11-14 by Ben Beispiel with" in answer.text
-    assert "Nobody has one any more." in answer.text
-
-
 async def test_asking_who_wrote_it_keeps_the_topic(agent: Agent) -> None:
     await answer_to(agent, "where is `refund_at_once` defined?", "t")
 
@@ -264,7 +205,7 @@ async def test_asking_who_wrote_it_keeps_the_topic(agent: Agent) -> None:
     where = await answer_to(agent, "where is it defined?", "t")
 
     assert "All lines of `refund_at_once`" in who.text
-    assert "`refund_at_once` in `shop/pay.py` [1] was added" in when.text
+    assert "1 commit to `refund_at_once`, on 2023-11-14." in when.text
     assert "`refund_at_once` is defined in `shop/pay.py`" in where.text
 
 
@@ -323,35 +264,12 @@ async def test_a_message_of_a_commit_cannot_break_out_of_its_quotation(
     try:
         await index.refresh()
         agent = Agent(HeldCode(await index.pin()), saver, redact)
-        answer = await answer_to(agent, "why was docs/pay.md changed?")
+        answer = await answer_to(agent, "what changed in docs/pay.md?")
     finally:
         await index.aclose()
 
     assert "`` See [this](https://evil.example) @everyone `x` ``" in answer.text
-    assert "````text\n```\n[click](https://evil.example)\n````" in answer.text
     assert "`[x](y)`" in answer.text
-
-
-async def test_the_commit_whose_message_says_what_is_asked_leads_before_the_code(
-    agent: Agent, repository: GitRepo
-) -> None:
-    answer = await answer_to(agent, "why does pay take only positive amounts?")
-
-    first, _, rest = answer.text.partition("\n\n")
-    assert first == (
-        f"`{repository.sha()[:8]}` [1], 2023-11-14, Ada Example: *Take only positive amounts*. "
-        "*A negative order paid the customer.*"
-    )
-    assert "def pay(order):" in rest
-    assert commits_of(answer)[0] == f"https://github.com/shop/shop/commit/{repository.sha()}"
-
-
-async def test_without_such_a_message_the_commit_that_last_changed_the_code_follows_it(agent: Agent) -> None:
-    answer = await answer_to(agent, "why does refund_at_once negate its argument?")
-
-    before, _, after = answer.text.partition("Last changed with ")
-    assert "return -order" in before
-    assert "2023-11-14, Ben Beispiel: *Give money back (#12)*." in after
 
 
 async def test_what_is_pending_is_what_came_after_the_newest_release(agent: Agent) -> None:

@@ -94,7 +94,7 @@ async def test_a_library_is_looked_for_by_the_lines_that_say_it(question: str) -
         ("tests how", "commands"),
         ("high level overview?", "overview"),
         ("how to write my own exporter", "example"),
-        ("in which release was send added", "reasons"),
+        ("when was send introduced?", "changes"),
         ("what went into the last release", "changes"),
         ("explain how the mails are delivered", "prose"),
         ("app/mail.py contents", "file"),

@@ -8,7 +8,6 @@ import pytest
 
 from agent.history.changelogs import find_section, list_sections
 from agent.history.history_target import find_target, strip_nouns
-from agent.history.last_change import asks_for_reason
 from agent.history.periods import parse_period
 from tests.fakes.code import FakeCode
 
@@ -125,22 +124,3 @@ async def test_what_is_meant_is_found(written: str, path: str, symbol: str, text
 
 async def test_words_that_nothing_holds_mean_nothing() -> None:
     assert await find_target(FakeCode({"shop/pay.py": "def pay():\n    return 1\n"}), "the quantum scheduler") is None
-
-
-@pytest.mark.parametrize(
-    ("question", "asks"),
-    [
-        ("why is the limit 10?", True),
-        ("and why do we copy it first?", True),
-        ("since when do we check the host?", True),
-        ("what's the reason for the lock?", True),
-        ("warum ist das Limit 10?", True),
-        ("¿por qué se limita a 10?", True),
-        ("なぜ10に制限されていますか", True),
-        ("how is the limit computed?", False),
-        ("where is the reason stored?", False),
-        ("", False),
-    ],
-)
-def test_a_question_for_a_reason_is_told_from_others(question: str, asks: bool) -> None:
-    assert asks_for_reason(question) is asks
