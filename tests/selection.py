@@ -17,6 +17,7 @@ from tests.needs import find_problem
 
 _SLOW_FILE = Path(__file__).with_name("slow_modules.txt")
 _SLOW_SECONDS = 1.0
+_NEEDS_OF_EXHAUSTIVE = {"postgres", "chromium", "mounts", "dot"}
 _NOT_RUN = pytest.StashKey[list[str]]()
 
 
@@ -41,11 +42,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     slow = _read_slow_modules()
     if not config.option.all and not any("::" in argument for argument in config.args):
-        exhaustive = [item for item in items if item.get_closest_marker("exhaustive")]
+        exhaustive = [item for item in items if _is_exhaustive(item)]
         _leave_out(config, items, exhaustive, "exhaustive tests: make test-all")
     _fold_missing(config, items)
     if not config.pluginmanager.has_plugin("randomly"):
         items.sort(key=lambda item: -slow.get(item.location[0], 0))
+
+
+def _is_exhaustive(item: pytest.Item) -> bool:
+    """Whether a test runs with `--all` alone: one marked so, or one that needs a server, a browser or rights."""
+    needs = {name for mark in item.iter_markers("needs") for name in mark.args}
+    return item.get_closest_marker("exhaustive") is not None or not needs.isdisjoint(_NEEDS_OF_EXHAUSTIVE)
 
 
 def _read_slow_modules() -> dict[str, int]:

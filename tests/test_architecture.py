@@ -383,6 +383,7 @@ def test_a_question_without_a_model_loads_nothing_that_it_has_no_use_for(questio
     assert IDLE & set(said[1].split()) == set()
 
 
+@pytest.mark.exhaustive
 def test_a_process_that_answers_has_nothing_to_parse_with() -> None:
     everything = (
         "bot.serving.service, bot.cli.ask, bot.app, indexer.index, indexer.generations.pipeline, "

@@ -165,6 +165,7 @@ def within_a_submodule(repo: GitRepo, place: Path) -> Path:
 
 
 @pytest.mark.parametrize("made", [bare, shallow, detached, within_a_submodule])
+@pytest.mark.exhaustive
 def test_unusual_repositories_are_answered(
     made: Callable[[GitRepo, Path], Path], citebot: Citebot, repo: GitRepo, tmp_path: Path
 ) -> None:
@@ -174,6 +175,7 @@ def test_unusual_repositories_are_answered(
 @pytest.mark.parametrize(
     "name", [b"a b 'c' \"d\" $e", b"two\nlines", b"lat\xe9n", b"\x1b[31mred", b"-x", b"caf\xc3\xa9"]
 )
+@pytest.mark.exhaustive
 def test_any_name_will_do_for_the_repository_and_the_data_folder(
     name: bytes, citebot: Citebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,6 +188,7 @@ def test_any_name_will_do_for_the_repository_and_the_data_folder(
     citebot("status", "--json", "--repo", os.fspath(repo.root)).out.encode("ascii")
 
 
+@pytest.mark.exhaustive
 def test_a_data_folder_whose_name_is_no_text_is_refused(
     citebot: Citebot, repo: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,6 +223,7 @@ def test_files_that_hold_no_source_are_counted_and_passed_over(citebot: Citebot,
     assert status["skipped"] == {"symlink": 3, "LFS pointer": 1, "minified": 1, "submodule": 1}
 
 
+@pytest.mark.exhaustive
 def test_huge_files_cost_no_memory(citebot: Citebot, repo: GitRepo) -> None:
     with repo.write("huge.py").open("wb") as file:
         file.truncate(200_000_000)
@@ -233,6 +237,7 @@ def test_huge_files_cost_no_memory(citebot: Citebot, repo: GitRepo) -> None:
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / kilobytes < 150_000
 
 
+@pytest.mark.exhaustive
 def test_an_object_that_nobody_needs_may_be_missing(citebot: Citebot, repo: GitRepo) -> None:
     repo.write("photo.png", BINARY)
     repo.write("vendor/theirs.py", RETRY + "# vendored\n")
@@ -243,6 +248,7 @@ def test_an_object_that_nobody_needs_may_be_missing(citebot: Citebot, repo: GitR
     assert ask(citebot, repo.root).paths == ["src/retry.py"]
 
 
+@pytest.mark.exhaustive
 def test_a_partial_clone_is_answered_where_only_binaries_were_left_out(
     citebot: Citebot, repo: GitRepo, tmp_path: Path
 ) -> None:
@@ -272,6 +278,7 @@ def test_a_missing_file_is_named_and_the_earlier_index_serves(citebot: Citebot, 
     assert "git fsck" in citebot("index", "--repo", str(repo.root)).complaint
 
 
+@pytest.mark.exhaustive
 def test_a_repository_without_its_head_is_answered_from_the_earlier_index(citebot: Citebot, repo: GitRepo) -> None:
     ask(citebot, repo.root)
     sha = repo.sha()
@@ -290,6 +297,7 @@ def test_globs_that_are_none_are_named(citebot: Citebot, repo: GitRepo, monkeypa
 # The data folder
 
 
+@pytest.mark.exhaustive
 def test_a_file_in_place_of_the_data_folder_is_named(citebot: Citebot, repo: GitRepo, home: Path) -> None:
     home.write_text("mine", encoding="utf-8")
 
@@ -300,6 +308,7 @@ def test_a_file_in_place_of_the_data_folder_is_named(citebot: Citebot, repo: Git
 
 
 @pytest.mark.needs("mounts")
+@pytest.mark.exhaustive
 def test_a_read_only_data_folder_is_named(repo: GitRepo, home: Path) -> None:
     done = mounted("ro", "citebot ask x --json", repo.root, home)
 
@@ -317,6 +326,7 @@ citebot ask 'where is `send_again` defined?'; echo "= $?"
 """
 
 
+@pytest.mark.needs("mounts")
 def test_a_whole_index_in_a_read_only_data_folder_answers(repo: GitRepo, home: Path) -> None:
     done = mounted("size=10m", READ_ONLY, repo.root, home)
 
@@ -405,6 +415,7 @@ def test_while_another_citebot_indexes_the_earlier_index_serves(citebot: Citebot
     assert citebot("index", "--repo", str(repo.root)).code == 0
 
 
+@pytest.mark.exhaustive
 def test_questions_asked_at_once_about_a_new_repository_are_all_answered(repo: GitRepo, home: Path) -> None:
     command = [sys.executable, "-m", "bot", "search", "send an event again", "--json", "--repo", str(repo.root)]
     askers = [
@@ -417,6 +428,7 @@ def test_questions_asked_at_once_about_a_new_repository_are_all_answered(repo: G
     assert {json.loads(out)["hits"][0]["path"] for out, _, _ in said} == {"src/retry.py"}
 
 
+@pytest.mark.exhaustive
 def test_processes_that_start_at_once_share_one_catalog(tmp_path: Path) -> None:
     together = threading.Barrier(4)
     failures: list[Exception] = []
@@ -438,6 +450,7 @@ def test_processes_that_start_at_once_share_one_catalog(tmp_path: Path) -> None:
     assert failures == []
 
 
+@pytest.mark.exhaustive
 def test_the_size_of_a_folder_is_told_while_files_come_and_go(tmp_path: Path) -> None:
     (tmp_path / "kept").write_bytes(b"12345")
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
@@ -470,6 +483,7 @@ def other_array(path: Path) -> None:
         ("vectors", shutil.rmtree),
     ],
 )
+@pytest.mark.exhaustive
 def test_a_damaged_vector_store_is_built_again(
     pattern: str,
     damage: Callable[[Path], Any],
@@ -502,6 +516,7 @@ def test_a_damaged_vector_store_is_built_again(
         ("generations", shutil.rmtree),
     ],
 )
+@pytest.mark.exhaustive
 def test_a_damaged_generation_is_made_again_at_the_next_question(
     pattern: str,
     damage: Callable[[Path], Any],
@@ -541,6 +556,7 @@ def without_a_table(path: Path) -> None:
 
 @pytest.mark.parametrize("is_noted", [True, False])
 @pytest.mark.parametrize("damage", [truncated, garbage, emptied, zeroed, without_a_table])
+@pytest.mark.exhaustive
 def test_a_damaged_catalog_is_built_again_and_said_so_once(
     damage: Callable[[Path], Any],
     is_noted: bool,
@@ -563,6 +579,7 @@ def test_a_damaged_catalog_is_built_again_and_said_so_once(
     assert len(caplog.messages) <= 1
 
 
+@pytest.mark.exhaustive
 def test_the_status_of_a_damaged_index_says_so(citebot: Citebot, repo: GitRepo, home: Path) -> None:
     ask(citebot, repo.root)
     garbage(folder_of(home) / "catalog.sqlite")

@@ -127,6 +127,7 @@ main()
 """
 
 
+@pytest.mark.exhaustive
 def test_every_program_is_isolated_and_begins_in_the_root_folder(hostile: GitRepo) -> None:
     done = run_in(hostile.root, sys.executable, "-P", "-c", AUDITED, *QUESTION)
 
@@ -143,6 +144,7 @@ def test_every_program_is_isolated_and_begins_in_the_root_folder(hostile: GitRep
             assert "everything" not in variables
 
 
+@pytest.mark.exhaustive
 def test_isolated_parsers_take_nothing_from_variables(hostile: GitRepo, mark: Path) -> None:
     program = (
         "import os; os.environ['PYTHONPATH'] = os.getcwd(); os.environ['PYTHONSTARTUP'] = 'json.py'\n"

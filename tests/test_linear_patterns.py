@@ -118,6 +118,7 @@ def test_no_pattern_of_a_module_can_be_slow(package: str) -> None:
     assert slow == [], "write it so that it is linear, or with indexer.text.linear_patterns.compile_pattern()"
 
 
+@pytest.mark.exhaustive
 def test_patterns_that_are_made_while_running_are_known_and_linear() -> None:
     made = {(name_of(path), use.name) for path in sources() for use in uses(path) if use.text is None}
     slow = [pattern for examples in EXAMPLES.values() for pattern in examples() if find_slowness(pattern)]
@@ -126,6 +127,7 @@ def test_patterns_that_are_made_while_running_are_known_and_linear() -> None:
     assert slow == []
 
 
+@pytest.mark.exhaustive
 def test_no_reason_outlives_its_pattern() -> None:
     allowed = {key: [use for use in uses(ROOT / key[0]) if use.name == key[1]] for key in ALLOWED}
     outlived = [

@@ -7,6 +7,8 @@ import pytest
 from tests.entry_points import ENTRY_POINTS, PIECES, read_all
 from tests.work import find_steep_piece
 
+pytestmark = pytest.mark.exhaustive
+
 
 @pytest.mark.parametrize("name", ENTRY_POINTS)
 def test_the_work_grows_no_faster_than_the_text(name: str) -> None:

@@ -17,6 +17,8 @@ from tests.agent.test_loop import PLAIN_SHOP, QUESTION, Broken
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.gemini import FakeGemini, Received, Reply, calls, running_gemini, says
 
+pytestmark = pytest.mark.exhaustive
+
 LONGEST_PROMPT = 200_000
 WRITTEN = "An order is paid through its session [E1]."
 

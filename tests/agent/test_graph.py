@@ -588,6 +588,7 @@ CALLS = st.lists(st.tuples(st.sampled_from(["grep", "read_file", "x"]), st.dicti
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(plan=JSON, calls=CALLS | st.text(st.characters(codec=None)), verdict=JSON, route=JSON)
+@pytest.mark.exhaustive
 async def test_no_nonsense_of_a_model_reaches_the_person(
     tmp_path_factory: pytest.TempPathFactory, plan: Any, calls: Any, verdict: Any, route: Any
 ) -> None:

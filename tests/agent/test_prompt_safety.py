@@ -220,6 +220,7 @@ async def test_orders_in_code_are_words(library: Library, saver: SafeSqliteSaver
 
 
 @pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.exhaustive
 async def test_orders_in_a_question_back_are_words(library: Library, saver: SafeSqliteSaver) -> None:
     for harm in dict.fromkeys(HARMS):
         model = ScriptedModel({"router": [{"route": "clarify", "clarification": harm}]}, calls_tools=False)
@@ -231,6 +232,7 @@ async def test_orders_in_a_question_back_are_words(library: Library, saver: Safe
 
 @pytest.mark.parametrize("approval_calls", [0, 100])
 @pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.exhaustive
 async def test_orders_in_a_plan_are_words(library: Library, saver: SafeSqliteSaver, approval_calls: int) -> None:
     for first in range(0, len(HARMS), 8):
         script: dict[str, Any] = {

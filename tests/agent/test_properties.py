@@ -19,6 +19,8 @@ from tests.agent.conftest import SECRET, answer_to, redact
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP
 
+pytestmark = pytest.mark.exhaustive
+
 PIECES = st.sampled_from(
     ["who calls", "where is", "parse_date", "it", "its tests", "`", "```", "shop/payments.py", ":20", "label", "[1]"]
 ) | st.sampled_from(

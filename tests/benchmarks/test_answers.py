@@ -13,6 +13,8 @@ from benchmarks.shown_lines import ShownLine, find_shown_lines
 from benchmarks.truths import PlacedQuestion
 from tests.fakes.repositories import GitRepo
 
+pytestmark = pytest.mark.exhaustive
+
 URL = "https://host.example/owner/pumps"
 FILES = {
     "pumps/prime.py": "def prime_pump(pressure):\n    return pressure * 2\n",

@@ -11,6 +11,8 @@ import pytest
 from benchmarks.keyless import HELD_OUT, QUESTIONS, read_subjects, run
 from tests.fakes.repositories import GitRepo
 
+pytestmark = pytest.mark.exhaustive
+
 URL = "https://host.example/owner/pumps"
 
 

@@ -100,6 +100,7 @@ def test_after_a_reply_that_is_of_no_use_the_model_still_answers(
     ],
     ids=lambda reply: str(reply)[:60],
 )
+@pytest.mark.exhaustive
 def test_a_model_that_does_nothing_else_leaves_an_answer_from_the_code(
     citebot: Citebot, gemini: FakeGemini, reply: Reply
 ) -> None:
@@ -113,6 +114,7 @@ def test_a_model_that_does_nothing_else_leaves_an_answer_from_the_code(
     assert len(gemini.received) < 20
 
 
+@pytest.mark.exhaustive
 def test_a_model_that_makes_the_same_call_for_ever_answers_in_the_end(citebot: Citebot, gemini: FakeGemini) -> None:
     gemini.script = lambda asked: calls(("grep", {"pattern": "pay"})) if "tools" in asked.body else says(WRITTEN)
 
@@ -133,6 +135,7 @@ def test_a_model_that_makes_the_same_call_for_ever_answers_in_the_end(citebot: C
         ("It is paid by `pay` [E1] and [sent](http", "It is paid by `pay` [1] and "),
     ],
 )
+@pytest.mark.exhaustive
 def test_a_language_that_nobody_asked_for_and_markdown_that_never_closes_keep_their_citations(
     citebot: Citebot, gemini: FakeGemini, written: str, shown: str
 ) -> None:
@@ -150,6 +153,7 @@ def test_citations_of_nothing_are_dropped_and_the_claims_marked(citebot: Citebot
     assert text.count("[1]") == 1
 
 
+@pytest.mark.exhaustive
 def test_an_answer_that_ends_in_the_middle_of_a_word_says_so(citebot: Citebot, gemini: FakeGemini) -> None:
     gemini.script = lambda _: says("It is paid by `pay` [E1], and then it is sent to the ba", finish="MAX_TOKENS")
 
@@ -159,6 +163,7 @@ def test_an_answer_that_ends_in_the_middle_of_a_word_says_so(citebot: Citebot, g
     assert text.endswith("*(The answer was cut here: it had reached the limit of its length.)*")
 
 
+@pytest.mark.exhaustive
 def test_an_answer_whose_time_ends_in_the_middle_of_a_word_is_taken_back(
     citebot: Citebot, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,6 +176,7 @@ def test_an_answer_whose_time_ends_in_the_middle_of_a_word_is_taken_back(
     assert "sent to the ba" not in text
 
 
+@pytest.mark.exhaustive
 def test_tokens_that_are_spent_leave_an_answer_from_what_was_found(
     citebot: Citebot, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch
 ) -> None:

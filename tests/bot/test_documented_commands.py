@@ -11,6 +11,8 @@ import pytest
 from tests.documents import Shown, shown_commands
 from tests.fakes.citebot import Citebot, converse
 
+pytestmark = pytest.mark.exhaustive
+
 # What no test runs: the beginning of the command, and why.
 NOT_RUN = {
     "citebot ask who calls save_session? --repo flask": "it needs flask's source, at the commit that is named below",

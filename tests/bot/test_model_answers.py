@@ -99,6 +99,7 @@ def test_a_trace_follows_the_model_while_it_writes(citebot: Citebot, gemini: Fak
     assert not any(" = " in line for line in told)
 
 
+@pytest.mark.exhaustive
 def test_a_verbose_trace_adds_the_state(citebot: Citebot, gemini: FakeGemini) -> None:
     gemini.replies.append(says(WRITTEN))
 
@@ -152,6 +153,7 @@ def test_a_model_that_is_asked_too_often_is_asked_again_when_it_says(
     assert len(gemini.received) == 2
 
 
+@pytest.mark.exhaustive
 def test_a_wait_that_the_question_has_no_time_for_is_not_begun(
     citebot: Citebot, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,6 +214,7 @@ def test_text_of_a_model_that_breaks_off_is_taken_back(forks: ForkServer, gemini
     assert answer["answer"].startswith("*Without the language model, because the provider of the language model")
 
 
+@pytest.mark.exhaustive
 def test_a_provider_that_cannot_be_reached_leaves_an_answer(citebot: Citebot, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -225,6 +228,7 @@ def test_a_provider_that_cannot_be_reached_leaves_an_answer(citebot: Citebot, mo
     assert done.answer["citations"]
 
 
+@pytest.mark.exhaustive
 def test_a_model_that_never_answers_leaves_an_answer(
     citebot: Citebot, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -247,6 +251,7 @@ def test_the_fallback_model_takes_over(citebot: Citebot, gemini: FakeGemini, mon
     assert [asked.model for asked in gemini.received] == ["gone", "there"]
 
 
+@pytest.mark.exhaustive
 def test_the_small_model_chooses_where_to_look_for_a_model_that_cannot_call_tools(
     citebot: Citebot, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,6 +273,7 @@ def test_the_small_model_chooses_where_to_look_for_a_model_that_cannot_call_tool
     }
 
 
+@pytest.mark.exhaustive
 def test_the_name_none_switches_the_model_off(
     citebot: Citebot, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,6 +301,7 @@ def test_a_model_that_cannot_be_set_up_is_refused(
     assert sentence in citebot("ask", LOOKUP, "--json").complaint
 
 
+@pytest.mark.exhaustive
 def test_without_a_model_no_provider_is_imported(shop: Path) -> None:
     code = (
         "import sys; from bot.cli.main import run\n"
@@ -392,6 +399,7 @@ def test_the_next_line_of_a_chat_answers_what_was_asked_back(citebot: Citebot, g
     assert "It is paid by `pay` [1]." in done.out
 
 
+@pytest.mark.exhaustive
 def test_an_unclear_question_that_nobody_can_be_asked_about_is_answered_with_its_other_readings(
     citebot: Citebot, gemini: FakeGemini
 ) -> None:
@@ -404,6 +412,7 @@ def test_an_unclear_question_that_nobody_can_be_asked_about_is_answered_with_its
     assert "ask_person" not in str(gemini.received[0].body["tools"])
 
 
+@pytest.mark.exhaustive
 def test_a_model_that_asks_back_although_nobody_can_reply_is_told_so_and_answers(
     citebot: Citebot, gemini: FakeGemini
 ) -> None:
@@ -415,6 +424,7 @@ def test_a_model_that_asks_back_although_nobody_can_reply_is_told_so_and_answers
     assert "There is no tool 'ask_person'" in str(gemini.received[1].body["contents"])
 
 
+@pytest.mark.exhaustive
 def test_a_model_without_tools_cannot_ask_back_where_nobody_can_reply(citebot: Citebot, gemini: FakeGemini) -> None:
     forms = {
         "RouterOutput": {"route": "clarify", "clarification": "Which payment?"},

@@ -15,6 +15,8 @@ from indexer.parser_pool.pool import ParserPool
 from indexer.types import PlainFile, RefreshReport
 from tests.fakes.repositories import GitRepo
 
+pytestmark = pytest.mark.exhaustive
+
 SUFFIXES = ("c", "cs", "py", "js", "kt", "lua", "java", "go")
 FORMS = {
     "brackets": "(\n" * 50_500,

@@ -181,6 +181,7 @@ async def test_a_long_refresh_that_is_killed_goes_on_from_what_it_has_parsed(
         parsers.close()
 
 
+@pytest.mark.exhaustive
 async def test_a_full_index_gives_a_commit_another_chance(repository: GitRepo, home: Path, forks: ForkServer) -> None:
     new = changed(repository)
     for _ in range(2):

@@ -85,6 +85,7 @@ async def test_the_overview_is_noted_when_a_commit_is_indexed(repository: GitRep
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(file.read_bytes()[:-40])])
+@pytest.mark.exhaustive
 async def test_an_overview_that_is_gone_or_damaged_is_made_anew(
     repository: GitRepo, tmp_path: Path, damage: Callable[[Path], object]
 ) -> None:
@@ -191,6 +192,7 @@ async def test_nothing_is_left_for_the_first_search_after_a_refresh_to_work_out(
     assert snapshot.files.traits.tolist() == [read_path_traits(path).pack_flags() for path in snapshot.files.paths]
 
 
+@pytest.mark.exhaustive
 async def test_a_repository_too_large_to_compare_every_vector_ranks_by_the_nearest(
     repository: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,6 +301,7 @@ async def test_secrets_are_masked_in_everything_that_is_stored(repository: GitRe
         assert not file.is_file() or secret.encode() not in file.read_bytes()
 
 
+@pytest.mark.exhaustive
 async def test_a_damaged_vector_store_is_built_again_and_said_so(repository: GitRepo, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "home") as index:
         await index.refresh()
@@ -313,6 +316,7 @@ async def test_a_damaged_vector_store_is_built_again_and_said_so(repository: Git
         assert (await (await index.pin()).search("RetryPolicy"))[0].location.path == "events/retry.py"
 
 
+@pytest.mark.exhaustive
 async def test_a_deleted_vector_store_is_filled_without_reading_the_repository(
     repository: GitRepo, tmp_path: Path
 ) -> None:
@@ -331,6 +335,7 @@ async def test_a_deleted_vector_store_is_filled_without_reading_the_repository(
 
 
 @pytest.mark.parametrize("part", ["snapshot", "history", "segment"])
+@pytest.mark.exhaustive
 async def test_a_damaged_snapshot_is_reported_and_the_next_refresh_repairs_it(
     repository: GitRepo, tmp_path: Path, part: str
 ) -> None:
@@ -346,6 +351,7 @@ async def test_a_damaged_snapshot_is_reported_and_the_next_refresh_repairs_it(
         assert (await (await index.pin()).search("RetryPolicy"))[0].location.path == "events/retry.py"
 
 
+@pytest.mark.exhaustive
 async def test_an_index_of_another_version_is_built_again_without_alarm(
     repository: GitRepo, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -367,6 +373,7 @@ async def test_an_index_of_another_version_is_built_again_without_alarm(
     assert not caplog.records
 
 
+@pytest.mark.exhaustive
 async def test_generations_that_share_files_are_counted_once(repository: GitRepo, tmp_path: Path) -> None:
     for number in range(100):
         repository.write(f"events/handler_{number}.py", DELIVERY.replace("deliver", f"handle_{number}"))
@@ -485,6 +492,7 @@ async def test_an_empty_commit_is_indexed_and_finds_nothing(tmp_path: Path) -> N
         assert (report.files, await (await index.pin()).search("anything")) == (0, [])
 
 
+@pytest.mark.exhaustive
 async def test_what_a_killed_refresh_left_is_swept_without_another(repository: GitRepo, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "home") as index:
         await index.refresh()
@@ -496,6 +504,7 @@ async def test_what_a_killed_refresh_left_is_swept_without_another(repository: G
         assert await (await index.pin()).search("RetryPolicy")
 
 
+@pytest.mark.exhaustive
 async def test_what_a_whole_index_leaves_behind_is_swept_bit_by_bit(
     repository: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -520,6 +529,7 @@ async def test_what_a_whole_index_leaves_behind_is_swept_bit_by_bit(
         assert await (await index.pin()).search("RetryPolicy")
 
 
+@pytest.mark.exhaustive
 async def test_sweeping_gives_disk_space_back(
     repository: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -541,6 +551,7 @@ async def test_sweeping_gives_disk_space_back(
             assert db.execute("PRAGMA freelist_count").fetchone() == (0,)
 
 
+@pytest.mark.exhaustive
 async def test_sweeping_leaves_a_refresh_of_another_process_alone(repository: GitRepo, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "home") as index:
         await index.refresh()
@@ -560,6 +571,7 @@ async def test_an_index_is_found_by_its_repository_and_removed(repository: GitRe
     assert list(list_index_folders(home)) == []
 
 
+@pytest.mark.exhaustive
 async def test_a_new_generation_is_at_hand_as_soon_as_it_can_be_seen(
     repository: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

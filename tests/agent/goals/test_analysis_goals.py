@@ -14,6 +14,8 @@ from tests.fakes import pyright
 from tests.fakes.gemini import calls, says
 from tests.fakes.unconfined import UnconfinedSandbox
 
+pytestmark = pytest.mark.exhaustive
+
 LINT = GoalRequest(goal="lint", arguments={"paths": ["."]}, task="mend what ruff finds", max_iterations=1)
 TYPES = GoalRequest(goal="types", arguments={"paths": ["typed.py"]}, task="mend the types", max_iterations=1)
 UNUSED = "import os\n\n\ndef parse(text):\n    return text\n"

@@ -42,6 +42,7 @@ async def test_a_failing_test_is_mended_and_the_patch_applies(bench: GoalBench, 
     assert bench.copies.open_now == 0
 
 
+@pytest.mark.exhaustive
 async def test_every_command_is_shown_and_recorded(bench: GoalBench) -> None:
     bench.gemini.replies.extend([calls(("bash_exec", {"command": "ls"})), calls(WRITE)])
 
@@ -53,6 +54,7 @@ async def test_every_command_is_shown_and_recorded(bench: GoalBench) -> None:
     assert ran.verdict.commands == tuple(shown)
 
 
+@pytest.mark.exhaustive
 async def test_an_iteration_is_told_with_what_the_check_found(bench: GoalBench) -> None:
     bench.gemini.replies.extend([calls(("bash_exec", {"command": "ls"})), calls(WRITE)])
 
@@ -64,6 +66,7 @@ async def test_an_iteration_is_told_with_what_the_check_found(bench: GoalBench) 
     assert "invalid literal for int()" in bench.gemini.received[0].prompt
 
 
+@pytest.mark.exhaustive
 async def test_iterations_that_are_used_up_end_the_run_with_the_patch_so_far(bench: GoalBench) -> None:
     wrong = calls(("file_write", {"path": "parser.py", "content": "parse = None\n"}))
     bench.gemini.script = lambda _: wrong
@@ -76,6 +79,7 @@ async def test_iterations_that_are_used_up_end_the_run_with_the_patch_so_far(ben
     assert not ran.answer.found
 
 
+@pytest.mark.exhaustive
 async def test_a_budget_that_is_used_up_ends_the_run(bench: GoalBench) -> None:
     bench.limits = TurnLimits(calls=1)
     bench.gemini.script = lambda _: calls(("bash_exec", {"command": "true"}))
@@ -86,6 +90,7 @@ async def test_a_budget_that_is_used_up_ends_the_run(bench: GoalBench) -> None:
     assert len(bench.gemini.received) == 1
 
 
+@pytest.mark.exhaustive
 async def test_changed_tests_do_not_count(bench: GoalBench) -> None:
     cheats = [
         ("file_write", {"path": "test_parser.py", "content": "def test_empty():\n    pass\n"}),
@@ -106,6 +111,7 @@ async def test_changed_tests_do_not_count(bench: GoalBench) -> None:
     assert "conftest.py" in ran.verdict.reason
 
 
+@pytest.mark.exhaustive
 async def test_a_test_run_that_dies_with_success_has_not_passed(bench: GoalBench) -> None:
     dying = {"path": "parser.py", "content": "import os\nos._exit(0)\n"}
     bench.gemini.script = lambda _: calls(("file_write", dying))
@@ -135,6 +141,7 @@ async def test_a_model_that_does_nothing_twice_ends_the_run(bench: GoalBench) ->
     assert ran.payloads("command") == ran.payloads("command")[:1]
 
 
+@pytest.mark.exhaustive
 async def test_links_out_of_the_repository_and_submodules_are_in_no_patch(bench: GoalBench) -> None:
     link = "ln -s /etc/passwd out; ln -s ../../x up; ln -s parser.py inside; echo '[submodule \"x\"]' > .gitmodules"
     bench.gemini.replies.append(calls(("bash_exec", {"command": link}), WRITE))
@@ -163,6 +170,7 @@ async def test_a_selection_that_is_none_is_refused_in_a_sentence(bench: GoalBenc
     assert bench.gemini.received == []
 
 
+@pytest.mark.exhaustive
 async def test_an_import_that_the_sandbox_lacks_is_named(bench: GoalBench) -> None:
     bench.copies = type(bench.copies)({**PARSER, "parser.py": "import a_library_nobody_has\n"}, bench.copies._root)
 
@@ -185,6 +193,7 @@ async def test_an_import_that_the_sandbox_lacks_is_named(bench: GoalBench) -> No
         ("types", {"paths": ["/etc"]}, "no path inside"),
     ],
 )
+@pytest.mark.exhaustive
 async def test_a_goal_that_cannot_be_made_is_refused_before_anything_runs(
     bench: GoalBench, goal: str, arguments: dict[str, object], words: str
 ) -> None:
@@ -199,6 +208,7 @@ async def test_without_a_model_a_goal_run_says_that_it_needs_one(bench: GoalBenc
         await bench.open_agent().propose(REQUEST)
 
 
+@pytest.mark.exhaustive
 async def test_a_proposal_says_what_will_run_where_and_within_which_limits(bench: GoalBench) -> None:
     text = (await bench.open_agent().propose(REQUEST)).to_text()
 
@@ -221,6 +231,7 @@ async def test_a_proposal_says_what_will_run_where_and_within_which_limits(bench
     ],
     ids=["above", "absolute", "megabyte", "types", "unknown", "outside", "many", "malformed"],
 )
+@pytest.mark.exhaustive
 async def test_a_call_that_cannot_be_made_is_explained_to_the_model(bench: GoalBench, reply: Reply) -> None:
     bench.gemini.replies.extend([reply, reply, calls(WRITE)])
 
@@ -230,6 +241,7 @@ async def test_a_call_that_cannot_be_made_is_explained_to_the_model(bench: GoalB
     assert ran.verdict.changed == ("parser.py",)
 
 
+@pytest.mark.exhaustive
 async def test_a_part_of_a_file_is_replaced_where_it_stands_once(bench: GoalBench) -> None:
     part = {"path": "parser.py", "content": "split(',') if part]", "replaces": "split(',')]"}
     bench.gemini.replies.append(calls(("file_write", part)))
@@ -263,6 +275,7 @@ class FileThereGoal(Goal[FileThere]):
         return f"test -e {self.args.path}"
 
 
+@pytest.mark.exhaustive
 async def test_a_goal_of_a_kind_of_its_own_needs_nothing_but_its_class(bench: GoalBench) -> None:
     bench.goals = GoalRegistry([*KINDS, FileThereGoal])
     bench.gemini.replies.extend([calls(("file_write", {"path": "new/notes.txt", "content": "x\n"}))])
@@ -321,6 +334,7 @@ async def test_a_claim_is_shown_to_be_true_or_false_by_a_test(
         ("import nothing_at_all\n", "did not run to their end"),
     ],
 )
+@pytest.mark.exhaustive
 async def test_tests_that_say_nothing_about_a_claim_leave_it_open(bench: GoalBench, content: str, words: str) -> None:
     bench.gemini.script = lambda _: calls(("file_write", {"path": "test_citebot_claim.py", "content": content}))
 
@@ -331,6 +345,7 @@ async def test_tests_that_say_nothing_about_a_claim_leave_it_open(bench: GoalBen
     assert "**Not found out.**" in ran.answer.text
 
 
+@pytest.mark.exhaustive
 async def test_a_command_is_to_succeed(bench: GoalBench) -> None:
     bench.gemini.replies.append(calls(("file_write", {"path": "new.txt", "content": "x"})))
 
@@ -339,6 +354,7 @@ async def test_a_command_is_to_succeed(bench: GoalBench) -> None:
     assert ran.verdict.achieved
 
 
+@pytest.mark.exhaustive
 async def test_changes_of_what_a_command_names_are_told_to_be_left_out(bench: GoalBench) -> None:
     bench.gemini.script = lambda _: calls(("file_write", {"path": "new.txt", "content": "x"}))
     request = GoalRequest(
@@ -351,6 +367,7 @@ async def test_changes_of_what_a_command_names_are_told_to_be_left_out(bench: Go
     assert ran.verdict.reason == "It ended with exit code 1. Left out of the check: your changes of new.txt."
 
 
+@pytest.mark.exhaustive
 async def test_a_claim_is_proposed_as_what_it_is(bench: GoalBench) -> None:
     text = (await bench.open_agent().propose(GoalRequest(goal="claim", arguments={"claim": "x"}, task="x"))).to_text()
 
@@ -359,6 +376,7 @@ async def test_a_claim_is_proposed_as_what_it_is(bench: GoalBench) -> None:
     )
 
 
+@pytest.mark.exhaustive
 async def test_a_command_that_waits_for_input_gets_none(bench: GoalBench) -> None:
     bench.gemini.script = lambda _: says("I do not know.")
 
@@ -369,6 +387,7 @@ async def test_a_command_that_waits_for_input_gets_none(bench: GoalBench) -> Non
     assert "exit code 1" in ran.verdict.reason
 
 
+@pytest.mark.exhaustive
 async def test_a_program_that_is_not_there_is_named(bench: GoalBench) -> None:
     ran = await bench.run(GoalRequest(goal="command", arguments={"argv": ["env", "no-such-program"]}, task="x"))
 

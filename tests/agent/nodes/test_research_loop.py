@@ -482,6 +482,7 @@ VERDICTS = st.fixed_dictionaries({"decision": st.sampled_from(["CONTINUE", "FINI
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(PLANS, VERDICTS)
+@pytest.mark.exhaustive
 def test_no_form_that_a_model_fills_in_raises(plan: object, verdict: object) -> None:
     model = ScriptedModel({"planner": [plan], "refinery": [verdict]})
     planned = asyncio.run(planner({"cleaned_query": QUESTION}, runtime_with(model)))
@@ -502,6 +503,7 @@ def test_no_form_that_a_model_fills_in_raises(plan: object, verdict: object) -> 
     )
     | JSON.map(str)
 )
+@pytest.mark.exhaustive
 def test_no_reply_of_a_model_breaks_a_step(line: object) -> None:
     model = ScriptedModel({"executor_llm": [line, "Done."]})
     state, runtime = asyncio.run(step(model))

@@ -314,6 +314,7 @@ OUTPUT = st.one_of(FORMS, JUNK.map(json.dumps), st.text(max_size=50), st.just("`
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(output=OUTPUT)
+@pytest.mark.exhaustive
 async def test_whatever_a_model_writes_every_node_goes_on(gemini: FakeGemini, models: ChatModels, output: str) -> None:
     gemini.script = lambda _: Reply(parts=({"text": output},))
     context = runtime(models)

@@ -18,6 +18,8 @@ from tests.agent.persistence.conftest import IMPLEMENTATIONS
 from tests.agent.persistence.test_saver_contract import CONFIG, in_thread, make_graph, put
 from tests.needs import mark_needs
 
+pytestmark = pytest.mark.exhaustive
+
 WAYS = [("sqlite", "postgres"), ("postgres", "sqlite"), ("sqlite", "sqlite"), ("postgres", "postgres")]
 Both = tuple[ConversationSaver, ConversationSaver]
 

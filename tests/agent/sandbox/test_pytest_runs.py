@@ -18,6 +18,8 @@ from indexer.subprocesses import start_confined_async
 from tests.agent.sandbox.conftest import MECHANISMS
 from tests.agent.sandbox.surroundings import SYSTEM_PATH, Surroundings
 
+pytestmark = pytest.mark.exhaustive
+
 LIMITS = SandboxLimits(seconds=30, processes=64)
 PYTEST = ("python", "-m", "pytest", "-q")
 INSTALLED = Path(pytest.__file__).parents[1]

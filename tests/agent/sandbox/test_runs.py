@@ -108,6 +108,7 @@ async def test_what_a_command_writes_stays_in_the_working_copy_alone(
     assert [path.name for path in tree.parent.iterdir()] == ["tree"]
 
 
+@pytest.mark.exhaustive
 async def test_a_command_that_shuts_its_folders_hinders_no_other(sandbox: Sandbox, surroundings: Surroundings) -> None:
     tree = surroundings.make_working_copy()
     shut = "import os\nfor folder in ('.', os.environ['HOME'], os.environ['TMPDIR']):\n    os.chmod(folder, 0)"
@@ -120,6 +121,7 @@ async def test_a_command_that_shuts_its_folders_hinders_no_other(sandbox: Sandbo
     assert [path.name for path in tree.parent.iterdir()] == ["tree"]
 
 
+@pytest.mark.exhaustive
 async def test_support_files_can_be_read_and_not_changed_and_a_report_is_handed_out(
     sandbox: Sandbox, surroundings: Surroundings
 ) -> None:
@@ -137,6 +139,7 @@ open(os.environ["SANDBOX_SUPPORT"] + "/words", "w")
     assert result.stderr.text.splitlines()[-1].startswith(("OSError", "PermissionError"))
 
 
+@pytest.mark.exhaustive
 async def test_output_is_shown_while_the_command_runs(sandbox: Sandbox, surroundings: Surroundings) -> None:
     pieces: list[tuple[Channel, bytes]] = []
     shown = asyncio.Event()
@@ -156,6 +159,7 @@ async def test_output_is_shown_while_the_command_runs(sandbox: Sandbox, surround
         await running
 
 
+@pytest.mark.exhaustive
 async def test_an_unknown_program_is_told_as_a_shell_tells_it(sandbox: Sandbox, surroundings: Surroundings) -> None:
     result = await run(sandbox, surroundings, SandboxCommand(argv=["no-such-program"]))
 
@@ -163,6 +167,7 @@ async def test_an_unknown_program_is_told_as_a_shell_tells_it(sandbox: Sandbox, 
     assert "no-such-program" in result.stderr.text
 
 
+@pytest.mark.exhaustive
 async def test_a_signal_is_told_as_a_shell_tells_it(sandbox: Sandbox, surroundings: Surroundings) -> None:
     result = await run(sandbox, surroundings, python("import os; os.abort()"))
 
@@ -197,6 +202,7 @@ async def test_a_limit_ends_the_command_and_is_told(
     assert len(result.stdout.head + result.stdout.tail) <= LIMITS.kept_bytes
 
 
+@pytest.mark.exhaustive
 async def test_output_keeps_its_beginning_and_its_end(sandbox: Sandbox, surroundings: Surroundings) -> None:
     program = "print('begin'); print('x' * 10_000); print('end')"
 
@@ -207,6 +213,7 @@ async def test_output_keeps_its_beginning_and_its_end(sandbox: Sandbox, surround
     assert f"[... {10_000 + 11 - 1000:,} bytes left out ...]" in result.stdout.text
 
 
+@pytest.mark.exhaustive
 async def test_a_fork_bomb_gets_no_further_than_its_limit(sandbox: Sandbox, surroundings: Surroundings) -> None:
     result = await run(sandbox, surroundings, python(FORK_BOMB))
 
@@ -230,6 +237,7 @@ async def test_a_process_gets_no_more_memory_and_no_larger_file(
     assert error in result.stderr.text
 
 
+@pytest.mark.exhaustive
 async def test_processor_time_is_limited(sandbox: Sandbox, surroundings: Surroundings) -> None:
     limits = SandboxLimits(cpu_seconds=1, seconds=20)
 
@@ -247,6 +255,7 @@ async def test_nothing_outlives_a_command_that_ends(sandbox: Sandbox, surroundin
     assert list_processes(marker) == []
 
 
+@pytest.mark.exhaustive
 async def test_nothing_outlives_a_command_that_is_cancelled(sandbox: Sandbox, surroundings: Surroundings) -> None:
     marker = f"marker-{os.urandom(8).hex()}"
     command, begun = python(f"print(1, flush=True)\n{DAEMON}", "600", marker), asyncio.Event()
@@ -262,6 +271,7 @@ async def test_nothing_outlives_a_command_that_is_cancelled(sandbox: Sandbox, su
 
 
 @pytest.mark.parametrize("turns", [0, 2, 5, 20, None])
+@pytest.mark.exhaustive
 async def test_nothing_outlives_a_start_that_is_cancelled(
     sandbox: Sandbox, surroundings: Surroundings, turns: int | None
 ) -> None:
@@ -295,6 +305,7 @@ asyncio.run(sandbox.run(command, Path(sys.argv[2]), SandboxLimits(), say=lambda 
 
 
 @pytest.mark.parametrize("reached", ["ready", "a process", "began"])
+@pytest.mark.exhaustive
 def test_nothing_outlives_citebot_when_it_is_killed(sandbox: Sandbox, surroundings: Surroundings, reached: str) -> None:
     marker = f"marker-{os.urandom(8).hex()}"
     arguments = [sandbox.mechanism, str(surroundings.make_working_copy()), f"print(1, flush=True)\n{DAEMON}", "600"]
@@ -312,6 +323,7 @@ def test_nothing_outlives_citebot_when_it_is_killed(sandbox: Sandbox, surroundin
     block_until(lambda: not list_processes(marker), "the end of every process of the command")
 
 
+@pytest.mark.exhaustive
 async def test_a_command_has_no_descriptor_of_citebots_and_cannot_change_what_is_told_of_it(
     sandbox: Sandbox, surroundings: Surroundings
 ) -> None:
@@ -340,6 +352,7 @@ os._exit(3)
     assert (result.ending, result.exit_code, result.stdout.text) == ("exited", 3, "True\n")
 
 
+@pytest.mark.exhaustive
 async def test_sockets_hold_no_more_than_is_counted_for_them(sandbox: Sandbox, surroundings: Surroundings) -> None:
     program = """
 import resource, socket
@@ -355,6 +368,7 @@ except PermissionError:  # Landlock shows nothing of /proc
     assert result.stdout.text.split() == [str(SOCKET_BYTES), "256", "1000"], result.stderr.text
 
 
+@pytest.mark.exhaustive
 def test_what_sockets_may_hold_counts_as_memory() -> None:
     program = "import socket; held = [socket.socketpair() for _ in range(50)]; print(1, flush=True); input()"
     with subprocess.Popen(
@@ -366,6 +380,7 @@ def test_what_sockets_may_hold_counts_as_memory() -> None:
         process.communicate("\n")
 
 
+@pytest.mark.exhaustive
 async def test_a_command_is_never_root_and_has_no_rights(sandbox: Sandbox, surroundings: Surroundings) -> None:
     program = "import os; print(os.getuid(), os.getgroups(), flush=True); import time; time.sleep(60)"
     marker, said = f"marker-{os.urandom(8).hex()}", asyncio.Queue[bytes]()
@@ -388,6 +403,7 @@ async def test_a_command_is_never_root_and_has_no_rights(sandbox: Sandbox, surro
         await running
 
 
+@pytest.mark.exhaustive
 async def test_two_commands_side_by_side_do_not_touch_each_other(sandbox: Sandbox, surroundings: Surroundings) -> None:
     first, second = (surroundings.make_working_copy() for _ in range(2))
     program = "import os, sys\nprint(os.path.exists(sys.argv[1] + '/mine') and open(sys.argv[1] + '/mine').read())"
@@ -414,6 +430,7 @@ async def test_what_cannot_be_confined_is_not_run(
     assert list(tree.iterdir()) == []
 
 
+@pytest.mark.exhaustive
 async def test_a_trial_tells_what_does_not_hold(sandbox: Sandbox, surroundings: Surroundings) -> None:
     class Open:
         """Runs what it is given without any walls."""

@@ -431,6 +431,7 @@ JSON = st.recursive(
         max_size=4,
     ),
 )
+@pytest.mark.exhaustive
 def test_no_arguments_make_a_call_raise(name: str, args: dict[str, Any]) -> None:
     deps = Deps(code=FakeCode(SHOP), redact=redact, emit=Told(), tools=make_tool_registry())
     outcome = asyncio.run(deps.tools.call(name, args, deps))

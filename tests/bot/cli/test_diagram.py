@@ -12,6 +12,8 @@ from PIL import Image
 from bot.cli.diagram import draw_png, format_boxes, format_mermaid, read_graph
 from tests.fakes.citebot import Citebot
 
+pytestmark = pytest.mark.exhaustive
+
 
 def test_mermaid_names_every_node_and_line() -> None:
     graph, drawn = read_graph(), format_mermaid()

@@ -34,6 +34,7 @@ def test_a_closed_pipe_ends_quietly() -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.exhaustive
 def test_a_folder_without_a_repository_is_one_sentence(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "bot", "status", "--repo", str(tmp_path)],

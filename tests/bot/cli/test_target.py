@@ -42,6 +42,7 @@ def site(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepo
     ids=lambda command: command[0],
 )
 @pytest.mark.usefixtures("site")
+@pytest.mark.exhaustive
 def test_every_command_takes_a_repository_by_its_name(citebot: Citebot, command: list[str]) -> None:
     done = citebot(*command, "--json", "--repo", "site")
 
@@ -75,6 +76,7 @@ def test_a_question_about_two_repositories_gets_one_answer_from_both(citebot: Ci
     ],
 )
 @pytest.mark.usefixtures("site")
+@pytest.mark.exhaustive
 def test_words_that_only_name_the_repositories_are_no_part_of_the_question(
     citebot: Citebot, question: str, repositories: list[str]
 ) -> None:
@@ -86,6 +88,7 @@ def test_words_that_only_name_the_repositories_are_no_part_of_the_question(
 
 
 @pytest.mark.usefixtures("site")
+@pytest.mark.exhaustive
 def test_one_name_twice_is_one_repository(citebot: Citebot) -> None:
     twice = citebot("ask", "where is draw defined?", "--repo", "site", "--repo", "site", "--json")
     alike = citebot("ask", "where is draw defined?", "--repo", "site", "--repo", "SITE")
@@ -95,6 +98,7 @@ def test_one_name_twice_is_one_repository(citebot: Citebot) -> None:
 
 
 @pytest.mark.usefixtures("site")
+@pytest.mark.exhaustive
 def test_the_doctor_looks_at_the_named_repository_alone(citebot: Citebot) -> None:
     told = citebot("doctor", "--repo", "site").out
 
@@ -103,6 +107,7 @@ def test_the_doctor_looks_at_the_named_repository_alone(citebot: Citebot) -> Non
 
 
 @pytest.mark.usefixtures("site")
+@pytest.mark.exhaustive
 def test_a_conversation_is_about_the_named_repository(
     citebot: Citebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +131,7 @@ def test_an_unknown_name_lists_the_known_ones(citebot: Citebot, command: str) ->
     )
 
 
+@pytest.mark.exhaustive
 def test_a_folder_is_meant_by_a_path_even_where_it_is_called_as_a_repository(
     citebot: Citebot, site: GitRepo, tmp_path: Path
 ) -> None:
@@ -155,6 +161,7 @@ def test_outside_of_a_repository_a_question_has_to_say_which(citebot: Citebot) -
     )
 
 
+@pytest.mark.exhaustive
 def test_the_only_repository_of_the_settings_is_meant(
     citebot: Citebot, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +171,7 @@ def test_the_only_repository_of_the_settings_is_meant(
     assert "shop/dates.py" in citebot("symbols", "parse_date").out
 
 
+@pytest.mark.exhaustive
 def test_indexing_without_a_name_indexes_all_and_reports_those_that_fail(
     citebot: Citebot, site: GitRepo, tmp_path: Path
 ) -> None:
@@ -177,6 +185,7 @@ def test_indexing_without_a_name_indexes_all_and_reports_those_that_fail(
     assert str(tmp_path / "lost") in done.err
 
 
+@pytest.mark.exhaustive
 def test_a_repository_of_another_machine_is_fetched_when_it_is_asked_about(
     citebot: Citebot, site: GitRepo, tmp_path: Path
 ) -> None:
@@ -197,6 +206,7 @@ def test_a_repository_of_another_machine_is_fetched_when_it_is_asked_about(
 
 
 @pytest.mark.usefixtures("site")
+@pytest.mark.exhaustive
 def test_a_shell_completes_the_names_of_repositories() -> None:
     completion = BashComplete(cli, {}, "citebot", "_CITEBOT_COMPLETE")
 

@@ -82,6 +82,7 @@ async def test_tests_are_made_to_pass_once_somebody_who_may_has_approved(open_go
 
 
 @on_both
+@pytest.mark.exhaustive
 async def test_a_reaction_approves_and_elsewhere_means_nothing(open_goals: OpenGoals, platform: str) -> None:
     async with open_goals(platform) as world:
         world.gemini.script = lambda _: DISPROVED
@@ -99,6 +100,7 @@ async def test_a_reaction_approves_and_elsewhere_means_nothing(open_goals: OpenG
         assert world.read() == before
 
 
+@pytest.mark.exhaustive
 async def test_a_word_approves_and_the_claim_is_answered_with_its_test(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         world.gemini.script = lambda _: DISPROVED
@@ -136,6 +138,7 @@ async def test_who_hesitates_starts_nothing_and_is_told_once(open_goals: OpenGoa
         await world.see(FALSE, "neither a yes nor a no", "Approved. It goes on")
 
 
+@pytest.mark.exhaustive
 async def test_of_several_proposals_the_word_has_to_name_the_newest(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         world.gemini.script = lambda _: DISPROVED
@@ -170,6 +173,7 @@ async def test_a_word_written_before_the_proposal_was_shown_approves_nothing(ope
             await goals.decide("approve", early, shown.conversation, named="")
 
 
+@pytest.mark.exhaustive
 async def test_the_conversation_knows_what_the_run_has_shown(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         world.gemini.script = lambda _: DISPROVED
@@ -183,6 +187,7 @@ async def test_the_conversation_knows_what_the_run_has_shown(open_goals: OpenGoa
         assert "Checked with `python -m pytest test_citebot_claim.py`: 1 iteration, 1 command in the sandbox" in known
 
 
+@pytest.mark.exhaustive
 async def test_who_asked_may_end_a_proposal_and_a_second_word_changes_nothing(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         thread = await world.chat.mention(CHECK, author="bob")
@@ -195,6 +200,7 @@ async def test_who_asked_may_end_a_proposal_and_a_second_word_changes_nothing(op
 
 
 @on_both
+@pytest.mark.exhaustive
 async def test_where_no_file_can_be_attached_the_patch_is_in_the_message(open_goals: OpenGoals, platform: str) -> None:
     async with open_goals(platform) as world:
         if isinstance(world.chat, SlackWorld):
@@ -245,6 +251,7 @@ async def test_a_killed_run_goes_on_in_the_same_message(open_goals: OpenGoals) -
         assert len(await world.see_files()) == 1
 
 
+@pytest.mark.exhaustive
 async def test_what_ends_in_order_is_gone_on_with_by_the_next_process(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         gate = Event()
@@ -260,6 +267,7 @@ async def test_what_ends_in_order_is_gone_on_with_by_the_next_process(open_goals
         await world.see(FALSE)
 
 
+@pytest.mark.exhaustive
 async def test_an_edit_ends_the_run_and_proposes_anew_and_a_deletion_leaves_nothing(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         world.gemini.script = lambda _: calls(("bash_exec", {"command": "sleep 300"}))
@@ -294,6 +302,7 @@ async def test_who_approves_what_was_changed_meanwhile_approves_nothing(open_goa
         await world.see(FALSE)
 
 
+@pytest.mark.exhaustive
 async def test_a_changed_proposal_of_somebody_else_is_approved_by_its_button_alone(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         world.gemini.script = lambda _: DISPROVED
@@ -316,6 +325,7 @@ async def test_a_changed_proposal_of_somebody_else_is_approved_by_its_button_alo
         assert (world.bench.sandbox.lines, world.gemini.received) == ([], [])
 
 
+@pytest.mark.exhaustive
 async def test_a_proposal_shows_all_that_is_wanted_and_all_that_runs(open_goals: OpenGoals) -> None:
     async with open_goals("discord") as world:
         await world.chat.mention(f"check that {'it parses and ' * 60} prints what it finds", author="bob")
@@ -337,6 +347,7 @@ async def press_late(world: GoalWorld, shown: SlackSeen | DiscordSeen) -> str:
     return await world.chat.choose_late("Approve", shown, author="ann")
 
 
+@pytest.mark.exhaustive
 async def test_an_answerer_runs_what_a_front_takes_in(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         await world.chat.end()
@@ -349,6 +360,7 @@ async def test_an_answerer_runs_what_a_front_takes_in(open_goals: OpenGoals) -> 
         await world.see(FALSE)
 
 
+@pytest.mark.exhaustive
 async def test_runs_that_wait_leave_the_slots_of_an_answerer_to_answers(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         await world.chat.end()
@@ -371,6 +383,7 @@ async def test_runs_that_wait_leave_the_slots_of_an_answerer_to_answers(open_goa
         await world.wait(lambda said: sum("sleep 300" in one and "Stopped" not in one for one in said) == 2)
 
 
+@pytest.mark.exhaustive
 async def test_runs_beyond_the_places_wait_and_say_so(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         world.gemini.script = lambda _: calls(("bash_exec", {"command": "sleep 300"}))
@@ -386,6 +399,7 @@ async def test_runs_beyond_the_places_wait_and_say_so(open_goals: OpenGoals) -> 
 
 
 @pytest.mark.parametrize("asker", ["nobody", "model", "direct"])
+@pytest.mark.exhaustive
 async def test_where_nothing_may_be_run_a_claim_is_looked_up_and_the_reply_says_why(
     open_goals: OpenGoals, asker: str
 ) -> None:
@@ -412,6 +426,7 @@ async def test_where_nothing_may_be_run_a_claim_is_looked_up_and_the_reply_says_
         assert "Answer" not in said
 
 
+@pytest.mark.exhaustive
 async def test_an_answer_by_inference_offers_to_be_verified_and_runs_nothing_unasked(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         world.chat.agent.model = "google_genai:fake"
@@ -430,6 +445,7 @@ async def test_an_answer_by_inference_offers_to_be_verified_and_runs_nothing_una
         await world.see("Answer to", "Answer to", "Not shown", "Approved.")
 
 
+@pytest.mark.exhaustive
 async def test_what_people_ask_each_other_in_a_help_channel_is_looked_up(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         chat = world.chat
@@ -444,6 +460,7 @@ async def test_what_people_ask_each_other_in_a_help_channel_is_looked_up(open_go
         assert "goal run" not in said
 
 
+@pytest.mark.exhaustive
 async def test_verify_alone_says_what_to_write_where_there_is_nothing_to_verify(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         thread = await world.chat.mention("where is send?")

@@ -95,6 +95,7 @@ def test_everything_comes_back_and_answers(saved: Path, full: Path, citebot: Cit
     assert sorted(path.name for path in elsewhere.iterdir() if path.name.startswith(".")) == []
 
 
+@pytest.mark.exhaustive
 def test_a_restored_conversation_makes_nothing_but_plain_values_of_what_it_reads(
     saved: Path, elsewhere: Path, citebot: Citebot, tmp_path: Path
 ) -> None:
@@ -116,6 +117,7 @@ def test_a_restored_conversation_makes_nothing_but_plain_values_of_what_it_reads
     assert not planted.exists()
 
 
+@pytest.mark.exhaustive
 def test_a_restored_index_goes_on_with_the_next_commit(
     citebot: Citebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +140,7 @@ def test_a_backup_is_for_its_owner_alone_and_leaves_nothing_beside_it(saved: Pat
     assert {path.name for path in tmp_path.iterdir()} == {"home", "saved.tar.gz"}
 
 
+@pytest.mark.exhaustive
 def test_without_indexes_those_that_are_there_stay(full: Path, citebot: Citebot, tmp_path: Path) -> None:
     before = contents(full)
     assert citebot("backup", "small.tar.gz", "--no-indexes", "--json").answer["indexes"] == 0
@@ -148,6 +151,7 @@ def test_without_indexes_those_that_are_there_stay(full: Path, citebot: Citebot,
     assert contents(full) == before
 
 
+@pytest.mark.exhaustive
 def test_a_log_of_the_database_before_is_not_taken_for_that_of_the_restored(
     saved: Path, full: Path, citebot: Citebot
 ) -> None:
@@ -190,6 +194,7 @@ def writing(full: Path) -> Iterator[threading.Event]:
         thread.join()
 
 
+@pytest.mark.exhaustive
 def test_what_is_saved_while_others_write_is_of_one_moment(
     writing: threading.Event, full: Path, citebot: Citebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +210,7 @@ def test_what_is_saved_while_others_write_is_of_one_moment(
         assert left > 0
 
 
+@pytest.mark.exhaustive
 def test_a_refresh_under_way_keeps_no_index_from_being_saved(full: Path, shop: Path, citebot: Citebot) -> None:
     with DataFolder(full / "repositories" / find_index_folder(shop)).sole_writer():
         assert citebot("backup", "b.tar.gz", "--json").answer["indexes"] == 1
@@ -220,6 +226,7 @@ async def test_a_restore_is_refused_while_a_citebot_runs(saved: Path, full: Path
     assert contents(full) == before
 
 
+@pytest.mark.exhaustive
 def test_a_citebot_is_refused_while_a_backup_is_restored(full: Path, citebot: Citebot) -> None:
     with hold_exclusive_lock(full):
         assert "is being restored" in citebot("status").complaint
@@ -233,6 +240,7 @@ def test_a_data_folder_that_holds_something_is_not_overwritten(saved: Path, full
     assert contents(full) == before
 
 
+@pytest.mark.exhaustive
 def test_an_existing_file_is_not_overwritten(saved: Path, citebot: Citebot) -> None:
     before = saved.read_bytes()
 
@@ -241,17 +249,20 @@ def test_an_existing_file_is_not_overwritten(saved: Path, citebot: Citebot) -> N
     assert citebot("backup", str(saved), "--force").code == 0
 
 
+@pytest.mark.exhaustive
 def test_an_empty_data_folder_is_nothing_to_save(citebot: Citebot, elsewhere: Path, tmp_path: Path) -> None:
     assert "There is nothing to save in" in citebot("backup", "b.tar.gz").complaint
     assert not (tmp_path / "b.tar.gz").exists()
     assert not elsewhere.exists()
 
 
+@pytest.mark.exhaustive
 def test_places_where_nothing_can_be_written_are_sentences(full: Path, citebot: Citebot, tmp_path: Path) -> None:
     assert "is a folder. Name the file" in citebot("backup", str(tmp_path)).complaint
     assert "No such file or directory" in citebot("backup", "nowhere/b.tar.gz").complaint
 
 
+@pytest.mark.exhaustive
 def test_a_damaged_database_is_named_and_no_backup_made(full: Path, citebot: Citebot, tmp_path: Path) -> None:
     (full / INBOX_FILE).write_bytes(b"no database at all" * 100)
 
@@ -260,6 +271,7 @@ def test_a_damaged_database_is_named_and_no_backup_made(full: Path, citebot: Cit
 
 
 @pytest.mark.needs("root")
+@pytest.mark.exhaustive
 def test_a_database_of_another_user_is_named_and_no_backup_made(full: Path, tmp_path: Path) -> None:
     os.chown(full / INBOX_FILE, 65_534, 65_534)
     (full / INBOX_FILE).chmod(0o600)
@@ -275,6 +287,7 @@ def test_a_database_of_another_user_is_named_and_no_backup_made(full: Path, tmp_
     assert {path.name for path in tmp_path.iterdir()} == {"home"}
 
 
+@pytest.mark.exhaustive
 def test_what_a_killed_restore_moved_away_is_put_back(saved: Path, full: Path, citebot: Citebot) -> None:
     before = contents(full)
     (full / ".restoring" / "old").mkdir(parents=True)
@@ -285,6 +298,7 @@ def test_what_a_killed_restore_moved_away_is_put_back(saved: Path, full: Path, c
 
 
 @pytest.mark.needs("mounts")
+@pytest.mark.exhaustive
 def test_a_full_disk_makes_no_backup_and_loses_nothing(tmp_path: Path) -> None:
     repo = GitRepo(tmp_path / "repo")
     repo.write("a.py", "def first() -> None:\n    pass\n")
@@ -304,6 +318,7 @@ def test_a_full_disk_makes_no_backup_and_loses_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("mounts")
+@pytest.mark.exhaustive
 def test_a_disk_without_room_is_told_before_anything_is_restored(saved: Path, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("CITEBOT_HOME", str(tmp_path / "small"))

@@ -31,6 +31,8 @@ from bot.maintenance.backup_archive import (
 )
 from bot.storage.database import open_database
 
+pytestmark = pytest.mark.exhaustive
+
 CONTENT = b"# typed\n+where?\n"
 PROMPTS = BackupMember(name="console_history", size=len(CONTENT), sha256=hashlib.sha256(CONTENT).hexdigest())
 Change = Callable[[tarfile.TarInfo], None]

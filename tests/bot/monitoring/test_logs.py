@@ -116,6 +116,7 @@ def test_people_are_told_the_run_at_the_end_of_the_line() -> None:
     assert line == "WARNING bot.storage.inbox: odd  (run 1f2e3d4c of slack:T:C:1)"
 
 
+@pytest.mark.exhaustive
 async def test_a_serving_process_logs_json_of_its_turns_without_secrets(tmp_path: Path) -> None:
     repo = GitRepo(tmp_path / f"shop-{GITHUB}")
     repo.write("shop/dates.py", 'def parse_date(text):\n    """Read a date."""\n    return text.split("-")\n')

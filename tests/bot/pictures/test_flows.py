@@ -35,6 +35,8 @@ from bot.pictures.placed_flow import (
     place_upright,
 )
 
+pytestmark = pytest.mark.exhaustive
+
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [
     '<script>alert(1)</script>"&',

@@ -15,6 +15,8 @@ from indexer.errors import NotIndexed
 from tests.fakes.repositories import GitRepo
 from tests.fakes.watched import Unseen
 
+pytestmark = pytest.mark.exhaustive
+
 COUNT = 20
 
 

@@ -20,6 +20,8 @@ from tests.bot.repositories.test_segments import make_parts
 from tests.fakes.repositories import GitRepo
 from tests.fakes.watched import Unseen
 
+pytestmark = pytest.mark.exhaustive
+
 CACHE = 10**9
 OLD_PRICE = 'def round_price(cents):\n    """Round a price down."""\n    return cents // 100\n'
 

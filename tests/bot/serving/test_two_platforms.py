@@ -20,6 +20,8 @@ from tests.fakes.served import got
 from tests.forks import ForkServer
 from tests.waiting import expect
 
+pytestmark = pytest.mark.exhaustive
+
 ENDED = 128 + signal.SIGTERM
 REVOKED = 4004
 

@@ -317,6 +317,7 @@ async def test_who_may_ask_about_nothing_is_told_so_and_no_more(opening: Open) -
         assert "shop" not in re.sub(r"""['"](citebot/)?shop['"]""", "", each)
 
 
+@pytest.mark.exhaustive
 async def test_who_may_ask_about_several_has_to_say_which(opening: Open) -> None:
     async with opening("ann") as ann:
         listed = await ann.list_all()
@@ -330,6 +331,7 @@ async def test_who_may_ask_about_several_has_to_say_which(opening: Open) -> None
 
 
 @pytest.mark.parametrize("opening", LOOKED_AT, indirect=True)
+@pytest.mark.exhaustive
 async def test_any_ref_of_an_own_repository_is_read_at_its_commit(opening: Open) -> None:
     async with opening("ben") as ben:
         released = [
@@ -347,6 +349,7 @@ async def test_any_ref_of_an_own_repository_is_read_at_its_commit(opening: Open)
 
 
 @pytest.mark.parametrize("opening", LOOKED_AT, indirect=True)
+@pytest.mark.exhaustive
 async def test_a_ref_that_is_not_there_is_refused_with_the_nearest_names(opening: Open) -> None:
     async with opening("ben") as ben:
         said = [
@@ -383,6 +386,7 @@ async def test_no_ref_of_a_repository_of_others_tells_that_it_is_there(opening: 
     assert pinned.replace("vault", "NAME") == unpinned.replace("nosuch", "NAME")
 
 
+@pytest.mark.exhaustive
 async def test_who_may_ask_about_nothing_learns_of_no_ref(opening: Open) -> None:
     async with opening("eve") as eve:
         said = [await eve.search("date", name, "release-2.2") for name in (None, "shop", "vault")]

@@ -21,6 +21,8 @@ from tests.fakes.refs import FakeRefs
 from tests.fakes.repositories import GitRepo
 from tests.fakes.watched import Unseen
 
+pytestmark = pytest.mark.exhaustive
+
 ME = Principal(name="local:me", platform="local", person="me")
 
 

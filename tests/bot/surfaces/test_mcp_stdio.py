@@ -75,6 +75,7 @@ async def test_an_editor_searches_reads_and_asks(variables: dict[str, str]) -> N
     assert any("parse_date" in step for step in told)
 
 
+@pytest.mark.exhaustive
 async def test_ctrl_c_ends_it_although_the_input_stays_open(variables: dict[str, str]) -> None:
     async with started(variables) as process:
         assert (await said_hello(process))["result"]["protocolVersion"] == "2025-06-18"
@@ -83,6 +84,7 @@ async def test_ctrl_c_ends_it_although_the_input_stays_open(variables: dict[str,
         assert await wait_for(process.wait(), "process") == 130
 
 
+@pytest.mark.exhaustive
 async def test_the_end_of_its_input_ends_it_and_nothing_but_messages_was_printed(variables: dict[str, str]) -> None:
     async with started(variables | {"CITEBOT_LOG_LEVEL": "debug"}) as process:
         await said_hello(process)
@@ -95,6 +97,7 @@ async def test_the_end_of_its_input_ends_it_and_nothing_but_messages_was_printed
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in out.splitlines())
 
 
+@pytest.mark.exhaustive
 async def test_sigterm_ends_it_although_its_client_never_reads(variables: dict[str, str]) -> None:
     async with started(variables) as process:
         assert process.stdin is not None

@@ -127,6 +127,7 @@ async def test_branches_that_parted_are_compared_from_where_they_did(repository:
     assert found.places[0].added == ("", "", "def fix():", "    pass")
 
 
+@pytest.mark.exhaustive
 async def test_histories_without_a_common_commit_are_compared_as_they_are(repository: GitRepo, tmp_path: Path) -> None:
     repository.git("checkout", "--quiet", "--orphan", "other")
     repository.write("src/parser.py", PARSER)
@@ -139,6 +140,7 @@ async def test_histories_without_a_common_commit_are_compared_as_they_are(reposi
     assert "src/parser.py" in {one.path for one in found.files}
 
 
+@pytest.mark.exhaustive
 async def test_of_a_shallow_clone_that_is_said(repository: GitRepo, tmp_path: Path) -> None:
     repository.write("src/more.py", "MORE = 1\n")
     repository.commit("third")
@@ -181,6 +183,7 @@ async def test_secrets_are_masked_also_where_only_a_part_of_one_differs(reposito
     assert "[REDACTED" in said
 
 
+@pytest.mark.exhaustive
 async def test_hostile_names_and_contents_stay_names_and_contents(repository: GitRepo, tmp_path: Path) -> None:
     names = ("-p", "a\tb.py", "@@ -1,1 +1,1 @@", "src/*.py", "src/:(glob)x.py", "é.py")
     for name in names:
@@ -203,6 +206,7 @@ async def test_hostile_names_and_contents_stay_names_and_contents(repository: Gi
     assert all("\t" not in one.path for one in found.files)
 
 
+@pytest.mark.exhaustive
 async def test_long_files_and_long_lines_are_cut(repository: GitRepo, tmp_path: Path) -> None:
     repository.write("src/long.py", "".join(f"L{n} = {n}\n" for n in range(5_000)))
     repository.write("src/wide.py", f'W = "{"w " * 2_000}"\n')
@@ -218,6 +222,7 @@ async def test_long_files_and_long_lines_are_cut(repository: GitRepo, tmp_path: 
     assert dict(found.folded)["too large"] == 1
 
 
+@pytest.mark.exhaustive
 async def test_many_files_are_counted_and_few_of_them_read(repository: GitRepo, tmp_path: Path) -> None:
     for number in range(700):
         repository.write(f"src/many/m{number}.py", f"M = {number}\n")

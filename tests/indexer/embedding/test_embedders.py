@@ -201,6 +201,7 @@ def test_the_static_embedder_needs_neither_scipy_nor_tokenizers_nor_langchain() 
     assert ended.stdout == "[]\n"
 
 
+@pytest.mark.exhaustive
 def test_a_converted_model_gives_the_vectors_it_was_made_from(tmp_path: Path) -> None:
     vectors = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float16)
     write_model2vec(tmp_path / "from", ["[UNK]", "session", "cookie"], vectors)

@@ -125,6 +125,7 @@ def test_equal_contents_are_parsed_once_unless_their_path_tells_something(tmp_pa
     assert [(entry.path, contents) for entry, contents in found] == [(path, parse(path, CODE)) for path in paths]
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_started_before_there_is_something_to_parse(pool: ParserPool, tmp_path: Path) -> None:
     assert list(Parsers(PlainFiles(tmp_path), pool).parse([])) == []
     assert children() == []
@@ -137,6 +138,7 @@ def test_nothing_is_started_before_there_is_something_to_parse(pool: ParserPool,
     ("name", "reason"),
     [("a-crash.py", "crash"), ("a-spin.py", "time"), ("a-eat.py", "memory"), ("a-fail.py", "crash")],
 )
+@pytest.mark.exhaustive
 def test_a_file_that_is_too_much_is_kept_as_plain_text_and_costs_no_other(
     deadly: Parsers, caplog: pytest.LogCaptureFixture, name: str, reason: str
 ) -> None:
@@ -156,6 +158,7 @@ def test_a_file_that_is_too_much_is_kept_as_plain_text_and_costs_no_other(
     ]
 
 
+@pytest.mark.exhaustive
 def test_a_parser_that_hangs_without_using_time_is_given_up(tmp_path: Path) -> None:
     pool = ParserPool(processes=1, limits=Limits(wall=2.0), module=DEADLY)
     try:
@@ -166,6 +169,7 @@ def test_a_parser_that_hangs_without_using_time_is_given_up(tmp_path: Path) -> N
     assert plain(found) == {"a-sleep.py": "time"}
 
 
+@pytest.mark.exhaustive
 def test_a_file_that_cannot_be_read_even_as_plain_text_is_left_out(deadly: Parsers) -> None:
     sources = [source("always-crash.py"), source("b.py")]
 
@@ -173,6 +177,7 @@ def test_a_file_that_cannot_be_read_even_as_plain_text_is_left_out(deadly: Parse
     assert plain(list(deadly.parse(sources))) == {"always-crash.py": "unreadable"}
 
 
+@pytest.mark.exhaustive
 def test_what_a_parser_prints_is_no_answer(deadly: Parsers) -> None:
     assert plain(list(deadly.parse([source("a-shout.py"), source("b.py")]))) == {}
 
@@ -190,6 +195,7 @@ def test_a_parser_that_is_killed_from_outside_costs_no_file(deadly: Parsers, tmp
 # What is remembered
 
 
+@pytest.mark.exhaustive
 def test_a_file_that_was_too_much_is_not_tried_again_whoever_asks(tmp_path: Path) -> None:
     """Not by another process, nor in another repository of the data folder, nor under another name."""
     for path in ("a-crash.py", "other/a-crash.py"):
@@ -202,6 +208,7 @@ def test_a_file_that_was_too_much_is_not_tried_again_whoever_asks(tmp_path: Path
     assert Parsers(PlainFiles(tmp_path)).plain_reasons() == {"b" * 40: "crash"}
 
 
+@pytest.mark.exhaustive
 def test_with_another_version_of_the_grammar_it_is_tried_again(pool: ParserPool, tmp_path: Path) -> None:
     remembered = PlainFiles(tmp_path)
     remembered.note("b" * 40, "tree-sitter-python 0.1.0, tree-sitter 0.1.0, query 00000000", "crash")
@@ -212,6 +219,7 @@ def test_with_another_version_of_the_grammar_it_is_tried_again(pool: ParserPool,
     assert remembered.load() == {}
 
 
+@pytest.mark.exhaustive
 def test_a_failure_of_one_grammar_is_none_of_another(tmp_path: Path) -> None:
     remembered = PlainFiles(tmp_path)
     remembered.note("b" * 40, "tree-sitter-c 1", "time")
@@ -226,6 +234,7 @@ def test_a_failure_of_one_grammar_is_none_of_another(tmp_path: Path) -> None:
 # Parsers come and go
 
 
+@pytest.mark.exhaustive
 def test_a_parser_with_nothing_to_do_ends_and_another_begins(tmp_path: Path) -> None:
     pool = ParserPool(processes=1, limits=Limits(idle=0.1))
     parsers = Parsers(PlainFiles(tmp_path), pool)
@@ -238,6 +247,7 @@ def test_a_parser_with_nothing_to_do_ends_and_another_begins(tmp_path: Path) -> 
         pool.close()
 
 
+@pytest.mark.exhaustive
 def test_closing_ends_parsers_at_once_and_refuses_what_waits() -> None:
     pool = ParserPool(processes=1, module=DEADLY)
     futures = [pool.submit(Request(path=path, data=CODE)) for path in ("a-sleep.py", *["b.py"] * 30)]
@@ -254,6 +264,7 @@ def is_refused(future: Future[ParsedContents | SkippedFile]) -> bool:
     return future.cancelled() or isinstance(future.exception(LIMIT_SECONDS), ParserUnavailable)
 
 
+@pytest.mark.exhaustive
 def test_parsers_that_cannot_be_started_are_said_and_no_file_is_blamed(tmp_path: Path) -> None:
     pool = ParserPool(processes=1, module="no.such.module")
     try:
@@ -264,6 +275,7 @@ def test_parsers_that_cannot_be_started_are_said_and_no_file_is_blamed(tmp_path:
     assert PlainFiles(tmp_path).load() == {}
 
 
+@pytest.mark.exhaustive
 def test_threads_share_parsers(pool: ParserPool, tmp_path: Path) -> None:
     found: dict[int, list[ParseOutcome]] = {}
 
@@ -325,6 +337,7 @@ def test_whatever_a_parser_sends_is_a_reply_or_malformed(body: bytes) -> None:
 @given(
     st.recursive(st.none() | st.integers(-9, 9) | st.text(max_size=5) | st.binary(max_size=5), st.lists, max_leaves=20)
 )
+@pytest.mark.exhaustive
 def test_whatever_values_a_parser_sends_are_a_reply_or_malformed(value: object) -> None:
     for kind in ("contents", "unfit", "failed"):
         assert_told(ormsgpack.packb([kind, *value] if isinstance(value, list) else [kind, value]))

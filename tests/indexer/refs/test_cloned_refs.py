@@ -21,6 +21,8 @@ from indexer.remotes.remote_repository import RemoteRepository
 from indexer.types import DiffQuery, LogQuery
 from tests.fakes.repositories import GitRepo, run_git
 
+pytestmark = pytest.mark.exhaustive
+
 HOSTILE = (
     "--upload-pack=touch x",
     "-x",

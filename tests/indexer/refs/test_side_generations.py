@@ -66,6 +66,7 @@ async def read(refs: RepositoryRefs, name: str) -> tuple[str, str]:
         ("Merge branch 'twice' into 'main'\n\nCharge twice\n\nSee merge request team/shop!34", "!34"),
     ],
 )
+@pytest.mark.exhaustive
 async def test_a_pull_request_that_was_merged_is_known_by_its_number(
     repository: GitRepo, tmp_path: Path, message: str, written: str
 ) -> None:
@@ -123,11 +124,13 @@ async def test_only_files_that_differ_are_parsed(repository: GitRepo, tmp_path: 
         assert await refs.has(ref)
 
 
+@pytest.mark.exhaustive
 async def test_a_ref_is_read_before_anything_else_was_indexed(repository: GitRepo, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "home") as (_, refs):
         assert (await read(refs, "v1.0"))[0] == "charge_old_card"
 
 
+@pytest.mark.exhaustive
 async def test_the_least_used_generation_is_swept_and_one_that_is_read_never(
     repository: GitRepo, tmp_path: Path
 ) -> None:
@@ -157,6 +160,7 @@ async def test_the_least_used_generation_is_swept_and_one_that_is_read_never(
         assert await read(refs, "topic-0") == ("charge_topic_0", wanted[0].commit)
 
 
+@pytest.mark.exhaustive
 async def test_a_pull_request_that_nobody_asks_about_expires(repository: GitRepo, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "home") as (index, refs):
         await index.refresh()
@@ -170,6 +174,7 @@ async def test_a_pull_request_that_nobody_asks_about_expires(repository: GitRepo
         assert list_side_folders(index.folder) == []
 
 
+@pytest.mark.exhaustive
 async def test_a_build_that_was_killed_is_begun_anew(repository: GitRepo, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "home") as (index, refs):
         await index.refresh()
@@ -180,6 +185,7 @@ async def test_a_build_that_was_killed_is_begun_anew(repository: GitRepo, tmp_pa
         assert (await read(refs, "release-2.1"))[0] == "charge_release_card"
 
 
+@pytest.mark.exhaustive
 async def test_two_who_ask_at_once_wait_for_one_build(repository: GitRepo, tmp_path: Path) -> None:
     builds: list[Progress] = []
     elsewhere: list[Progress] = []
@@ -196,6 +202,7 @@ async def test_two_who_ask_at_once_wait_for_one_build(repository: GitRepo, tmp_p
         assert begun in ([2, 0], [0, 1])  # one build, in either process, which all who are there have followed
 
 
+@pytest.mark.exhaustive
 async def test_only_so_many_commits_are_waited_for_at_once(repository: GitRepo, tmp_path: Path) -> None:
     shas = []
     for number in range(MOST_WAITING + 3):
@@ -214,6 +221,7 @@ async def test_only_so_many_commits_are_waited_for_at_once(repository: GitRepo, 
         assert (await refs.pin(wanted[-1])).commit.sha == shas[-1]
 
 
+@pytest.mark.exhaustive
 async def test_branches_of_the_settings_are_kept_fresh(repository: GitRepo, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "home", branches=("main", "release-*"), most=0) as (index, refs):
         await index.refresh()

@@ -63,6 +63,7 @@ async def refused(clone: RemoteClone) -> RemoteError:
     return caught.value
 
 
+@pytest.mark.exhaustive
 async def test_the_tags_of_the_branch_come_with_it(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     shop = clone(host, tmp_path / "home")
     work.git("tag", "v1")
@@ -81,6 +82,7 @@ async def test_the_tags_of_the_branch_come_with_it(host: GitHost, work: GitRepo,
     assert (first, run_git(shop.path, "tag")) == ("v1", "v1\nv2")
 
 
+@pytest.mark.exhaustive
 async def test_a_tag_that_cannot_be_stored_does_not_keep_the_branch_back(
     host: GitHost, work: GitRepo, tmp_path: Path
 ) -> None:
@@ -120,6 +122,7 @@ async def test_a_push_is_fetched_and_can_be_indexed(host: GitHost, work: GitRepo
     )
 
 
+@pytest.mark.exhaustive
 async def test_an_index_can_be_opened_before_the_host_ever_answered(tmp_path: Path) -> None:
     shop = RemoteClone(RemoteRepository(name="shop", url="https://git.invalid/team/shop"), tmp_path)
     await shop.prepare()
@@ -141,6 +144,7 @@ async def test_nothing_new_means_no_fetch(host: GitHost, work: GitRepo, tmp_path
     assert len(host.seen) - before == 2  # capabilities and the list of branches
 
 
+@pytest.mark.exhaustive
 async def test_only_the_branch_that_is_followed_is_fetched(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     work.branch("feature")
     other = work.commit("elsewhere")
@@ -153,6 +157,7 @@ async def test_only_the_branch_that_is_followed_is_fetched(host: GitHost, work: 
     assert not await has(shop, other)
 
 
+@pytest.mark.exhaustive
 async def test_no_more_history_is_fetched_than_is_wanted_until_it_is(
     host: GitHost, work: GitRepo, tmp_path: Path
 ) -> None:
@@ -190,6 +195,7 @@ async def test_a_force_push_goes_on_and_is_remarked(host: GitHost, work: GitRepo
     assert (await shop.newest()).state == "ready"
 
 
+@pytest.mark.exhaustive
 async def test_a_branch_that_is_gone_names_those_that_are_there(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     work.branch("release")
     push(work)
@@ -205,6 +211,7 @@ async def test_a_branch_that_is_gone_names_those_that_are_there(host: GitHost, w
     assert await has(shop, kept)
 
 
+@pytest.mark.exhaustive
 async def test_a_renamed_default_branch_is_followed(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     shop = clone(host, tmp_path)
     await shop.newest()
@@ -221,6 +228,7 @@ async def test_a_renamed_default_branch_is_followed(host: GitHost, work: GitRepo
     assert (tip.branch, tip.commit) == ("trunk/main", work.sha())
 
 
+@pytest.mark.exhaustive
 async def test_a_repository_without_commits_is_told_and_then_noticed(host: GitHost, tmp_path: Path) -> None:
     work = GitRepo(tmp_path / "work")
     work.git("remote", "add", "origin", str(published(work.root, host, "team/new.git")))
@@ -235,6 +243,7 @@ async def test_a_repository_without_commits_is_told_and_then_noticed(host: GitHo
     assert (await shop.newest()).commit == work.sha()
 
 
+@pytest.mark.exhaustive
 async def test_a_repository_that_moved_is_followed_and_says_where_to(
     host: GitHost, work: GitRepo, tmp_path: Path
 ) -> None:
@@ -247,6 +256,7 @@ async def test_a_repository_that_moved_is_followed_and_says_where_to(
     assert f"has moved to {host.url}/team/shop.git" in tip.remark
 
 
+@pytest.mark.exhaustive
 async def test_a_redirect_that_only_completes_the_address_is_no_move(
     host: GitHost, work: GitRepo, tmp_path: Path
 ) -> None:
@@ -269,6 +279,7 @@ async def test_a_redirect_that_only_completes_the_address_is_no_move(
         (200, "not found", "There is no repository at"),
     ],
 )
+@pytest.mark.exhaustive
 async def test_what_a_host_answers_is_a_state_and_a_sentence(
     host: GitHost, tmp_path: Path, status: int, state: str, words: str
 ) -> None:
@@ -291,6 +302,7 @@ async def test_a_host_that_is_down_keeps_what_was_fetched(host: GitHost, work: G
     assert await has(shop, kept)
 
 
+@pytest.mark.exhaustive
 async def test_a_name_that_no_host_has_is_a_host_that_is_down(tmp_path: Path) -> None:
     shop = RemoteClone(RemoteRepository(name="shop", url="https://git.invalid/team/shop"), tmp_path)
 
@@ -300,6 +312,7 @@ async def test_a_name_that_no_host_has_is_a_host_that_is_down(tmp_path: Path) ->
     assert "shop (https://git.invalid/team/shop) cannot be reached" in str(error)
 
 
+@pytest.mark.exhaustive
 async def test_a_host_that_does_not_answer_is_left_after_its_time(host: GitHost, tmp_path: Path) -> None:
     host.silent = asyncio.Event()
 
@@ -308,6 +321,7 @@ async def test_a_host_that_does_not_answer_is_left_after_its_time(host: GitHost,
     assert (error.state, "did not answer within 0.5 seconds" in str(error)) == ("host down", True)
 
 
+@pytest.mark.exhaustive
 async def test_a_host_that_says_more_than_anybody_wants_to_know_is_left(
     host: GitHost, work: GitRepo, tmp_path: Path
 ) -> None:
@@ -321,6 +335,7 @@ async def test_a_host_that_says_more_than_anybody_wants_to_know_is_left(
     assert (await clone(host, tmp_path).newest()).commit == work.sha()
 
 
+@pytest.mark.exhaustive
 async def test_a_host_that_stops_sending_is_left(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     host.silent, host.patience = asyncio.Event(), 5
 
@@ -330,6 +345,7 @@ async def test_a_host_that_stops_sending_is_left(host: GitHost, work: GitRepo, t
     assert host.asked.is_set()
 
 
+@pytest.mark.exhaustive
 async def test_a_cancelled_fetch_leaves_no_process_and_no_lock(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     host.silent = asyncio.Event()
     shop = clone(host, tmp_path)
@@ -375,6 +391,7 @@ asyncio.run(RemoteClone(RemoteRepository(name="shop", url=sys.argv[1]), Path(sys
 """
 
 
+@pytest.mark.exhaustive
 async def test_a_process_that_is_killed_while_it_fetches_leaves_git_the_lock(
     host: GitHost, work: GitRepo, tmp_path: Path
 ) -> None:
@@ -441,6 +458,7 @@ async def test_a_damaged_clone_is_fetched_again_and_said_so(
     assert damage in {lose_refs, lose_objects} or "was damaged and is fetched again" in caplog.text
 
 
+@pytest.mark.exhaustive
 async def test_a_damaged_clone_keeps_no_index_from_being_opened(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     shop = clone(host, tmp_path)
     await shop.newest()
@@ -459,6 +477,7 @@ async def test_a_damaged_clone_keeps_no_index_from_being_opened(host: GitHost, w
         await index.aclose()
 
 
+@pytest.mark.exhaustive
 async def test_objects_that_turn_out_damaged_when_they_are_indexed_are_fetched_again(
     host: GitHost, work: GitRepo, tmp_path: Path
 ) -> None:
@@ -500,6 +519,7 @@ async def test_a_token_signs_in_and_is_shown_nowhere(
 
 
 @pytest.mark.parametrize("token", [None, SecretStr("revoked-token")])
+@pytest.mark.exhaustive
 async def test_a_refused_sign_in_prompts_nobody_and_names_no_token(
     host: GitHost, work: GitRepo, tmp_path: Path, token: SecretStr | None
 ) -> None:
@@ -512,6 +532,7 @@ async def test_a_refused_sign_in_prompts_nobody_and_names_no_token(
     assert "revoked-token" not in f"{error!r} {error.__cause__!r}"
 
 
+@pytest.mark.exhaustive
 async def test_a_token_that_is_revoked_keeps_what_was_fetched(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     host.password = TOKEN
     shop = clone(host, tmp_path, token=SecretStr(TOKEN))
@@ -522,6 +543,7 @@ async def test_a_token_that_is_revoked_keeps_what_was_fetched(host: GitHost, wor
     assert await has(shop, kept)
 
 
+@pytest.mark.exhaustive
 async def test_a_host_redirected_to_gets_no_token(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     host.password = TOKEN
     async with serving(GitHost(tmp_path / "other", password="x"), "127.0.0.2") as other:
@@ -533,6 +555,7 @@ async def test_a_host_redirected_to_gets_no_token(host: GitHost, work: GitRepo, 
         assert [seen.authorization for seen in other.seen] == [None] * len(other.seen) != []
 
 
+@pytest.mark.exhaustive
 async def test_a_redirect_to_a_file_is_not_followed(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     host.moved["/away/"] = f"file://{host.root}/team/"
 
@@ -541,6 +564,7 @@ async def test_a_redirect_to_a_file_is_not_followed(host: GitHost, work: GitRepo
     assert (error.state, "Set url to its new address" in str(error)) == ("moved", True), str(error)
 
 
+@pytest.mark.exhaustive
 async def test_names_that_are_no_utf8_are_fetched_and_indexed(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     work.write(b"caf\xe9.py", "def brew() -> None: ...\n")
     work.commit("latin names")
@@ -557,6 +581,7 @@ async def test_names_that_are_no_utf8_are_fetched_and_indexed(host: GitHost, wor
     assert paths == ["caf\\xe9.py", "shop.py"]
 
 
+@pytest.mark.exhaustive
 async def test_a_branch_that_is_no_utf8_is_followed_and_shown(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     work.branch("caf\udce9")
     work.commit("second")
@@ -568,6 +593,7 @@ async def test_a_branch_that_is_no_utf8_is_followed_and_shown(host: GitHost, wor
     assert "Existing branches: caf\\xe9, main." in str(await refused(clone(host, tmp_path / "other", branch="none")))
 
 
+@pytest.mark.exhaustive
 async def test_a_file_is_fetched_from_where_the_operator_says(work: GitRepo, tmp_path: Path) -> None:
     shop = RemoteClone(RemoteRepository(name="shop", url=str(work.root)), tmp_path / "home")
 
@@ -592,6 +618,7 @@ async def test_hooks_and_settings_of_a_repository_run_nothing(work: GitRepo, tmp
     assert not trap.exists()
 
 
+@pytest.mark.exhaustive
 async def test_locks_left_by_a_killed_git_are_taken_away(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     shop = clone(host, tmp_path)
     await shop.newest()
@@ -603,6 +630,7 @@ async def test_locks_left_by_a_killed_git_are_taken_away(host: GitHost, work: Gi
     assert (await shop.newest()).commit == work.sha()
 
 
+@pytest.mark.exhaustive
 async def test_two_processes_do_not_fetch_into_one_clone(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     host.silent = asyncio.Event()
     one, two = clone(host, tmp_path), clone(host, tmp_path)
@@ -615,6 +643,7 @@ async def test_two_processes_do_not_fetch_into_one_clone(host: GitHost, work: Gi
     assert (await first).commit == work.sha()
 
 
+@pytest.mark.exhaustive
 async def test_a_clone_that_was_deleted_is_made_again(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     shop = clone(host, tmp_path)
     await shop.newest()
@@ -623,6 +652,7 @@ async def test_a_clone_that_was_deleted_is_made_again(host: GitHost, work: GitRe
     assert (await shop.newest()).commit == work.sha()
 
 
+@pytest.mark.exhaustive
 async def test_twenty_repositories_are_fetched_side_by_side(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     remotes = [RemoteRepository(name=f"shop-{number}", url=f"{host.url}/team/shop.git") for number in range(20)]
     clones = open_clones(remotes, tmp_path, at_once=2)
@@ -677,6 +707,7 @@ EOF
 
 
 @pytest.mark.needs("mounts")
+@pytest.mark.exhaustive
 def test_a_full_disk_is_told_and_gone_on_from_when_there_is_room(
     work: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -702,6 +733,7 @@ exec sh -c "$last"
 @pytest.mark.parametrize(
     ("user", "state"), [("git", "ready"), ("denied", "auth refused"), ("unknown", "host not trusted")]
 )
+@pytest.mark.exhaustive
 async def test_over_ssh_the_agent_signs_in_and_nobody_is_asked(
     work: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: str, state: str
 ) -> None:

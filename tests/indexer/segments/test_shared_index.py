@@ -15,6 +15,8 @@ from indexer.store.fingerprint import FORMAT
 from indexer.types import Drift
 from tests.indexer.segments.conftest import Answerer, Cluster
 
+pytestmark = pytest.mark.exhaustive
+
 
 def add_part(cluster: Cluster, name: str) -> str:
     cluster.repository.write(f"parts/{name}.py", f"def {name}() -> str:\n    return '{name}'\n")

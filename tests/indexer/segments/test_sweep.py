@@ -17,6 +17,8 @@ from indexer.segments.publisher import Publisher, name_prefix
 from indexer.segments.sweep import claim_bucket, sweep_segments
 from tests.indexer.segments.conftest import Cluster
 
+pytestmark = pytest.mark.exhaustive
+
 AT_ONCE = timedelta(0)
 
 

@@ -27,6 +27,8 @@ from tests.fakes.chroma_server import running_chroma
 from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 
+pytestmark = pytest.mark.exhaustive
+
 ROW = np.eye(1, 256, dtype=np.float32)
 
 

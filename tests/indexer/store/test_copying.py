@@ -14,6 +14,8 @@ from indexer.index import CodeIndex
 from indexer.store.data_folder import DataFolder, copy_database, copy_index, list_index_folders
 from tests.fakes.repositories import GitRepo
 
+pytestmark = pytest.mark.exhaustive
+
 
 async def indexed(tmp_path: Path) -> DataFolder:
     repo = GitRepo(tmp_path / "repo")

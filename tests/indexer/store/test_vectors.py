@@ -172,6 +172,7 @@ steps = st.lists(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps)
+@pytest.mark.exhaustive
 def test_chroma_holds_what_memory_holds_after_any_changes(tmp_path: Path, changes: list[Step]) -> None:
     chroma, memory = ChromaVectors(tmp_path, "any-changes", DIMENSIONS), MemoryVectors(DIMENSIONS)
     chroma.remove(KEYS)
@@ -252,6 +253,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.exhaustive
 def test_a_damaged_folder_is_noticed_and_can_be_filled_again(damage: str, filled_folder: Path, tmp_path: Path) -> None:
     folder = tmp_path / "store"
     shutil.copytree(filled_folder, folder)
@@ -266,6 +268,7 @@ def test_a_damaged_folder_is_noticed_and_can_be_filled_again(damage: str, filled
 
 
 @pytest.mark.parametrize("damage", ["index folder missing", "index keys missing", "index data missing"])
+@pytest.mark.exhaustive
 def test_damage_is_noticed_after_a_crash_left_no_digests(damage: str, filled_folder: Path, tmp_path: Path) -> None:
     folder = tmp_path / "store"
     shutil.copytree(filled_folder, folder)
@@ -313,6 +316,7 @@ def test_a_read_only_folder_is_unwritable(filled_folder: Path, tmp_path: Path) -
         ChromaVectors(folder, "vectors", DIMENSIONS)
 
 
+@pytest.mark.exhaustive
 def test_a_full_disk_is_unwritable_and_leaves_the_store_usable(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     store = ChromaVectors(tmp_path, "vectors", DIMENSIONS)
