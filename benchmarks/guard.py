@@ -23,7 +23,7 @@ from indexer.errors import IndexerError
 from indexer.git.repository import Repository
 from indexer.parser_pool.file_source import parse_source
 from indexer.parser_pool.wire_format import ParsedContents, Request
-from tests.agent.guard.sets import PARTS, Message, attacks, benign, payloads
+from tests.agent.guard.sets import PARTS, Message, attacks, benign, harmless, payloads
 
 Row = Sequence[object]
 PARSING_SECONDS = 10.0  # for a file
@@ -111,6 +111,11 @@ def flagged(*, verbose: bool) -> Iterator[Row]:
         yield name, number, "", share
         if verbose and part == "dev":
             _tell(f"{kind} in a {place}: {text}" for kind, place, text, hit in found if not hit)
+        wrongly = [(kind, text) for kind, text in harmless(part) if find_orders_in(text)]
+        number = sum(1 for _ in harmless(part))
+        yield f"harmless, {part}: all", number, len(wrongly), _share(len(wrongly), number)
+        if verbose and part == "dev":
+            _tell(f"{kind}: {text}" for kind, text in wrongly)
 
 
 def clean(folder: Path, *, verbose: bool) -> Iterator[Row]:

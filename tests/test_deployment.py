@@ -24,7 +24,7 @@ from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parent.parent
 # What scripts make the files of that are packed and read instead.
-UNPACKED = ("agent/questions/intents/examples/*.txt", "agent/guard/injection/anchors.toml")
+UNPACKED = ("agent/questions/intents/examples/*.txt",)
 UNIT = ROOT / "docs" / "citebot.service"
 
 

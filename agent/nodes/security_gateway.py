@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.guard.classifier.background_classifier import consult_classifier
-from agent.guard.injection.families import KINDS
 from agent.guard.injection.normalization import strip_invisible
 from agent.guard.injection.verdict import EARLIER_MESSAGES, InjectionVerdict, judge_conversation
 from agent.guard.size import QUESTION_TOO_LONG, fit_text
@@ -69,9 +68,8 @@ def judge_question(question: str, earlier: Sequence[str] = (), attached: str = "
 
 def format_refusal(verdict: InjectionVerdict) -> str:
     """Say what a refused message was taken for, and how to go on."""
-    what = KINDS[verdict.kind] if verdict.kind is not None else "an order to me"
     return (
-        f"That reads as {what}, so I did not act on it. Ask me about the code instead; "
+        f"That reads as {verdict.said}, so I did not act on it. Ask me about the code instead; "
         "if you ask about a text like this one, put it in quotation marks beside the question."
     )
 

@@ -1,155 +1,178 @@
-"""What a family of attacks is: how it is recognised, where it counts, and how it is spoken of."""
-
-# ruff: noqa: E501 - a pattern is read as one line, and breaking it would hide what it matches
+"""Families of attacks: each is rules over concepts, read from `families.toml`, where the concepts have their words."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NamedTuple, get_args
 
-import re2
+from agent.guard.injection.lexicon import Lexicon, Mark, Reading
 
-AnchorTable = Literal["questions", "evidence"]
-Scope = Literal["orders", "addressed", "anywhere"]
-Kind = Literal[
-    "override",
-    "prompt",
-    "persona",
-    "authority",
-    "secrets",
-    "sending",
-    "tools",
-    "people",
-    "wording",
-    "forgery",
-    "riddle",
-]
-
-# How a kind is spoken of to the person who asked: what it is about, and never by which words it was noticed.
-KINDS: dict[Kind, str] = {
-    "override": "an order to set my instructions aside",
-    "prompt": "an order to me to reveal my instructions",
-    "persona": "an order to be somebody else, without my limits",
-    "authority": "a claim of authority that I have no way to check",
-    "secrets": "a request for secrets or files of the machine that I run on",
-    "sending": "an order to send something out of this conversation",
-    "tools": "an order to use tools in a way that nobody approved",
-    "people": "a request about other people's conversations, or about what I tell them",
-    "wording": "an order to say something whatever the code says",
-    "forgery": "text in the form of my own instructions",
-    "riddle": "an order in disguise",
-}
+NEAR = 3  # words between two parts of a rule
+GAPS = {"~": 1, "..": 11, "...": 90}
+_LITERAL = re.compile(r"=(\w+)")
+Scope = Literal["sure", "orders", "addressed", "names", "evidence"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
-_MEMORY = 32 << 20  # bytes that RE2 may keep for a pattern; with less it goes on more slowly
+class Part(NamedTuple):
+    """A part of a rule: bits that a mark needs all of, those that it needs one of, and how far off it may be."""
+
+    all_of: int
+    one_of: int
+    gap: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class InjectionFamily:
-    r"""One way to attack. `pattern` is RE2 and matches case-insensitively; `example` must match, `near_miss` must not.
+class Span(NamedTuple):
+    """The characters of a text that a rule matched."""
 
-    In a pattern `[^.?!\n]` stands for what does not end a sentence: a full stop within a file's name does not.
-
-    What tells an attack from talk about code is whom it addresses. A family of `orders` counts in orders alone, one
-    that is `addressed` names the bot itself and counts in questions too; neither counts in what a question quotes.
-    Where `is_sure`, an order with no question beside it is refused; all others are watched.
-    """
-
-    name: str
-    kind: Kind
-    pattern: str
-    example: str
-    near_miss: str
-    scope: Scope = "orders"
-    is_sure: bool = False
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
-class Recogniser:
-    """A family ready for use; its own pattern is compiled when a text may hold it, as most never are."""
+class Rule:
+    """Parts that follow upon each other, with none of the concepts that it excludes among them."""
 
-    family: InjectionFamily
-    source: str
+    parts: Sequence[Part]
+    without: int
 
-    def is_match(self, text: str) -> bool:
-        """Whether the text holds what the family describes."""
-        return self.pattern.search(text) is not None
+    def may_match(self, present: int) -> bool:
+        """Whether a text with these concepts has all that the rule needs."""
+        for part in self.parts:  # noqa: SIM110 - half the time of `all`, and this is asked of each rule
+            if not present & part.one_of:
+                return False
+        return True
 
-    @cached_property
-    def pattern(self) -> Any:
-        """The compiled pattern."""
-        return re2.compile(self.source, _make_options())
+    def find(self, marks: Sequence[Mark]) -> Iterator[Span]:
+        """Find where the rule matches; of two ways to do so, the shorter one counts."""
+        nothing: list[Mark | None] = [None] * len(self.parts)
+        reached = nothing.copy()
+        for number, mark in enumerate(marks):
+            if mark.bits & self.without:
+                reached = nothing.copy()
+                continue
+            for place in reversed(range(len(self.parts))):
+                if (step := self._take(place, reached[place - 1] if place else None, mark)) is not None:
+                    reached[place] = step
+            if (whole := reached[-1]) is not None:
+                if not self._is_excluded(marks, number):
+                    yield Span(whole.start, whole.end)
+                reached = nothing.copy()
+
+    def _take(self, place: int, before: Mark | None, mark: Mark) -> Mark | None:
+        """Return a mark as the part of the rule at a place, with the beginning of the part before it."""
+        part = self.parts[place]
+        if not mark.bits & part.one_of or mark.bits & part.all_of != part.all_of:
+            return None
+        if place == 0:
+            return mark
+        if before is None or not 0 <= mark.first - before.last - 1 <= part.gap:
+            return None
+        return mark._replace(start=before.start)
+
+    def _is_excluded(self, marks: Sequence[Mark], number: int) -> bool:
+        """Whether what the rule excludes follows at once upon a mark."""
+        following = (marks[each] for each in range(number + 1, len(marks))) if self.without else ()
+        near = takewhile(lambda mark: mark.first - marks[number].last <= NEAR, following)
+        return any(mark.bits & self.without for mark in near)
 
 
-def _make_options() -> Any:
-    options = re2.Options()
-    options.max_mem = _MEMORY
-    options.log_errors = False
-    return options
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """One kind of attack.
+
+    `said` is how it is spoken of to the person who asked: what it is about, and never by which words it was noticed.
+    Its rules stand by where they count: `sure` and `orders` in orders alone, `addressed` in questions too, `names` in
+    long names, `evidence` in what a model reads, where those that are sure count as well.
+    """
+
+    name: str
+    said: str
+    rules: Mapping[Scope, Sequence[Rule]]
+
+    def find(self, marks: Sequence[Mark], *scopes: Scope) -> Iterator[Span]:
+        """Find what the family describes, by its rules of these scopes."""
+        present = 0
+        for mark in marks:
+            present |= mark.bits
+        for scope in scopes:
+            for rule in self.rules[scope]:
+                if rule.may_match(present):
+                    yield from rule.find(marks)
+
+    def is_in(self, marks: Sequence[Mark], *scopes: Scope) -> bool:
+        """Whether one of the rules of these scopes matches."""
+        return next(self.find(marks, *scopes), None) is not None
 
 
-class FamilySet:
-    """Families looked for together: only where a text has a word that a pattern cannot do without, that is compiled."""
+@dataclass(frozen=True)
+class Families:
+    """All families, with the lexicon that their rules are written in."""
 
-    def __init__(self, families: Sequence[InjectionFamily], table: AnchorTable) -> None:
-        anchors = load_anchors()[table]
-        self._recognisers = [(Recogniser(one, _make_source(one.pattern)), anchors[one.name]) for one in families]
+    lexicon: Lexicon
+    every: Sequence[Family]
 
-    def find(self, text: str) -> list[Recogniser]:
-        """Return the families that a text holds, in the order of their table."""
-        lowered = text.lower()
-        return [
-            one
-            for one, needs in self._recognisers
-            if all(any(map(lowered.__contains__, words)) for words in needs) and one.is_match(text)
-        ]
-
-
-def _make_source(pattern: str) -> str:
-    """Return a pattern as RE2 gets it; all letters of Unicode would take it milliseconds to compile."""
-    return f"(?i){pattern}".replace(r"[^.?!\n]", r"(?:[^.?!\n]|\.\w)").replace(r"\pL", r"[^\s.,;:!?()]")
+    def read(self, text: str) -> Reading:
+        """Mark a text for the rules."""
+        return self.lexicon.read(text)
 
 
 @cache
-def load_anchors() -> Mapping[AnchorTable, Mapping[str, Sequence[Sequence[str]]]]:
-    """Read of which words a text needs one each for a family; `python -m tests.agent.guard.anchors` derives them."""
-    content = json.loads(Path(__file__).with_name("anchors.json").read_text(encoding="utf-8"))
-    return {"questions": content["questions"], "evidence": content["evidence"]}
+def load_families() -> Families:
+    """Read the data, once in a process."""
+    content = tomllib.loads(Path(__file__).with_name("families.toml").read_text(encoding="utf-8"))
+    literals = {
+        f"={word}": word
+        for family in content["families"].values()
+        for scope in SCOPES
+        for word in _LITERAL.findall(family.get(scope, ""))
+    }
+    lexicon = Lexicon(content["words"] | literals, content["shapes"])
+    every = [
+        Family(
+            name=name,
+            said=family["said"],
+            rules={scope: [parse_rule(rule, lexicon.bits) for rule in _split(family, scope)] for scope in SCOPES},
+        )
+        for name, family in content["families"].items()
+    ]
+    return Families(lexicon, every)
 
 
-# The words that families are made of.
+def parse_rule(text: str, bits: Mapping[str, int]) -> Rule:
+    """Parse a rule: concepts in order, `a|b` for either, `^a` where an order begins, `$` for the end of a sentence.
 
-BEGINS = (
-    r"(?:(?:^|\n|[,;:.…]\s|\b(?:and|then|now|please|just|but|also|instead|you|must|should|should\s+now|to|will|may|can|let's|kindly)\s+)"
-    r"(?:(?:please|kindly|now|just|simply|first|also|to)\s+){0,3})"
-)
-DROP = (
-    r"(?:ignore|disregard|forget|override|overwrite|overrule|bypass|neglect|discard|unlearn|abandon|suspend|dismiss"
-    r"|(?:set|put|leave|push|lay)\s+aside|throw\s+(?:out|away)|pay\s+no\s+attention\s+to|(?:do\s+not|don'?t|never|no\s+longer|stop|quit|cease)\s+"
-    r"(?:follow|obey|heed|apply|listen\s+to|adhere\s+to|comply\s+with|stick\s+to)(?:ing)?|(?:stop|cease)\s+(?:following|obeying|heeding|applying|listening\s+to))"
-)
-DROP_YOURS = (
-    rf"(?:{DROP}|drop|skip|break|violate|lift|erase|reset|clear|wipe|cancel|delete|remove|change|replace|void|relax)"
-)
-CORE = r"(?:instructions?|prompts?|directives?|guidelines?|guardrails?|programming|directions?|system\s+(?:message|prompt|instructions?))"
-ORDERS = (
-    rf"(?:{CORE}|rules?|orders?|constraints?|restrictions?|limits?|limitations?|polic(?:y|ies)|safeguards?|filters?"
-    r"|persona|training|configuration|principles?|checks?|safety\s+\w+)"
-)
-BEFORE = r"(?:previous|prior|earlier|preceding|foregoing|former|above|initial|original|system|past|existing)"
-SHOW = (
-    r"(?:reveal|show|print|output|display|repeat|tell|give|leak|dump|share|disclose|expose|recite|write|return|spell|translate"
-    r"|summari[sz]e|list|describe|copy|quote|state|paste|read|echo|type|send|explain|provide|post|rewrite|paraphrase|encode|include)"
-)
-TOLD = r"(?:told|given|instructed|programmed|configured|trained|briefed|primed|prompted|set\s+up)"
-HOST_PATH = (
-    r"(?:/proc/(?:self|\d{1,7})\b|/etc/(?:passwd|shadow|sudoers|hosts)\b|~/\.(?:ssh|aws|netrc|kube|gnupg|docker|config)\b"
-    r"|/root/|/home/\S|/var/run/secrets|\bid_rsa\b|(?:\.\.[/\\]){2,}\S{0,80}(?:etc|passwd|shadow|secret|\.env|\.ssh|key|credential|proc)|file://)"
-)
-ADDRESS = r"(?:https?://\S|www\.\S|\S{1,60}@\S{1,60}\.\w|\b[\w-]{1,40}\.(?:[\w-]{1,40}\.)?(?:com|net|org|io|dev|xyz|ru|cn|site)\b)"
-REPLIES = r"(?:answers?|repl(?:y|ies)|responses?|messages?|outputs?|summar(?:y|ies))"
-EVERYBODY = r"(?:@?everyone|@?everybody|@here|@channel|anyone|anybody|whoever|people|all\s+(?:users|members|people)|the\s+(?:whole|entire)\s+(?:channel|server|team|workspace)|<!(?:channel|here|everyone))"
+    Between two of them there is room for a few words, at `~` for one, at `..` for more, at `...` for sentences, and
+    `$` follows at once. `=a` is the word itself, and `!a` excludes a concept from among them and right behind them.
+    """
+    parts: list[Part] = []
+    without = 0
+    gap = NEAR
+    for word in text.split():
+        if word in GAPS:
+            gap = GAPS[word]
+        elif word.startswith("!"):
+            without |= _combine(word[1:], bits)
+        elif word == "$":
+            parts.append(Part(0, bits["end"], 1))
+        else:
+            parts.append(Part(bits["begin"] if word.startswith("^") else 0, _combine(word.lstrip("^"), bits), gap))
+            gap = NEAR
+    return Rule(parts, without)
+
+
+def _split(family: Mapping[str, str], scope: Scope) -> Sequence[str]:
+    return family.get(scope, "").strip().splitlines()
+
+
+def _combine(names: str, bits: Mapping[str, int]) -> int:
+    combined = 0
+    for name in names.split("|"):
+        combined |= bits[name]
+    return combined

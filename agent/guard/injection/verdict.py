@@ -4,56 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import islice
 
 from agent.guard.injection.clauses import Clauses, read_clauses
-from agent.guard.injection.english import ENGLISH
-from agent.guard.injection.families import FamilySet, InjectionFamily, Kind, Recogniser
+from agent.guard.injection.families import Family, load_families
+from agent.guard.injection.lexicon import Name, Reading
 from agent.guard.injection.normalization import Disguise, NormalizedQuestion, normalize_question
-from agent.guard.injection.other_languages import LANGUAGES
 from agent.state import VerdictName
 
-FAMILIES: tuple[InjectionFamily, ...] = (*ENGLISH, *LANGUAGES)
 EARLIER_MESSAGES = 3  # of the same conversation, read together with the newest
 _MOST_QUESTIONS = 50  # of one message that are looked at for a real one
 _EARLIER_LENGTH = 1200  # characters of each
 
 # Nobody writes an order in these by accident; a letter with an accent or a digit among letters is no disguise.
 _ON_PURPOSE: frozenset[Disguise] = frozenset({"base64", "hex", "tags", "rot13", "reversed", "escaped", "spaced"})
+_DISGUISED_ON_PURPOSE = frozenset({"override", "prompt"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InjectionVerdict:
     """What the guard makes of a message.
 
-    `rules` name the families that matched, for the log and never for the asker; `kind` is what it reads as.
+    `rules` name the families that matched, for the log and never for the asker; `said` is what it reads as.
     """
 
     name: VerdictName
     rules: tuple[str, ...] = ()
-    kind: Kind | None = None
+    said: str = "an order to me"
 
 
 def judge_injection(message: NormalizedQuestion) -> InjectionVerdict:
     """Look at every form of a message: block what is surely an attack and nothing else, watch what may be one."""
-    found: dict[str, InjectionFamily] = {}
-    is_sure = asks = False
+    found: dict[str, Family] = {}
+    sure: list[Family] = []
+    asks = False
     for disguise, form in message.forms:
         clauses = read_clauses(form)
-        matches = _find_matches(clauses)
+        orders, questions = load_families().read(clauses.orders), load_families().read(clauses.questions)
+        matches = _find_matches(orders, questions, load_families().read(clauses.whole).names)
         asks = asks or (disguise == "plain" and _has_question(clauses))
-        is_sure = is_sure or any(one.family.is_sure and one.is_match(clauses.orders) for one in matches)
-        if disguise in _ON_PURPOSE:
-            is_sure = is_sure or any(one.family.kind in {"override", "prompt"} for one in matches)
-        found |= {one.family.name: one.family for one in matches}
+        sure += [
+            family
+            for family in matches
+            if family.is_in(orders.marks, "sure") or (disguise in _ON_PURPOSE and family.name in _DISGUISED_ON_PURPOSE)
+        ]
+        found |= {family.name: family for family in matches}
     if not found:
         return InjectionVerdict(name="allow")
-    first = next((family for family in found.values() if family.is_sure), next(iter(found.values())))
+    first = next(iter([*sure, *found.values()]))
     # An order beside a real question does not silence who asks: the question is answered, under watch.
-    return InjectionVerdict(
-        name="block" if is_sure and not asks else "watch", rules=tuple(sorted(found)), kind=first.kind
-    )
+    name: VerdictName = "block" if sure and not asks else "watch"
+    return InjectionVerdict(name=name, rules=tuple(sorted(found)), said=first.said)
 
 
 def judge_conversation(message: str, earlier: Sequence[str]) -> InjectionVerdict:
@@ -69,27 +70,14 @@ def judge_conversation(message: str, earlier: Sequence[str]) -> InjectionVerdict
     return own
 
 
-@cache
-def _load_families() -> FamilySet:
-    return FamilySet(FAMILIES, "questions")
-
-
-def _find_matches(clauses: Clauses) -> list[Recogniser]:
-    found = _load_families().find(clauses.whole)
-    if clauses.orders not in clauses.whole:  # a sentence that was cut apart reads otherwise
-        found += [one for one in _load_families().find(clauses.orders) if one not in found]
-    return [one for one in found if _is_in_scope(one, clauses)]
-
-
-def _is_in_scope(one: Recogniser, clauses: Clauses) -> bool:
-    """Whether a family counts where it matched."""
-    match one.family.scope:
-        case "anywhere":
-            return True
-        case "addressed":
-            return one.is_match(clauses.orders) or one.is_match(clauses.questions)
-        case "orders":
-            return one.is_match(clauses.orders)
+def _find_matches(orders: Reading, questions: Reading, names: Sequence[Name]) -> list[Family]:
+    return [
+        family
+        for family in load_families().every
+        if family.is_in(orders.marks, "sure", "orders", "addressed")
+        or family.is_in(questions.marks, "addressed")
+        or (family.rules["names"] and any(family.is_in(name.marks, "names") for name in names))
+    ]
 
 
 def _has_question(clauses: Clauses) -> bool:
@@ -101,4 +89,5 @@ def _has_question(clauses: Clauses) -> bool:
 def _is_real_question(question: str) -> bool:
     words = question.lower().strip("?! ").split()
     says_enough = len(words) > (4 if "you" in words else 2)
-    return says_enough and all(one.family.scope != "addressed" for one in _load_families().find(question))
+    marks = load_families().read(question).marks
+    return says_enough and not any(family.is_in(marks, "addressed") for family in load_families().every)

@@ -116,6 +116,12 @@ def payloads(part: Part) -> Iterator[tuple[str, str, str]]:
             yield kind, place, around.format(_text(item))
 
 
+def harmless(part: Part) -> Iterator[tuple[str, str]]:
+    """What projects about language models say of them, and to them, with its kind; it orders nobody around here."""
+    for kind, texts in _read("harmless.toml", part).items():
+        yield from ((kind, text) for text in texts)
+
+
 def _message(family: str, item: Any) -> Message:
     if isinstance(item, list):
         *earlier, last = item

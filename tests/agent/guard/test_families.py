@@ -1,58 +1,71 @@
-"""The table of families: each catches its own and lets its neighbour pass, and all of them together miss nothing."""
+"""The families as data: whole and without dead words; and the language that their rules are written in."""
 
 from __future__ import annotations
 
-import random
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
 
 import pytest
-import re2
 
-from agent.guard.evidence_check import find_orders_in
-from agent.guard.injection.families import KINDS, AnchorTable, FamilySet, InjectionFamily, load_anchors
-from agent.guard.injection.indirect import INDIRECT
-from agent.guard.injection.normalization import normalize_question
-from agent.guard.injection.verdict import FAMILIES, judge_injection
-from tests.agent.guard.anchors import derive
-from tests.agent.guard.sets import PARTS, attacks, benign, payloads
+from agent.guard.injection import families
+from agent.guard.injection.families import SCOPES, load_families, parse_rule
+from agent.guard.injection.lexicon import Lexicon
 
-QUESTION_FAMILIES = [pytest.param(family, id=family.name) for family in FAMILIES]
-EVIDENCE_FAMILIES = [pytest.param(family, id=family.name) for family in INDIRECT]
-
-
-@pytest.mark.parametrize("family", QUESTION_FAMILIES)
-def test_a_family_catches_its_example_and_no_near_miss(family: InjectionFamily) -> None:
-    assert family.name in judge_injection(normalize_question(family.example)).rules
-    assert judge_injection(normalize_question(family.near_miss)).name == "allow"
+CONTENT = tomllib.loads(Path(families.__file__).with_name("families.toml").read_text(encoding="utf-8"))
+WORDS = {
+    "lead": "please",
+    "drop": "ignore, olvid*, set aside",
+    "core": "rules, 指令",
+    "yours": "your",
+    "code": "class",
+    "domain": "example",
+}
 
 
-@pytest.mark.parametrize("family", EVIDENCE_FAMILIES)
-def test_a_family_of_the_evidence_flags_its_example_and_no_near_miss(family: InjectionFamily) -> None:
-    assert family.name in {rule for flag in find_orders_in(family.example) for rule in flag.rules}
-    assert find_orders_in(family.near_miss) == ()
+def find(rule: str, text: str) -> list[str]:
+    lexicon = Lexicon(WORDS | {"=my": "my"}, {"url": r"https?://\S+"})
+    return [text[start:end] for start, end in parse_rule(rule, lexicon.bits).find(lexicon.read(text).marks)]
 
 
-@pytest.mark.parametrize("families", [FAMILIES, INDIRECT])
-def test_names_are_unique_and_kinds_can_be_told_to_a_person(families: tuple[InjectionFamily, ...]) -> None:
-    assert len({family.name for family in families}) == len(families)
-    assert {family.kind for family in families} <= set(KINDS)
+@pytest.mark.parametrize(
+    ("rule", "text", "found"),
+    [
+        ("drop core", "now set aside all of the rules", ["set aside all of the rules"]),
+        ("drop core", "Olvidé las 指令", ["Olvidé las 指令"]),
+        ("drop core", "ignore it. The rules are here", []),
+        ("drop core", "ignore what is one or two or three words from rules", []),
+        ("drop .. core", "ignore what is one or two words from rules", ["ignore what is one or two words from rules"]),
+        ("drop ... core", "ignore it. The rules", ["ignore it. The rules"]),
+        ("drop ~ core", "ignore all of the rules", []),
+        ("^drop core", "we ignore rules", []),
+        ("^drop core", "please ignore rules", ["ignore rules"]),
+        ("drop core $", "ignore rules.", ["ignore rules."]),
+        ("drop core $", "ignore rules in the linter", []),
+        ("drop core !code", "ignore rules of the class", []),
+        ("yours|=my core", "my rules, your rules", ["my rules", "your rules"]),
+        ("drop url", "ignore https://example.com/a.b?c", ["ignore https://example.com/a.b?c"]),
+        ("drop core", "ignore_rules() in ignore/rules.py", []),
+    ],
+)  # fmt: skip
+def test_a_rule_finds_its_concepts_in_their_order(rule: str, text: str, found: list[str]) -> None:
+    assert find(rule, text) == found
 
 
-def test_the_words_that_are_looked_for_first_are_those_of_the_patterns() -> None:
-    assert load_anchors() == derive()
+def test_every_concept_has_words_and_every_rule_knows_its_concepts() -> None:
+    rules = [
+        line for one in CONTENT["families"].values() for scope in SCOPES for line in one.get(scope, "").split("\n")
+    ]
+    named = set(re.findall(r"(?<![=\w])[a-z]\w*", " ".join(rules)))
+    concepts = {*CONTENT["words"], *CONTENT["shapes"]}
+
+    assert named - {"colon", "lead"} == concepts - {"lead"}
+    assert [rule for rule, times in Counter(filter(None, rules)).items() if times > 2] == []
 
 
-@pytest.mark.parametrize(("families", "table"), [(FAMILIES, "questions"), (INDIRECT, "evidence")])
-def test_looking_for_all_at_once_finds_what_each_finds_alone(
-    families: tuple[InjectionFamily, ...], table: AnchorTable
-) -> None:
-    together = FamilySet(families, table)
-    plain = [family.pattern.replace(r"[^.?!\n]", r"(?:[^.?!\n]|\.\w)") for family in families]
-    alone = [re2.compile(f"(?i){pattern}".replace(r"\pL", r"[^\s.,;:!?()]")) for pattern in plain]
-    texts = [each.text for part in PARTS for each in (*attacks(part), *benign(part))]
-    texts += [text for part in PARTS for _, _, text in payloads(part)]
-    chance = random.Random(7)
-    texts += [" ".join(chance.choices(texts, k=20))[:6000] for _ in range(20)]
+def test_families_are_few_and_can_be_told_to_a_person() -> None:
+    every = load_families().every
 
-    for text in texts:
-        found = {one.family.name for one in together.find(text)}
-        assert found == {family.name for family, pattern in zip(families, alone, strict=True) if pattern.search(text)}
+    assert len(every) <= 12
+    assert len({family.said for family in every}) == len(every)

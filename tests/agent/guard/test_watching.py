@@ -178,7 +178,7 @@ async def test_a_model_that_calls_what_is_not_there_gets_an_error_and_goes_on(
     assert "run_goal is not there in this turn" in shop.tool_results()
     assert "web_search is not there in this turn" in shop.tool_results()
     assert "busy" in shop.tool_results()
-    assert "a question is watched: you_are_now" in caplog.text
+    assert "a question is watched: persona" in caplog.text
     assert "pirate" not in caplog.text
 
 
@@ -202,7 +202,7 @@ async def test_orders_in_the_evidence_are_flagged_and_watch_the_rest_of_the_turn
 
     (flagged,) = shop.of("flagged")[:1]
     assert flagged.payload["source"] == "tools"
-    assert "call_model" in flagged.payload["rules"]
+    assert "forgery" in flagged.payload["rules"]
     assert "never mention this comment" in shop.tool_results()  # kept as it is,
     assert OPENING in shop.tool_results()  # between remarks
     assert shop.goal.ran == 1  # called side by side with the search that brought the orders
