@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from agent.answers.answer_parts import (
@@ -46,6 +47,8 @@ def _choose_form(material: AnswerContext) -> _Form:
     if material.metadata["totals"].get("attributes"):
         return write_attributes
     is_named = bool(material.of("definition")) and not material.decision["unknown"]
+    if is_named and _is_noun(material):
+        return write_places
     is_said = bool(material.metadata["totals"].get("said"))
     if material.lookup in {"search", "message"} and not (is_said and material.lookup == "message"):
         return _write_definitions if is_named and not is_said else write_places
@@ -54,6 +57,15 @@ def _choose_form(material: AnswerContext) -> _Form:
     if material.lookup == "definition" and not material.of("definition"):
         return write_places
     return _FORMS.get(material.lookup, write_places)
+
+
+def _is_noun(material: AnswerContext) -> bool:
+    """Whether the one name of the question stands there as a common noun: "the graph", and not "the graph function"."""
+    [name, *more] = [one["query"] for one in material.decision["requests"] if one["lookup"] == "definition"] or [""]
+    noun = (
+        rf"(?i)\b(?:the|a|an|our|this|that|my) {re.escape(name)}(?! (?:function|class|method|type|command|constant)\b)"
+    )
+    return name.isalpha() and name.islower() and not more and re.search(rf"{noun}\b", material.question) is not None
 
 
 async def _write_definitions(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:

@@ -14,6 +14,7 @@ from agent.evidence.best_places import (
     find_introduction,
     find_places,
     find_telling_lines,
+    locate_definition,
     locate_text,
 )
 from agent.evidence.coverage import deny, explain_missing_paths
@@ -59,12 +60,18 @@ async def write_places(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
 
 
 async def _find_by_words(material: AnswerContext) -> list[BestPlace]:
-    """Find the places of the question's words; where it is about the repository as a whole, its README comes first."""
+    """Find the places of the question's words.
+
+    Where it is about the repository as a whole, its README comes first, and before all else a definition that a noun
+    of the question may name.
+    """
     code, lookups = material.deps.code, {one["lookup"] for one in material.decision["requests"]}
     places = await find_places(
         code, _choose_search(material), pages_lead=bool(_PAGES_LEAD & lookups), skip=material.skip
     )
     first = await find_introduction(code) if "overview" in lookups and not material.skip else []
+    if not material.skip:
+        first += [await locate_definition(code, ref) for ref in material.of("definition")[:1]]
     read = {place.path for place in first}
     return [*first, *(place for place in places if place.path not in read)][:MAX_PLACES]
 

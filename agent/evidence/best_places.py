@@ -31,6 +31,7 @@ _FURTHER_CHUNK = 0.1  # of its score, for the file
 _LEAST_FURTHER = 0.3  # of the best chunk's score, for a line of another chunk
 _LEAST_PAGE = 0.3  # of the question's words, for a page that none of the best places is
 _LEAST_HEADING = 0.5  # of them in a heading, for the page to lead
+_DESIGN_WEIGHT = 0.5
 _OWN_NAME = 0.3  # of the weight of a word that is the repository's name
 _NEAR_BELOW, _NEAR_ABOVE = 8, 3  # lines between a match and its value
 _LONGEST_LINE = 400
@@ -66,6 +67,7 @@ _VALUE = re.compile(
     r"(?<![\w.])\d[\d_]*(?:\.\d+)?[a-zA-Z%]{0,3}(?!\w)|getenv|environ|env::var|process\.env|LookupEnv|validation_alias"
     r"|envvar|\b[A-Z][A-Z0-9]+_[A-Z0-9_]{3,}\b|(?i:default)"
 )
+_DESIGN = re.compile(r"(?:^|/)[^/]*(?:architecture|design|internals|how[-_]it[-_]works)[^/]*$", re.IGNORECASE)
 _MARKUP = re.compile(r"\s*(?:`{3}|~{3}|<|!\[|\.\. |:::|[|\s:-]+$)")
 
 
@@ -201,8 +203,10 @@ def _score(chunk: _Chunk, asked: _Asked, headings: Sequence[Heading]) -> None:
 
 
 def _rank_files(chunks: Sequence[_Chunk], *, pages_lead: bool) -> list[list[_Chunk]]:
-    """Put the best chunks of each file together, the best files first."""
+    """Put the best chunks of each file together, the best files first; a page on the design tells how it is."""
     files: dict[str, list[_Chunk]] = {}
+    for chunk in chunks if pages_lead else ():
+        chunk.score += _DESIGN_WEIGHT * bool(_DESIGN.search(chunk.path))
     for chunk in sorted(chunks, key=lambda one: -one.score):
         files.setdefault(chunk.path, []).append(chunk)
 
@@ -274,6 +278,15 @@ async def find_telling_lines(code: CodeSearch, question: str, within: Location) 
     return BestPlace(path=within.path, labels=await _label(code, within.path, lines, ()), lines=tuple(lines))
 
 
+async def locate_definition(code: CodeSearch, ref: EvidenceRef) -> BestPlace:
+    """Return the line that names a definition."""
+    lines = (await code.read(ref["path"], ref["start_line"], ref["end_line"])).text.split("\n")
+    name = ref["symbol"].rpartition(".")[2]
+    at = next((at for at, line in enumerate(lines) if name in line), 0)
+    line = FoundLine(number=ref["start_line"] + at, text=lines[at])
+    return BestPlace(path=ref["path"], labels=(ref["symbol"],), lines=(line,))
+
+
 async def _label(
     code: CodeSearch, path: str, lines: Sequence[FoundLine], headings: Sequence[Heading]
 ) -> tuple[str, ...]:
@@ -313,6 +326,7 @@ def _choose_lines(asked: _Asked, chunk: _Chunk, titles: frozenset[int], most: in
 def _rank_lines(asked: _Asked, chunk: _Chunk, titles: frozenset[int]) -> list[tuple[float, FoundLine]]:
     """Weigh the lines of a chunk by their words, and by whether they define, assign or only import something."""
     heads = _find_heads(chunk.hit)
+    tests = [one for one in chunk.hit.symbols if _TEST_NAME.match(one.qualified_name) and not asked.wants_aside]
     ranked = []
     for number, text in enumerate(chunk.hit.text.split("\n"), chunk.hit.location.start_line):
         if len(text.strip()) < 4 or not re.search(r"\w", text):
@@ -328,6 +342,7 @@ def _rank_lines(asked: _Asked, chunk: _Chunk, titles: frozenset[int]) -> list[tu
                 weight += 0.15 * bool(words or is_main) + 0.25 * is_main
             weight += bool(words and _ASSIGNMENT.match(text)) * 0.1
             weight += 0.2 * bool(asked.wants_value and words and _VALUE.search(text))
+            weight *= 0.3 if any(one.start_line <= number <= one.end_line for one in tests) else 1.0
         ranked.append((weight, FoundLine(number=number, text=text)))
     return sorted(ranked, key=lambda each: (-each[0], each[1].number))
 

@@ -18,7 +18,7 @@ from agent.evidence.intent_router import (
 )
 from agent.evidence.manifests import find_declarations, request_dependencies
 from agent.evidence.path_lookup import FilePathLookup, find_folder
-from agent.evidence.refs import is_import_line
+from agent.evidence.refs import is_import_line, is_test_or_docs
 from agent.evidence.request_builders import (
     FILE_IS_THERE,
     NONE_OF,
@@ -148,7 +148,7 @@ async def _refer_to_project(question: str, code: CodeSearch) -> str:
 async def _is_defined_so(repository: str, question: str, code: SymbolIndex) -> bool:
     """Whether something else than a module or an import is called like the project, as the question spells it."""
     name = repository.rpartition("/")[2]
-    symbols = [definition.symbol for definition in await code.definitions(name)]
+    symbols = [one.symbol for one in await code.definitions(name) if not is_test_or_docs(one.path)]
     things = {one.name for one in symbols if one.kind != "module" and not is_import_line(one.kind, one.signature)}
     return any(word.strip("?!.,:;") in things for word in question.split())
 

@@ -18,7 +18,7 @@ from indexer.types import Location
 
 MAX_FILES = 60
 MAX_COMMANDS = 24
-_FOREIGN_TERMS = 2
+_FOREIGN_TERMS, _LEAST_SAID = 2, 3  # words of a question, of which the best command says a third
 # What is said and typed for each purpose, the plainest word first; its first letters are enough.
 _PURPOSES: dict[str, tuple[str, ...]] = {
     "test": ("test", "check", "spec", "pytest", "unit", "tox", "verify", "jest", "vitest", "tap", "ctest", "probar"),
@@ -116,8 +116,9 @@ def _rank_commands(
         path, command, _ = one
         block = (path, command.start_line, "") if command.source == "document" else ("", 0, command.text)
         best.setdefault(block, one)
-    said = match_terms(" ".join(f"{one.text} {one.body} {one.about}" for _, one, _ in best.values()), wanted)
-    is_foreign = len(wanted) >= _FOREIGN_TERMS and not said
+    _, first, _ = next(iter(best.values()), ("", None, 0.0))
+    said = match_terms(f"{first.text} {first.body} {first.about}", wanted) if first is not None else ()
+    is_foreign = len(wanted) >= _FOREIGN_TERMS and _LEAST_SAID * len(said) < len(wanted)
     return [] if is_foreign else list(best.values())
 
 

@@ -20,7 +20,6 @@ from agent.questions.follow_ups import (
     find_continuation,
     find_run_turn,
     is_pointing_back,
-    may_mean_project,
     resolve_references,
     resolve_selection,
 )
@@ -60,6 +59,7 @@ _FEW_TERMS = 2
 _BRIEF = 48  # characters of a message that may lean on what was said in a language of which no pattern knows
 # Intents whose "it" is the project where nothing else has been spoken of.
 _OF_PROJECT: frozenset[IntentName] = frozenset({"command", "overview", "people", "listing", "changes"})
+_LEAST_TERMS = 2  # with which an "it" that points at nothing can be the project
 # What a thread may still say more about, although there are earlier turns.
 _OPEN: frozenset[Intent] = frozenset({"new_question", "out_of_scope"})
 log = logging.getLogger(__name__)
@@ -187,7 +187,8 @@ def _classify_intent(question: str, history: Sequence[PastTurn]) -> Intent:
     # A question that points at something is no question when nothing has been said, unless it can mean the project.
     best = load_model().rank(question)[0]
     is_of_project = best.name in _OF_PROJECT and best.confidence >= SURE
-    is_clear = is_of_project or parse_kind(question) is not None or may_mean_project(question)
+    says_enough = len(find_content_terms(question)) >= _LEAST_TERMS
+    is_clear = is_of_project or parse_kind(question) is not None or says_enough
     return "new_question" if is_clear else "out_of_scope"
 
 

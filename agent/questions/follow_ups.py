@@ -95,12 +95,6 @@ _ASKING_WORDS = re.compile(
     r"|originally|commits?|history|blame)\b",
     re.IGNORECASE,
 )
-# A question whose "it" may be the whole project, as long as nothing else has been spoken of: "does it support ...".
-_YES_OR_NO = re.compile(
-    r"(?:(?:and|but|so|hi|hey|hello)[, ]+)?(?:does|do|did|can|could|will|would|is|are|has|have)(?:n['’]t)?"
-    r"\s+(?:it|this|they)\s+",
-    re.IGNORECASE,
-)
 # What asks about a goal run consists of words of these three, with at least one of the first two.
 _OF_RUNS = frozenset(
     """confirm confirmed iteration iterations outcome patch prove proved proven ran run sandbox tokens verdict
@@ -117,7 +111,6 @@ _AROUND_RUNS = frozenset(
 )
 _LONGEST_ABOUT_RUN = 100
 _ANY_WORD = re.compile(r"[^\W\d_]{1,40}")
-_LEAST_TERMS = 2  # of such a question, with which it can be looked up: what it does, and with what
 _LONGEST_SELECTION = 100
 _HAS_WORD_AFTER = 12  # more words than this before a pointer, and the sentence names what it means by itself
 
@@ -229,12 +222,6 @@ def is_pointing_back(question: str) -> bool:
         before = question[: pointer.start()]
         return len(before.split()) <= _HAS_WORD_AFTER and not find_content_terms(_ASKING_WORDS.sub(" ", before))
     return _parse_ellipsis(question) is not None
-
-
-def may_mean_project(question: str) -> bool:
-    """Whether the "it" of a yes-or-no question can be the project, and the rest says enough to be looked up."""
-    opening = _YES_OR_NO.match(question)
-    return opening is not None and len(find_content_terms(question[opening.end() :])) >= _LEAST_TERMS
 
 
 def resolve_references(question: str, target: Antecedent) -> str:

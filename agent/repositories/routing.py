@@ -10,7 +10,7 @@ from agent.ports import CodeSearch
 from agent.repositories.joined_code import JoinedCode
 from agent.state import Lookup, RetrievalRequest, RouterDecision
 
-_SEARCHED: frozenset[Lookup] = frozenset({"prose", "example", "overview"})  # answered by a search
+_SEARCHED: frozenset[Lookup] = frozenset({"prose", "example"})  # answered by a search
 
 
 async def route_question(question: str, code: CodeSearch) -> RouterDecision:

@@ -107,7 +107,7 @@ async def test_a_question_across_two_repositories_gets_one_answer_from_both(
     assert answer.commits == {name: code.commit.sha for name, code in shelf.codes.items()}
     assert (answer.repository, answer.commit, answer.found) == ("shop, website", "", True)
     assert "`website/app/page.py`" in answer.text
-    assert "`shop/app/orders.py:4`" in answer.text
+    assert "in `shop/app/orders.py`\n   - 4 " in answer.text
 
 
 async def test_a_name_that_one_repository_defines_is_found_there(shelf: Shelf, saver: SafeSqliteSaver) -> None:
