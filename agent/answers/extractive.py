@@ -37,7 +37,7 @@ MAX_LINES = 40
 async def write_extractive_answer(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write the answer into the draft and return what it is about."""
     is_known = material.lookup == "error" and bool(material.metadata.get("facts"))  # whose the exception is
-    if not material.retrieved and not is_known and material.lookup != "overview":
+    if not material.retrieved and not is_known:
         return await _write_nothing(draft, material)
     return await _choose_form(material)(draft, material)
 

@@ -31,7 +31,6 @@ _FURTHER_CHUNK = 0.1  # of its score, for the file
 _LEAST_FURTHER = 0.3  # of the best chunk's score, for a line of another chunk
 _LEAST_PAGE = 0.3  # of the question's words, for a page that none of the best places is
 _LEAST_HEADING = 0.5  # of them in a heading, for the page to lead
-_DESIGN_WEIGHT = 0.5
 _OWN_NAME = 0.3  # of the weight of a word that is the repository's name
 _NEAR_BELOW, _NEAR_ABOVE = 8, 3  # lines between a match and its value
 _LONGEST_LINE = 400
@@ -165,6 +164,9 @@ async def find_places(
     chosen = files[skip : skip + MAX_PLACES]
     if not skip:
         chosen = _add_page(chosen, list(chunks.values()))
+    if pages_lead and not skip and (design := await _find_design(code, request, asked)) is not None:
+        headings[design.path] = await _read_headings(code, design.path)
+        chosen = _replace_last(chosen, design)
     return [await _describe(code, asked, file, headings.get(file[0].path, ())) for file in chosen]
 
 
@@ -203,10 +205,8 @@ def _score(chunk: _Chunk, asked: _Asked, headings: Sequence[Heading]) -> None:
 
 
 def _rank_files(chunks: Sequence[_Chunk], *, pages_lead: bool) -> list[list[_Chunk]]:
-    """Put the best chunks of each file together, the best files first; a page on the design tells how it is."""
+    """Put the best chunks of each file together, the best files first."""
     files: dict[str, list[_Chunk]] = {}
-    for chunk in chunks if pages_lead else ():
-        chunk.score += _DESIGN_WEIGHT * bool(_DESIGN.search(chunk.path))
     for chunk in sorted(chunks, key=lambda one: -one.score):
         files.setdefault(chunk.path, []).append(chunk)
 
@@ -224,9 +224,34 @@ def _add_page(chosen: list[list[_Chunk]], chunks: Sequence[_Chunk]) -> list[list
         return chosen
     plain = [one for one in chunks if "pages" in one.ranks and not is_beside_code(one.path)]
     best = min(plain, key=lambda one: one.ranks["pages"] - _RANK_OFFSET * one.heading, default=None)
-    if best is None or best.share < _LEAST_PAGE:
-        return chosen
-    return [*chosen[: MAX_PLACES - 1], [best]]
+    return _replace_last(chosen, best) if best is not None and best.share >= _LEAST_PAGE else chosen
+
+
+def _replace_last(chosen: Sequence[list[_Chunk]], chunk: _Chunk) -> list[list[_Chunk]]:
+    """Make a chunk the last of the places unless its file is one of them."""
+    if any(file[0].path == chunk.path for file in chosen):
+        return list(chosen)
+    return [*chosen[: MAX_PLACES - 1], [chunk]]
+
+
+async def _find_design(code: CodeSearch, request: RetrievalRequest, asked: _Asked) -> _Chunk | None:
+    """Find the section of a page on the design that says most of the question: such a page tells how all fits together.
+
+    Its words are often others than those of the code, and there is one of it beside many files that repeat a word.
+    """
+    pages = [entry.path for entry in await code.files() if entry.source_type == "doc" and _DESIGN.search(entry.path)]
+    plain = [f"/{path}" for path in pages if not is_beside_code(path)]
+    if not plain:
+        return None
+    hits = (
+        await search_relaxed(code, {**request, "patterns": plain, "folders": []}, limit=_PAGES, aim="passages")
+    ).hits
+    ranks = {hit.location: rank for rank, hit in enumerate(hits, 1)}
+    chunks = [
+        _Chunk(hit=hit, share=asked.share(asked.match(hit.text))) for hit in hits if f"/{hit.location.path}" in plain
+    ]
+    best = max(chunks, key=lambda one: one.share + 5 / (_RANK_OFFSET + ranks[one.hit.location]), default=None)
+    return best if best is not None and best.share >= _LEAST_PAGE else None
 
 
 async def _describe(code: CodeSearch, asked: _Asked, file: Sequence[_Chunk], headings: Sequence[Heading]) -> BestPlace:

@@ -50,14 +50,12 @@ _LONGEST_ACRONYM = 5
 _READ_BY_TABLES: frozenset[IntentName] = frozenset(
     {"listing", "value", "changes", "origin", "reason", "absence", "callees", "comparison"}
 )
-_OF_NAMES = frozenset("tests calls callers usages uses references functions methods classes files places lines".split())
 _EXISTS = compile_pattern(
     r"(?i)(?:so,? )?(?:does|do|is|are|has|have|did) (?:we have |it have |there |this repo(?:sitory)? have )?"
     r"(?:an? |the |any |our )?(?:file )?(?:called |named )?\S{1,200}(?: file)?"
     r"(?: (?:exists?|there|here|present|in (?:this|the) (?:repo(?:sitory)?|project)))?"
     r"[ ?!.]*",
 )
-_SORTS = frozenset("classes files methods functions".split())
 
 
 async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
@@ -131,7 +129,7 @@ async def _route_left_out(question: str, code: CodeLookup) -> RouterDecision | N
 async def _route_kind(question: str, code: CodeSearch) -> RouterDecision | None:
     """Answer a question of a kind that has an answer of its own; the repository's name in it means the project."""
     asked = parse_kind(question) or parse_kind(await _refer_to_project(question, code))
-    if asked is None or _is_about_code_itself(asked):
+    if asked is None or (asked.lookup == "lists" and "base" not in asked.parts):
         return None
     if asked.lookup == "dependencies":
         return await _route_dependencies(asked.parts.get("library", ""), code)
@@ -151,15 +149,6 @@ async def _is_defined_so(repository: str, question: str, code: SymbolIndex) -> b
     symbols = [one.symbol for one in await code.definitions(name) if not is_test_or_docs(one.path)]
     things = {one.name for one in symbols if one.kind != "module" and not is_import_line(one.kind, one.signature)}
     return any(word.strip("?!.,:;") in things for word in question.split())
-
-
-def _is_about_code_itself(asked: KindQuestion) -> bool:
-    """Whether a list of calls, tests or functions is asked for, which are those of a name that the question has."""
-    *before, last = asked.parts.get("target", "").split() or [""]
-    if asked.lookup != "lists" or last.lower() not in _OF_NAMES:
-        return False
-    is_sort_of = last.lower() in _SORTS and before  # such as "header files", "error classes"
-    return not (is_sort_of and all(word.islower() and word.isalpha() for word in before))
 
 
 async def _route_dependencies(library: str, code: CodeLookup) -> RouterDecision | None:

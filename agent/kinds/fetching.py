@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 from agent.evidence.lookups import LOOKUPS, search
+from agent.evidence.refs import make_lines_ref
 from agent.evidence.retrieved import Fetch, Retrieved
 from agent.history.changes import fetch_changes
 from agent.history.people import fetch_people
@@ -21,6 +23,14 @@ from indexer.errors import IndexerError
 
 log = logging.getLogger(__name__)
 
+
+async def _fetch_overview(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+    """Fetch what the README says the repository is, and what a search finds."""
+    found, facts = await search(code, request), await code.overview()
+    told = [make_lines_ref(one.location, "lines", language=one.language) for one in facts.introduction]
+    return replace(found, refs=[*told, *found.refs])
+
+
 # What the kinds of question of `agent/questions/kinds` want; of a kind that is missing here, a search is made.
 _KINDS: Mapping[Lookup, Fetch] = {
     "changes": fetch_changes,
@@ -30,6 +40,7 @@ _KINDS: Mapping[Lookup, Fetch] = {
     "entry_points": fetch_entry_points,
     "lists": fetch_subclasses,
     "outline": fetch_folder,
+    "overview": _fetch_overview,
 }
 # What is looked up, and never searched for instead.
 _LOOKUPS: Mapping[Lookup, Fetch] = {**LOOKUPS, "error": find_error_origin}

@@ -8,13 +8,13 @@ from functools import lru_cache
 from itertools import chain
 
 _STOP = frozenset(
-    """a about above again actually after all also am an and any are as at be been being but by can code codebase could
-    did do does done each else explain file files find for from function functions get give go goes had handled
-    happen happens has have he her here how i if in into is it its itself just know let like list locate located
-    look made make may me method methods module my need no not now of off on one only or our out over own part
-    place please project repo repository s same see should show so some something still such tell than that the
-    their them then there these they thing things this those through to too under up use used uses using was we
-    were what when where which while who whose why will with work works would you your""".split()
+    """a about above again actually after all also am an and any are as at be become becomes been being but by can
+    code codebase could did do does done each else explain file files find for from function functions get give
+    go goes had handled happen happens has have he her here how i if in into is it its itself just know let like
+    list locate located look made make may me method methods module my need no not now of off on one only or our
+    out over own part place please project repo repository s same see should show so some something still such
+    tell than that the their them then there these they thing things this those through to too under up use used
+    uses using was we were what when where which while who whose why will with work works would you your""".split()
 )
 _WORD = re.compile(r"[^\W_]+")
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
