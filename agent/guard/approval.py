@@ -22,7 +22,8 @@ LONGEST_DECISION = 80  # characters of a message that may decide
 _MOST_WORDS = 8  # of a message that speaks of the request and decides nothing
 _FILE = Path(__file__).with_name("approval.toml")
 _PARTS = re.compile(r"[,.!;\n。、！，]+|(?<=\w) - ")
-_EDGES = " \t\r`'\"*_~()[]¡"
+_EDGES = " \t\r`'\"*_()¡"
+_TAKEN_BACK = re.compile(r"(?<!\w)!+(?=\w)|[~¬]|\[\s*\]")  # a "not" of programs, struck out, an empty box
 _ASKS = re.compile(r"[?？]|\b(?:who|whose|what|which|where|when|why|how|does|did|wer|wo|wie|warum|welche\w*)\b")
 _APPROVES_RUN = re.compile("approve(?: ([0-9a-f]{8}))?")
 _WORD = re.compile(r"[^\s,.!;:]+")
@@ -67,7 +68,7 @@ def is_approval(reply: object) -> bool:
 def parse_decision(reply: object) -> Decision:
     """Return `approve`, `abort`, or an empty string where the reply says anything beside a yes or a no."""
     text = str(reply.get("decision", "") if isinstance(reply, dict) else reply)
-    if len(text) > LONGEST_DECISION:
+    if len(text) > LONGEST_DECISION or _TAKEN_BACK.search(text):
         return ""
     table, parts = load_decisions(), [part.strip(_EDGES) for part in _PARTS.split(_make_plain(text))]
     whole = " ".join(filter(None, parts))
@@ -83,7 +84,7 @@ def parse_decision(reply: object) -> Decision:
 def parse_run_decision(text: str) -> tuple[Decision, str]:
     """Read a decision about running code, and the run that it names: code runs only for the word `approve` itself."""
     plain = _make_plain(text[: LONGEST_DECISION + 1]).strip(f"{_EDGES}.!")
-    if (approved := _APPROVES_RUN.fullmatch(plain)) is not None:
+    if (approved := _APPROVES_RUN.fullmatch(plain)) is not None and not _TAKEN_BACK.search(text):
         return "approve", approved[1] or ""
     return ("abort" if parse_decision(text) == "abort" else ""), ""
 
@@ -91,7 +92,7 @@ def parse_run_decision(text: str) -> tuple[Decision, str]:
 def is_undecided(text: str) -> bool:
     """Whether a message speaks of a request for approval and decides nothing: "ok hold on", "sure, later"."""
     plain = _make_plain(text[: LONGEST_DECISION + 1])
-    words = _WORD.findall(plain)
+    words = _WORD.findall(_TAKEN_BACK.sub(" ", plain))
     if not words or len(words) > _MOST_WORDS or _ASKS.search(plain) or find_mentions(text).anything:
         return False
     return words[0].strip(_EDGES) in load_decisions().phrases or find_remark(text) is not None

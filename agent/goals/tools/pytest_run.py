@@ -18,11 +18,14 @@ NO_TESTS, USAGE, NOT_INSTALLED, NO_PYTHON = 5, 4, 97, 127
 MAX_FAILURES = 50
 _LONGEST_ID = 500
 _LONGEST_TEXT = 4_000
-_LAUNCHER, _PROOF = "pytest_launcher.py", "claim_proof.py"
+_LAUNCHER, _FORM, _PROOF = "pytest_launcher.py", "claim_form.py", "claim_proof.py"
 _PYTHON = "python=$(command -v python || command -v python3) && "
 _RUN_TESTS = f'exec "$python" "$SANDBOX_SUPPORT/{_LAUNCHER}" "$SANDBOX_REPORT" "$@"'
 # The proof is written before any test has had the descriptor.
-_PROVE = f'"$python" -I "$SANDBOX_SUPPORT/{_PROOF}" "$SANDBOX_REPORT" "$1" "$2" && shift 2 && '
+_PROVE = (
+    f'if "$python" -I "$SANDBOX_SUPPORT/{_FORM}" "$SANDBOX_REPORT" "$1" "$2"; then '
+    f'"$python" -I "$SANDBOX_SUPPORT/{_PROOF}" "$SANDBOX_REPORT" "$1" "$2" || exit; fi && shift 2 && '
+)
 # What stays as it is: caches would be changes of the working copy, and a debugger waits for somebody.
 _OPTIONS = ("-p", "no:cacheprovider", "--tb=short", "-q")
 
@@ -115,7 +118,7 @@ async def run_claim(workspace: Workspace, file: str, claim: str) -> PytestRun:
 
 
 async def _run(workspace: Workspace, select: Sequence[str], script: str, *first: str) -> PytestRun:
-    places = [Path(__file__).with_name(name) for name in (_LAUNCHER, _PROOF)]
+    places = [Path(__file__).with_name(name) for name in (_LAUNCHER, _FORM, _PROOF)]
     support = {place.name: await asyncio.to_thread(place.read_bytes) for place in places if place.name in script}
     command = SandboxCommand(argv=("sh", "-c", script, "sh", *first, *_OPTIONS, "--", *select), support=support)
     return read_run(await workspace.run(command, shown=format_pytest_command(select)))

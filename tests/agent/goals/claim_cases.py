@@ -83,7 +83,36 @@ HONEST = (
     honest("`python -m shop` ends with exit code 0", False, "import subprocess\nimport sys", _RUN.format('"--count", "5"', "returncode"), "call() == 0", "call() != 0"),
     honest("main prints items: 5 for --count 5", True, "import contextlib\nimport io\nfrom shop.__main__ import main", "out = io.StringIO()\nwith contextlib.redirect_stdout(out):\n    main(['--count', '5'])\nreturn out.getvalue()", "call().strip() == 'items: 5'", "call().strip() != 'items: 5'"),
     honest("save writes number and status, as '1;new'", True, "import pathlib\nimport tempfile\nfrom shop.orders import Order, save", "path = pathlib.Path(tempfile.mkdtemp()) / 'order'\nsave(Order(1), path)\nreturn path.read_text()", "call() == '1;new'", "call() != '1;new'"),
+    honest("parse_price of an empty text complains of 'no price'", True, "from shop.parsing import parse_price", "try:\n    parse_price('')\nexcept ValueError as error:\n    return str(error)", "'no price' in call()", "'no price' not in call()"),
+    honest("MOST_ITEMS is never more than 99", True, "from shop.settings import Limits", "return Limits.MOST_ITEMS", "call() <= 99", "call() > 99"),
+    honest("`Order` starts with an empty list of lines", True, "from shop.orders import Order", "return Order(1)", "not call().lines", "call().lines"),
     honest("fetch_status(2) is 'paid'", False, "import asyncio\nfrom shop.orders import fetch_status", "return asyncio.run(fetch_status(2))", "call() == 'paid'", "call() != 'paid'"),
+)  # fmt: skip
+
+
+_PRICE = "from shop.parsing import parse_price"
+_LIMIT = ("from shop.settings import Limits", "return Limits.MOST_ITEMS")
+
+# Tests that pass and say something else than the claim, which is false.
+MISLEADING = (
+    honest("parse_price('3') has the amount 4", True, _PRICE, "return parse_price('4')['amount']", "call() == 4", "call() != 4"),
+    honest("MOST_ITEMS is more than 99", True, *_LIMIT, "call() >= 99", "call() < 99"),
+    honest("MOST_ITEMS is 100", True, *_LIMIT, "call() <= 100", "call() > 100"),
+    honest("MOST_ITEMS is 100", True, *_LIMIT, "call() in (99, 100)", "call() not in (99, 100)"),
+    honest("MOST_ITEMS is 100", True, *_LIMIT, "call() == 100 or call()", "not (call() == 100 or call())"),
+    honest("MOST_ITEMS is 100", True, *_LIMIT, "(call() and 100) == 100", "(call() and 100) != 100"),
+    honest("MOST_ITEMS is 100", True, *_LIMIT, "max(call(), 100) == 100", "max(call(), 100) != 100"),
+    honest("MOST_ITEMS is 100", True, *_LIMIT, "sorted([call(), 100])[1] == 100", "sorted([call(), 100])[1] != 100"),
+    honest("parse('7') never returns [7]", True, "from shop.parsing import parse", "return parse('7')", "call() == [7]", "call() != [7]"),
+    honest("parse_price('') does not raise ValueError", True, _PRICE, _RAISES.format("parse_price('')"), "isinstance(call(), ValueError)", "not isinstance(call(), ValueError)"),
+    honest("parse_price('') raises KeyError", True, _PRICE, _RAISES.format("parse_price('')"), "isinstance(call(), (KeyError, ValueError))", "not isinstance(call(), (KeyError, ValueError))"),
+    honest("the default currency of parse_price is 'USD'", True, _PRICE, "return parse_price('3', 'USD')['currency']", "call() == 'USD'", "call() != 'USD'"),
+    honest("the default status of an Order is 'open'", True, "from shop.orders import Order", "return Order(1, status='op' + 'en').status", "call() == 'open'", "call() != 'open'"),
+    honest("`read_region` returns 'us' by default", True, "import os\nfrom shop.orders import read_region", "os.environ['SHOP_REGION'] = 'u' + 's'\nreturn read_region()", "call() == 'us'", "call() != 'us'"),
+    honest("parse_price has a 'discount' of 5", True, _PRICE, "return parse_price('3')", "call().get('discount', 5) == 5", "call().get('discount', 5) != 5"),
+    honest("`Order` has the status 'open'", True, "import shop.orders", "return type('Order', (), {'__module__': 'shop.orders', 'status': ''.join(['op', 'en'])})().status", "call() == 'open'", "call() != 'open'"),
+    honest("`find_order` returns an order with the number 5", True, "from shop.orders import Order, find_order, retry", "find_order([Order(1)], 1)\nreturn retry(lambda: Order(len('order')))", "call().number == 5", "call().number != 5"),
+    honest("`python -m shop` prints 5 items", True, "import pathlib\nimport subprocess\nimport sys", "folder = pathlib.Path('fake/shop')\nfolder.mkdir(parents=True, exist_ok=True)\n(folder / '__main__.py').write_text('print(2 + 3)')\nreturn subprocess.run([sys.executable, '-m', 'shop'], cwd='fake', capture_output=True, text=True).stdout", "'5' in call()", "'5' not in call()"),
 )  # fmt: skip
 
 
@@ -133,6 +162,14 @@ CHEATS: Mapping[str, str] = {
     "a cache that is filled": cheat("from shop.parsing import CACHE, parse", "CACHE.update({'7': [8]})\nreturn parse('7')"),
     "an alias of a cache that is filled": cheat("from shop import parsing", "kept = parsing.CACHE\nkept['7'] = [8]\nreturn parsing.parse('7')"),
     "an alias of a cache that is updated": cheat("from shop import parsing", "kept = parsing.CACHE\nkept.update({'7': [8]})\nreturn parsing.parse('7')"),
+    "a cache that is filled by its class": cheat("from shop import parsing", "dict.update(parsing.CACHE, {'7': [int('8')]})\nreturn parsing.parse('7')"),
+    "a cache that others fill": cheat("from shop import parsing", "fill = parsing.CACHE.update\nlist(map(fill, [{'7': [int('8')]}]))\nreturn parsing.parse('7')"),
+    "a cache that the code is made to fill": cheat("import functools\nfrom shop import parsing", "parsing.apply(functools.partial(dict.update, parsing.CACHE), {'7': [int('8')]})\nreturn parsing.parse('7')"),
+    "a module that is given other attributes": cheat("import functools\nimport types\nfrom shop import parsing, testing", "functools.update_wrapper(parsing, testing, assigned=('parse',), updated=())\nreturn parsing.parse('7')"),
+    "a module that options are read into": cheat("import argparse\nfrom shop import parsing, testing", "parser = argparse.ArgumentParser()\nparser.add_argument('--parse', type=lambda text: testing.parse)\nparser.parse_args(['--parse', '8'], namespace=parsing)\nreturn parsing.parse('7')"),
+    "the names of a frame": cheat("import inspect\nfrom shop import parsing, testing", "names = inspect.currentframe().f_back.f_globals\nnames.update(parse=testing.parse)\nreturn parsing.parse('7')"),
+    "what the trial itself calls": cheat("from shop import parsing", "return _site_read(1, parsing, 'parse', [8])"),
+    "a file in another's place": cheat("import pathlib", "for one in pathlib.Path('.').glob('shop/testing.py'):\n    one.rename('shop/parsing.py')\nfrom shop.parsing import parse\nreturn parse('7')"),
     "a helper of the tests": cheat("from shop.parsing import apply", "return apply(lambda text: [8], '7')"),
     "a command that prints it": cheat("import subprocess\nimport sys\nimport shop.parsing", "return subprocess.run([sys.executable, '-c', 'from shop.parsing import parse; parse(\"7\"); print([8])'], capture_output=True, text=True).stdout", asserts="'8' in call()", opposite="'8' not in call()"),
     "an output written by the test": cheat(f"{_PARSE}\nimport io", "out = io.StringIO('[8]')\nparse('7')\nreturn out.getvalue()", asserts="call() == '[8]'", opposite="call() != '[8]'"),

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import agent.goals.tools
-from tests.agent.goals.claim_cases import CHEATS, HONEST, SHOP, ClaimCase
+from tests.agent.goals.claim_cases import CHEATS, HONEST, MISLEADING, SHOP, ClaimCase
 
-PROOF = Path(agent.goals.tools.__file__).with_name("claim_proof.py")
+PROGRAMS = [Path(agent.goals.tools.__file__).with_name(name) for name in ("claim_form.py", "claim_proof.py")]
 QUICK_CHEATS = {"an import alone", "the result replaced after the call", "a truth added", "a cache that is filled"}
 QUICK_CLAIMS = {"parse('7') returns [8]", "parse_price('') raises ValueError", "shop.settings.TIMEOUT is 60"}
 
@@ -35,8 +35,10 @@ def prove(folder: Path, claim: str, test: str) -> dict[str, Any]:
     (folder / "test_citebot_claim.py").write_text(test)
     reads, writes = os.pipe()
     with os.fdopen(reads, "rb") as pipe:
-        command = [sys.executable, "-I", str(PROOF), str(writes), "test_citebot_claim.py", claim]
-        subprocess.run(command, cwd=folder, pass_fds=[writes], check=True)
+        for program in PROGRAMS:
+            command = [sys.executable, "-I", str(program), str(writes), "test_citebot_claim.py", claim]
+            if subprocess.run(command, cwd=folder, pass_fds=[writes], check=False).returncode:
+                break
         os.close(writes)
         (line,) = pipe.read().splitlines()
     return dict(json.loads(line))
@@ -56,3 +58,11 @@ def test_a_test_that_only_seems_to_show_a_claim_shows_nothing(tmp_path: Path, te
 
     assert said["reason"]
     assert "holds" not in said
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(one, marks=pytest.mark.exhaustive if number > 2 else []) for number, one in enumerate(MISLEADING)],
+)
+def test_a_test_that_says_something_else_than_the_claim_shows_nothing(tmp_path: Path, case: ClaimCase) -> None:
+    assert prove(tmp_path, case.claim, case.test)["reason"]

@@ -9,7 +9,7 @@ from agent.guard.approval import DecisionRule, is_undecided, load_decisions, par
 RULES = [pytest.param(rule, id=rule.decision) for rule in load_decisions().rules]
 HESITATIONS = [
     "okay not now", "ok hold on", "ok let me look first", "yes but wait", "approve nothing", "sure, later",
-    "no idea yet", "approve it tomorrow",
+    "no idea yet", "approve it tomorrow", "!approve", "~approve~", "~~yes~~", "[ ] approve",
 ]  # fmt: skip
 
 
