@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent.sandbox.box_folders import BoxFolders, find_user
 from agent.sandbox.box_sandbox import BoxSandbox
-from agent.sandbox.environment import PythonEnvironment, make_variables
+from agent.sandbox.environment import PythonEnvironment, list_language_settings, make_variables
 from agent.sandbox.kernel import box_watch
 from agent.sandbox.kernel.seccomp import build_filter
 from agent.sandbox.kernel.syscalls import find_architecture
@@ -74,7 +74,8 @@ def _list_walls() -> list[str]:
 def _list_mounts(python: PythonEnvironment, folders: BoxFolders) -> list[str]:
     """List what is seen, in the order in which it is laid over each other."""
     words = ["--proc", "/proc", "--dev", "/dev", *_list_system()]
-    words += [word for path in _SYSTEM_FILES for word in ("--ro-bind-try", path, path)]
+    system = (*_SYSTEM_FILES, *list_language_settings())
+    words += [word for path in system for word in ("--ro-bind-try", path, path)]
     writable = {
         _WORK: folders.working_copy, _HOME: folders.home, _TMP: folders.tmp, "/dev/shm": folders.shared_memory,  # noqa: S108
     }  # fmt: skip

@@ -81,3 +81,8 @@ def make_variables(
         "SANDBOX_REPORT": str(report),
         **added,
     }
+
+
+def list_language_settings() -> list[str]:
+    """List the folders without which languages of the system do not start: where Debian keeps the settings of Java."""
+    return sorted(map(str, Path("/etc").glob("java*-openjdk")))

@@ -8,7 +8,7 @@ import sys
 
 from agent.sandbox.box_folders import BoxFolders, find_user
 from agent.sandbox.box_sandbox import BoxSandbox
-from agent.sandbox.environment import make_variables
+from agent.sandbox.environment import list_language_settings, make_variables
 from agent.sandbox.kernel import landlock_launcher
 from agent.sandbox.kernel.seccomp import build_filter
 from agent.sandbox.kernel.syscalls import find_architecture
@@ -47,7 +47,7 @@ class Landlock(BoxSandbox):
             "argv": list(command.argv),
             "variables": variables,
             "folder": str(folders.working_copy),
-            "readable": [*_READABLE, *map(str, self._python.folders), str(folders.support)],
+            "readable": [*_READABLE, *list_language_settings(), *map(str, self._python.folders), str(folders.support)],
             "writable": [*map(str, folders.writable), "/dev/null"],
             "limits": {
                 "AS": limits.address_bytes,

@@ -20,7 +20,8 @@ class SandboxLimits:
     """What one command may use.
 
     `address_bytes`, `cpu_seconds` and `descriptors` are of each process, `file_bytes` of each file; the others are of
-    all together. Those of the working copy count among `disk_bytes` and `files`.
+    all together. Those of the working copy count among `disk_bytes` and `files`. Without a control group that bounds
+    the memory, there are fewer processes and descriptors.
     """
 
     seconds: float = 120.0
@@ -31,7 +32,7 @@ class SandboxLimits:
     disk_bytes: int = 1024 * _MEGABYTE
     files: int = 100_000
     processes: int = 128
-    descriptors: int = 256
+    descriptors: int = 1024
     output_bytes: int = 16 * _MEGABYTE  # written to one channel before the command is ended
     kept_bytes: int = 64 << 10  # of one channel, half of them from its beginning and half from its end
 

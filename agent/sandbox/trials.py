@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.errors import SandboxUnavailable
@@ -16,6 +16,7 @@ from agent.sandbox.box_folders import choose_folder, give_away
 from agent.sandbox.bubblewrap import Bubblewrap
 from agent.sandbox.environment import PythonEnvironment
 from agent.sandbox.landlock import Landlock
+from agent.sandbox.memory_group import MemoryGroup, find_memory_group
 from agent.sandbox.sandbox import Sandbox, SandboxCommand, SandboxLimits, StartProgram
 from agent.sandbox.untrusted_folder import remove_folder
 
@@ -57,9 +58,13 @@ _ADVICE = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SandboxTrial:
-    """A sandbox that was tried; `problem` is why it cannot be used, empty where it can, and `advice` what to do."""
+    """A sandbox that was tried; `problem` is why it cannot be used, empty where it can, and `advice` what to do.
+
+    `group` is what bounds its memory, where anything but a look from time to time does.
+    """
 
     sandbox: Sandbox
+    group: MemoryGroup | None = None
     problem: str = ""
     advice: str = ""
 
@@ -73,9 +78,10 @@ async def try_sandboxes(start: StartProgram, *, home: Path, python: Path | None)
     if sys.platform != "linux":
         raise SandboxUnavailable("There is a sandbox on Linux alone. Run citebot there, or in a virtual machine.")
     environment = await asyncio.to_thread(PythonEnvironment.find, python)
+    group = await find_memory_group(start)
     trials: list[SandboxTrial] = []
-    for sandbox in (Bubblewrap(start, environment), Landlock(start, environment)):
-        trials.append(await try_sandbox(sandbox, choose_folder(home)))
+    for sandbox in (Bubblewrap(start, environment, group), Landlock(start, environment, group)):
+        trials.append(replace(await try_sandbox(sandbox, choose_folder(home)), group=group))
         if not trials[-1].problem:
             break
     return trials

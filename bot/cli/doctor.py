@@ -55,6 +55,10 @@ _NO_MODEL = (
     "For written answers set GOOGLE_API_KEY, or CITEBOT_MODEL to provider:model and the key variable of that provider."
 )
 _NO_RUNNERS = "Name people's ids as `run` in the table [access] of citebot.toml to allow them (docs/goals.md)."
+_UNBOUNDED = (
+    " Its memory is looked at five times a second, as no control group can be made here: memory of TCP connections and "
+    "of files in flight between processes is not bounded."
+)
 _MOST_PEOPLE = 10
 
 
@@ -204,6 +208,7 @@ async def check_sandbox(try_all: Callable[[], Awaitable[Sequence[SandboxTrial]]]
     if last.problem:
         return [note(f"No sandbox holds here, so `citebot goal` runs nothing. {reasons}", advice)]
     what = f"The sandbox that `citebot goal` runs code in holds here: {last.sandbox.mechanism}."
+    what += f" Its memory is bounded by {last.group.description}." if last.group is not None else _UNBOUNDED
     if not failures:
         return [make_ok(what)]
     return [note(f"{what} The better one does not hold. {reasons}", advice)]

@@ -10,12 +10,12 @@ import pytest
 from agent.sandbox.bubblewrap import Bubblewrap
 from agent.sandbox.environment import PythonEnvironment
 from agent.sandbox.landlock import Landlock
-from agent.sandbox.sandbox import Sandbox, StartProgram
+from agent.sandbox.sandbox import Sandbox
 from indexer.subprocesses import start_confined_async
 from tests.agent.sandbox.surroundings import SYSTEM_PATH, Surroundings, open_surroundings
 from tests.needs import name_params
 
-MECHANISMS: dict[str, Callable[[StartProgram, PythonEnvironment], Sandbox]] = {
+MECHANISMS: dict[str, Callable[..., Sandbox]] = {
     "bubblewrap": Bubblewrap,
     "landlock": Landlock,
 }

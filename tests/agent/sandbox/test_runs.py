@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,11 +20,13 @@ from agent.sandbox.bubblewrap import Bubblewrap
 from agent.sandbox.environment import PythonEnvironment
 from agent.sandbox.kernel.process_use import SOCKET_BYTES, measure_memory
 from agent.sandbox.landlock import Landlock
+from agent.sandbox.memory_group import find_memory_group
 from agent.sandbox.sandbox import Channel, Ending, Execution, Sandbox, SandboxCommand, SandboxLimits
 from agent.sandbox.trials import try_sandbox
 from indexer.subprocesses import start_confined_async
-from tests.agent.sandbox.surroundings import Surroundings, list_processes
-from tests.waiting import block_until, wait_until
+from tests.agent.sandbox.conftest import MECHANISMS
+from tests.agent.sandbox.surroundings import SYSTEM_PATH, Surroundings, list_processes
+from tests.waiting import block_until, wait_for, wait_until
 
 ROOT = Path(__file__).parents[3]
 MEGABYTE = 1 << 20
@@ -31,6 +34,8 @@ LIMITS = SandboxLimits(
     seconds=20, cpu_seconds=20, address_bytes=1024 * MEGABYTE, memory_bytes=600 * MEGABYTE, file_bytes=20 * MEGABYTE,
     disk_bytes=60 * MEGABYTE, files=2_000, processes=40, output_bytes=MEGABYTE, kept_bytes=1000,
 )  # fmt: skip
+JAVA = 'class A { public static void main(String[] a) { System.out.println(String.join(",", "2", "4", "6")); } }'
+SCRIPT = "console.log([1, 2, 3].map(n => 2 * n).join())"
 # Writes to files that no folder has any more.
 REMOVED_FILES = """
 import ctypes, os, time
@@ -366,6 +371,35 @@ except PermissionError:  # Landlock shows nothing of /proc
 """
     result = await sandbox.run(python(program), surroundings.make_working_copy(), LIMITS)
     assert result.stdout.text.split() == [str(SOCKET_BYTES), "256", "1000"], result.stderr.text
+
+
+async def test_a_control_group_ends_what_takes_too_much_memory(surroundings: Surroundings) -> None:
+    group = await find_memory_group(start_confined_async)
+    if group is None:
+        pytest.skip("this machine lets citebot have no control group")
+    program = "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[1], flush=True); bytearray(200 << 20)"
+    limits = SandboxLimits(seconds=30, memory_bytes=64 << 20)
+    async with group.open(limits) as member:
+        outside = await start_confined_async([*member.prefix, sys.executable, "-c", program])
+        await wait_for(outside.wait(), "the end of the program")
+        assert member.is_exceeded()
+    for make in MECHANISMS.values():
+        box = make(start_confined_async, PythonEnvironment(), group)
+        result = await box.run(python(program), surroundings.make_working_copy(), limits)
+        assert (result.ending, result.stdout.text) == ("memory", "1024\n"), result.stderr.text
+    assert not [*group.parent.glob("citebot-*")]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("program", "line"), [("node", f"node -e '{SCRIPT}'"), ("javac", "java A.java")])
+async def test_what_reserves_much_address_space_runs(
+    sandbox: Sandbox, surroundings: Surroundings, program: str, line: str
+) -> None:
+    if shutil.which(program, path=SYSTEM_PATH) is None:
+        pytest.skip(f"there is no {program} in {SYSTEM_PATH}")
+    command = SandboxCommand(argv=["sh", "-c", f"echo '{JAVA}' > A.java && {line}"])
+    result = await sandbox.run(command, surroundings.make_working_copy(), SandboxLimits(seconds=60))
+    assert result.stdout.text == "2,4,6\n", result.stderr.text
 
 
 @pytest.mark.exhaustive

@@ -19,6 +19,7 @@ from agent import SandboxTrial
 from agent.sandbox.bubblewrap import Bubblewrap
 from agent.sandbox.environment import PythonEnvironment
 from agent.sandbox.landlock import Landlock
+from agent.sandbox.memory_group import MemoryGroup
 from bot.access import AccessPolicy
 from bot.app import examine_sandboxes, open_models
 from bot.cli import doctor
@@ -495,14 +496,15 @@ def make_trial(mechanism: str, problem: str = "", advice: str = "") -> SandboxTr
     return SandboxTrial(sandbox=sandbox, problem=problem, advice=advice)
 
 
+BOUNDED = dataclasses.replace(make_trial("bubblewrap"), group=MemoryGroup(way="systemd"))
 REFUSED = make_trial("bubblewrap", "bwrap: setting up uid map: Permission denied", "Load the profile.")
 
 
 @pytest.mark.parametrize(
     ("trials", "level", "said", "advice"),
     [
-        ([make_trial("bubblewrap")], "ok", "holds here: bubblewrap.", ""),
-        ([REFUSED, make_trial("Landlock")], "note", "holds here: Landlock.", "Load the profile."),
+        ([BOUNDED], "ok", "holds here: bubblewrap. Its memory is bounded by a scope of the user's systemd.", ""),
+        ([REFUSED, make_trial("Landlock")], "note", "Landlock. Its memory is looked at", "Load the profile."),
         ([REFUSED, make_trial("Landlock", "too old", "Update Linux.")], "note", "No sandbox holds here",
          "Load the profile. Update Linux."),
     ],
