@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,12 +97,24 @@ class _FollowedRun:
 
 async def run_goal(app: App, terminal: Terminal, request: GoalRequest, options: GoalOptions) -> CommandOutcome:
     """Propose a run, and when it is approved take it to its end; a success where its goal is reached."""
+    return await _tell_refusals(app, options, request.goal, _propose_and_run(app, terminal, request, options))
+
+
+async def resume_goal(app: App, terminal: Terminal, name: str | None, options: GoalOptions) -> CommandOutcome:
+    """Go on with a run that was interrupted, by default the last one of the repository, and take it to its end."""
+    return await _tell_refusals(app, options, None, _take_up(app, terminal, name, options))
+
+
+async def _tell_refusals(
+    app: App, options: GoalOptions, goal: str | None, work: Awaitable[CommandOutcome]
+) -> CommandOutcome:
+    """Have a run worked on; where it is refused, or fails, that is JSON where JSON is wanted."""
     try:
-        return await _propose_and_run(app, terminal, request, options)
+        return await work
     except (AgentError, BotError, IndexerError) as error:
         if not options.as_json:
             raise
-        return _refuse(request, make_redactor(app.settings)(str(error)))
+        return _refuse(goal, make_redactor(app.settings)(str(error)))
 
 
 async def _propose_and_run(app: App, terminal: Terminal, request: GoalRequest, options: GoalOptions) -> CommandOutcome:
@@ -113,7 +125,9 @@ async def _propose_and_run(app: App, terminal: Terminal, request: GoalRequest, o
         proposal = await goals.propose(request)
         terminal.note(proposal.to_text())
         if not options.is_approved and not await _ask(options, QUESTION):
-            return _refuse(request, NOT_APPROVED) if options.as_json else CommandOutcome(note=NOT_APPROVED, ok=False)
+            return (
+                _refuse(request.goal, NOT_APPROVED) if options.as_json else CommandOutcome(note=NOT_APPROVED, ok=False)
+            )
         files, path = GoalRunFiles(app.settings.home), (await app.index.status()).path
         for other in await asyncio.to_thread(files.list_alive, path):
             terminal.note(OTHER_RUN.format(name=other.name))
@@ -124,13 +138,12 @@ async def _propose_and_run(app: App, terminal: Terminal, request: GoalRequest, o
     return await _hand_over(ended, options, redact)
 
 
-def _refuse(request: GoalRequest, reason: str) -> CommandOutcome:
+def _refuse(goal: str | None, reason: str) -> CommandOutcome:
     """Say as JSON why nothing was run, or no verdict was reached."""
-    return CommandOutcome(output=to_json({"goal": request.goal, "achieved": False, "error": reason}), ok=False)
+    return CommandOutcome(output=to_json({"goal": goal, "achieved": False, "error": reason}), ok=False)
 
 
-async def resume_goal(app: App, terminal: Terminal, name: str | None, options: GoalOptions) -> CommandOutcome:
-    """Go on with a run that was interrupted, by default the last one of the repository, and take it to its end."""
+async def _take_up(app: App, terminal: Terminal, name: str | None, options: GoalOptions) -> CommandOutcome:
     files, path = GoalRunFiles(app.settings.home), (await app.index.status()).path
     with files.take_up(name, path) as note:
         terminal.note(f"Going on with the goal run {note.name}: {to_one_line(note.task)}")
@@ -215,6 +228,7 @@ def _make_record(verdict: GoalVerdict, patch: str, redact: Callable[[str], str])
         "ended_by": verdict.ended_by,
         "patch": patch,
         "changed": list(verdict.changed),
+        "refused": list(verdict.refused),
         "commands": list(verdict.commands),
         "repository": verdict.repository,
         "commit": verdict.commit,

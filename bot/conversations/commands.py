@@ -180,7 +180,10 @@ class CommandHandlers:
     async def run(
         self, command: ParsedCommand, message: IncomingMessage, conversation: str, show: Callable[[str], None]
     ) -> str | MessageContent:
-        """Carry a command out and return the reply to it; `show` is called with the status of what takes long."""
+        """Carry a command out and return the reply to it, which may be empty.
+
+        `show` is called with the status of what takes long.
+        """
         self._access.check_place(message)
         return await self._table[command.command](
             CommandRequest(command=command, message=message, conversation=conversation, show=show)
@@ -243,8 +246,8 @@ class CommandHandlers:
         message = request.message
         # In a thread it means that thread; elsewhere, whatever the person has asked in the channel.
         stopped = await self._stop(request.conversation, asked_like=None if message.in_thread else message)
-        if stopped:
-            return "Stopped."
+        if stopped:  # which the answer that is stopped says itself
+            return "Stopped." if message.kind == "command" else ""
         last = await self._records.last(request.conversation)
         return WAITS_FOR_YOU if last is not None and last.route == "paused" else "There is nothing to stop here."
 

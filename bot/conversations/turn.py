@@ -254,7 +254,7 @@ class ActiveTurn:
             return self._deps.make_sentence(refusal)
         command = self._deps.commands.parse(self.entry.message)
         if command is not None:
-            return self._deps.make_sentence(await self._run_command(command))
+            return await self._reply_to_command(command)
         await self._admit()
         if is_goal_proposed(last := await self._deps.records.last(self.entry.conversation)):
             decision, named = parse_run_decision(text := self.entry.message.text)
@@ -285,6 +285,13 @@ class ActiveTurn:
         self._deps.chooser.check(message)
         log.warning("a message of %d characters is too long, and was not read", message.oversize)
         return QUESTION_TOO_LONG
+
+    async def _reply_to_command(self, command: ParsedCommand | UnknownCommand) -> MessageContent | None:
+        """Carry a command out, and say what came of it, unless that is seen already."""
+        if said := await self._run_command(command):
+            return self._deps.make_sentence(said)
+        await self._deps.inbox.settle(self.entry, "closed")
+        return None
 
     async def _run_command(self, command: ParsedCommand | UnknownCommand) -> str | MessageContent:
         """Carry a command out. It is counted, unless it makes citebot do less; indexing shows its progress."""

@@ -390,6 +390,13 @@ async def test_a_library_that_no_manifest_names_is_said_to_be_none_of_the_projec
     assert not answer.found
 
 
+@pytest.mark.parametrize("log", ["shop.carts.CartGone: cart 7", "Shop.Carts.CartGone: cart 7"])
+async def test_an_exception_of_the_repository_itself_comes_from_no_library(saver: SafeSqliteSaver, log: str) -> None:
+    answer = await answer_to(make_agent(saver, {"src/cart.py": "raise make_error('CartGone')\n"}), log)
+
+    assert "library" not in answer.text
+
+
 async def test_an_exception_of_the_language_is_said_to_be_one(saver: SafeSqliteSaver) -> None:
     asked = "AttributeError: 'NoneType' object has no attribute 'get' in `session.get(\"user\")` when calling save()"
     answer = await answer_to(make_agent(saver, ERRORS), asked)

@@ -316,5 +316,5 @@ def test_a_run_of_which_nothing_was_saved_is_begun_again(citebot: Citebot, repo:
     with GoalRunFiles(Path(os.environ["CITEBOT_HOME"])).begin(path, "x") as note:
         pass
 
-    assert "nothing was saved" in goal(citebot, repo, "resume").complaint
+    assert "nothing was saved" in json.loads(goal(citebot, repo, "resume", "--json").out)["error"]
     assert "There is no goal run" in goal(citebot, repo, "resume", note.name).complaint
