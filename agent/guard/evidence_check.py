@@ -85,7 +85,7 @@ def _find_in(joined: str, starts: Sequence[int]) -> Iterator[Flag]:
 
 def _find_families(text: str) -> Iterator[tuple[str, int, int]]:
     families = load_families()
-    marks, names = families.read(text)
+    marks, names = families.lexicon.read(text)
     for family in families.every:
         for start, end in family.find(marks, "evidence"):
             yield family.name, start, end

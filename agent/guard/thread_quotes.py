@@ -44,6 +44,6 @@ def list_order_families(author: str, text: str) -> tuple[str, ...]:
     found = {rule for part in (author, text) for rule in list_rules(find_orders(part.split("\n")))}
     for part in (author, text):
         for _, form in normalize_question(part).forms:
-            marks = load_families().read(form).marks
+            marks = load_families().lexicon.read(form).marks
             found |= {one.name for one in load_families().every if one.is_in(marks, "sure", *_FORGED.get(one.name, ()))}
     return tuple(sorted(found))

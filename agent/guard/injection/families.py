@@ -6,12 +6,13 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from itertools import takewhile
+from operator import or_
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from agent.guard.injection.lexicon import Lexicon, Mark, Reading
+from agent.guard.injection.lexicon import Lexicon, Mark
 
 NEAR = 3  # words between two parts of a rule
 GAPS = {"~": 1, "..": 11, "...": 90}
@@ -28,13 +29,6 @@ class Part(NamedTuple):
     gap: int
 
 
-class Span(NamedTuple):
-    """The characters of a text that a rule matched."""
-
-    start: int
-    end: int
-
-
 @dataclass(frozen=True)
 class Rule:
     """Parts that follow upon each other, with none of the concepts that it excludes among them."""
@@ -42,14 +36,7 @@ class Rule:
     parts: Sequence[Part]
     without: int
 
-    def may_match(self, present: int) -> bool:
-        """Whether a text with these concepts has all that the rule needs."""
-        for part in self.parts:  # noqa: SIM110 - half the time of `all`, and this is asked of each rule
-            if not present & part.one_of:
-                return False
-        return True
-
-    def find(self, marks: Sequence[Mark]) -> Iterator[Span]:
+    def find(self, marks: Sequence[Mark]) -> Iterator[tuple[int, int]]:
         """Find where the rule matches; of two ways to do so, the shorter one counts."""
         nothing: list[Mark | None] = [None] * len(self.parts)
         reached = nothing.copy()
@@ -62,7 +49,7 @@ class Rule:
                     reached[place] = step
             if (whole := reached[-1]) is not None:
                 if not self._is_excluded(marks, number):
-                    yield Span(whole.start, whole.end)
+                    yield whole.start, whole.end
                 reached = nothing.copy()
 
     def _take(self, place: int, before: Mark | None, mark: Mark) -> Mark | None:
@@ -96,14 +83,12 @@ class Family:
     said: str
     rules: Mapping[Scope, Sequence[Rule]]
 
-    def find(self, marks: Sequence[Mark], *scopes: Scope) -> Iterator[Span]:
+    def find(self, marks: Sequence[Mark], *scopes: Scope) -> Iterator[tuple[int, int]]:
         """Find what the family describes, by its rules of these scopes."""
-        present = 0
-        for mark in marks:
-            present |= mark.bits
+        present = reduce(or_, (mark.bits for mark in marks), 0)
         for scope in scopes:
             for rule in self.rules[scope]:
-                if rule.may_match(present):
+                if all(present & part.one_of for part in rule.parts):
                     yield from rule.find(marks)
 
     def is_in(self, marks: Sequence[Mark], *scopes: Scope) -> bool:
@@ -117,10 +102,6 @@ class Families:
 
     lexicon: Lexicon
     every: Sequence[Family]
-
-    def read(self, text: str) -> Reading:
-        """Mark a text for the rules."""
-        return self.lexicon.read(text)
 
 
 @cache
@@ -138,23 +119,27 @@ def load_families() -> Families:
         Family(
             name=name,
             said=family["said"],
-            rules={scope: [parse_rule(rule, lexicon.bits) for rule in _split(family, scope)] for scope in SCOPES},
+            rules={scope: parse_rules(family.get(scope, ""), lexicon.bits) for scope in SCOPES},
         )
         for name, family in content["families"].items()
     ]
     return Families(lexicon, every)
 
 
-def parse_rule(text: str, bits: Mapping[str, int]) -> Rule:
-    """Parse a rule: concepts in order, `a|b` for either, `^a` where an order begins, `$` for the end of a sentence.
+def parse_rules(text: str, bits: Mapping[str, int]) -> Sequence[Rule]:
+    """Parse rules, one a line: concepts in order, `a|b` for either, `^a` that begins an order, `$` for the end of one.
 
     Between two of them there is room for a few words, at `~` for one, at `..` for more, at `...` for sentences, and
     `$` follows at once. `=a` is the word itself, and `!a` excludes a concept from among them and right behind them.
     """
+    return [_parse_rule(line, bits) for line in text.split("\n") if line]
+
+
+def _parse_rule(line: str, bits: Mapping[str, int]) -> Rule:
     parts: list[Part] = []
     without = 0
     gap = NEAR
-    for word in text.split():
+    for word in line.split():
         if word in GAPS:
             gap = GAPS[word]
         elif word.startswith("!"):
@@ -167,12 +152,5 @@ def parse_rule(text: str, bits: Mapping[str, int]) -> Rule:
     return Rule(parts, without)
 
 
-def _split(family: Mapping[str, str], scope: Scope) -> Sequence[str]:
-    return family.get(scope, "").strip().splitlines()
-
-
 def _combine(names: str, bits: Mapping[str, int]) -> int:
-    combined = 0
-    for name in names.split("|"):
-        combined |= bits[name]
-    return combined
+    return reduce(or_, (bits[name] for name in names.split("|")))

@@ -40,8 +40,11 @@ def judge_injection(message: NormalizedQuestion) -> InjectionVerdict:
     asks = False
     for disguise, form in message.forms:
         clauses = read_clauses(form)
-        orders, questions = load_families().read(clauses.orders), load_families().read(clauses.questions)
-        matches = _find_matches(orders, questions, load_families().read(clauses.whole).names)
+        orders, questions = (
+            load_families().lexicon.read(clauses.orders),
+            load_families().lexicon.read(clauses.questions),
+        )
+        matches = _find_matches(orders, questions, load_families().lexicon.read(clauses.whole).names)
         asks = asks or (disguise == "plain" and _has_question(clauses))
         sure += [
             family
@@ -89,5 +92,5 @@ def _has_question(clauses: Clauses) -> bool:
 def _is_real_question(question: str) -> bool:
     words = question.lower().strip("?! ").split()
     says_enough = len(words) > (4 if "you" in words else 2)
-    marks = load_families().read(question).marks
+    marks = load_families().lexicon.read(question).marks
     return says_enough and not any(family.is_in(marks, "addressed") for family in load_families().every)

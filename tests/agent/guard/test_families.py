@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent.guard.injection import families
-from agent.guard.injection.families import SCOPES, load_families, parse_rule
+from agent.guard.injection.families import SCOPES, load_families, parse_rules
 from agent.guard.injection.lexicon import Lexicon
 
 CONTENT = tomllib.loads(Path(families.__file__).with_name("families.toml").read_text(encoding="utf-8"))
@@ -26,7 +26,8 @@ WORDS = {
 
 def find(rule: str, text: str) -> list[str]:
     lexicon = Lexicon(WORDS | {"=my": "my"}, {"url": r"https?://\S+"})
-    return [text[start:end] for start, end in parse_rule(rule, lexicon.bits).find(lexicon.read(text).marks)]
+    (parsed,) = parse_rules(rule, lexicon.bits)
+    return [text[start:end] for start, end in parsed.find(lexicon.read(text).marks)]
 
 
 @pytest.mark.parametrize(
