@@ -51,7 +51,7 @@ def read_named_value(forms: tuple[str, ...], data: bytes, match: Any) -> tuple[i
     gap = data[match.end(2) : start]
     if is_random(value):
         return start, stop, True
-    if _PLAIN_TAIL.fullmatch(match[2]) is None or _NEXT_KEY.match(data, stop) is not None:
+    if not _is_plain(match) or _NEXT_KEY.match(data, stop) is not None:
         return start, stop, False
     if gap.strip(b"\"'`").startswith(b"(") and _WRITER.search(data[max(0, match.start() - 40) : match.start()]) is None:
         return start, stop, False  # of a call that reads a secret or tests it
@@ -70,9 +70,8 @@ def _read_bare(form: str, data: bytes, match: Any, start: int, stop: int) -> tup
     run = data[start : min(stop, start + JUDGED)]
     if len(run) < stop - start:
         return start, stop, is_random(_decode(run))
-    begun = data.rfind(b"\n", max(0, match.start() - _BACK), match.start()) + 1
-    is_line = _LINE_START.fullmatch(data, begun, match.start()) is not None and _LINE_END.match(data, stop) is not None
-    if is_line and is_random(_decode(whole := run.rstrip(b";,"))):
+    whole = run.rstrip(b";,")
+    if is_random(_decode(whole)) and _is_line(data, match, stop):
         return start, start + len(whole), True
     end = _END.search(run)
     part = run[: end.start() if end else None].rstrip(b".:*" if form == "spoken" else b"*")
@@ -82,19 +81,25 @@ def _read_bare(form: str, data: bytes, match: Any, start: int, stop: int) -> tup
         part = part.partition(b"}")[0]
     value, after = _decode(part), run[len(part) : len(part) + 1]
     found = start, start + len(part)
-    if (
-        _PLAIN_TAIL.fullmatch(match[2]) is None
-        or after in {b"(", b"<"}
-        or (match.start(1) < 0 and _TYPE.fullmatch(value))
-    ):
+    if after in {b"(", b"<"} or not _is_plain(match) or (match.start(1) < 0 and _TYPE.fullmatch(value)):
         return *found, False
     before = data[max(0, match.start() - 40) : match.start()].rpartition(b" ")[2]
     if form == "spoken":
         return *found, is_literal(value, words=False, bare=not before.startswith(b"--"))
     is_default = after == b"}" and b"${" in before  # of a variable, as of shells and Spring
-    return *found, _is_setting(
-        data, match, value, before, is_default=is_default, is_line=is_line and not after.strip(b";")
-    )
+    is_line = not after.strip(b";") and _is_line(data, match, stop)
+    return *found, _is_setting(data, match, value, before, is_default=is_default, is_line=is_line)
+
+
+def _is_plain(match: Any) -> bool:
+    """Whether nothing behind the noun of a name describes the secret; for most names nothing stands there."""
+    return match.start(2) == match.end(2) or _PLAIN_TAIL.fullmatch(match[2]) is not None
+
+
+def _is_line(data: bytes, match: Any, stop: int) -> bool:
+    """Whether a name and its value are a line of configuration."""
+    begun = data.rfind(b"\n", max(0, match.start() - _BACK), match.start()) + 1
+    return _LINE_START.fullmatch(data, begun, match.start()) is not None and _LINE_END.match(data, stop) is not None
 
 
 def _is_code(form: str, data: bytes, stop: int, run: bytes, part: bytes) -> bool:
