@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         SourceFiles,
     )
     from agent.questions.attachments import AttachedImage, AttachedText, Attachments
+    from agent.questions.follow_ups import concerns_answer
     from agent.questions.intent import find_small_talk, is_history_request, is_repeat_request
     from agent.questions.mentions import find_mentions, normalize_name
     from agent.questions.remarks import is_bare_question, is_statement, is_stop_request
@@ -138,6 +139,7 @@ __all__ = [
     "WantedGoal",
     "build_graph",
     "claim_answer",
+    "concerns_answer",
     "copy_conversations_to_postgres",
     "copy_conversations_to_sqlite",
     "create_checkpoint_tables",
@@ -226,6 +228,7 @@ _HOMES = {
     "agent.ports": "Answer ChatModel Citation Classifier CodeLibrary CodeSearch ModelSource RunPermit SourceFiles",
     "agent.goals.checks.goal_requests": "WantedGoal claim_answer is_inference is_verify_request parse_goal_request",
     "agent.history.changes": "AskedComparison parse_comparison",
+    "agent.questions.follow_ups": "concerns_answer",
     "agent.questions.intent": "find_small_talk is_history_request is_repeat_request",
     "agent.questions.mentions": "find_mentions normalize_name",
     "agent.questions.remarks": "is_bare_question is_statement is_stop_request",

@@ -268,10 +268,11 @@ class LiveStream(Protocol):
 class ThreadMembership(Protocol):
     """Which threads citebot takes part in, and which conversation each belongs to."""
 
-    async def should_answer(self, message: IncomingMessage) -> bool:
+    async def should_answer(self, message: IncomingMessage, *, by_anybody: bool = False) -> bool:
         """Whether a message is to be answered; notes who has written in a thread that citebot takes part in.
 
-        A message that names nobody is, where citebot takes part, is not muted, and only the author has written lately.
+        A message that names nobody is, where citebot takes part, is not muted, and only the author has written lately;
+        or who has does not matter for what the message asks.
         """
 
     async def enter(self, message: IncomingMessage) -> str:

@@ -224,6 +224,13 @@ def is_pointing_back(question: str) -> bool:
     return _parse_ellipsis(question) is not None
 
 
+def concerns_answer(question: str) -> bool:
+    """Whether what somebody asks below an answer is about the code: it names some, or asks more of what was named."""
+    return find_mentions(question).anything or (
+        is_pointing_back(question) and _ASKING_WORDS.search(question) is not None
+    )
+
+
 def resolve_references(question: str, target: Antecedent) -> str:
     """Rewrite the question with what it points at in place of the pointer."""
     rest = _parse_ellipsis(question)

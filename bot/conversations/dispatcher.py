@@ -12,7 +12,7 @@ from bot.access import Manners, find_manners
 from bot.conversations.active_turns import BEAT_SECONDS, ActiveTurns
 from bot.conversations.answer_course import NOT_YOURS
 from bot.conversations.goal_turns import DECIDED, is_goal_proposed
-from bot.conversations.manners import is_left_to_people
+from bot.conversations.manners import is_for_anybody, is_left_to_people
 from bot.conversations.sharing import share_answer
 from bot.conversations.turn import ActiveTurn
 from bot.conversations.turn_deps import TurnDeps
@@ -97,7 +97,9 @@ class Conversations:
             return False
         if message.kind == "follow_up" and find_manners(self._manners, message.place) == "mentions":
             return False
-        if not await self._threads.should_answer(message) or (unnamed and not self._deps.access.is_open(message)):
+        by_anybody = is_for_anybody(message.text)
+        is_wanted = await self._threads.should_answer(message, by_anybody=by_anybody)
+        if not is_wanted or (unnamed and not self._deps.access.is_open(message)):
             return False
         return not await self._is_left_to_people(message)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agent import find_small_talk, is_statement, parse_error_name, parse_frames
+from agent import concerns_answer, find_small_talk, is_statement, parse_error_name, parse_frames
 from bot.messages import IncomingMessage
 
 # What asks for nothing. What asks about citebot itself, or for a joke, gets its line all the same.
@@ -27,6 +27,11 @@ def is_question(text: str) -> bool:
     """Whether people would read a text as a question, or as an error that they are to explain."""
     prose = _CODE.sub(" ", text)
     return bool(_QUESTION_MARK.search(prose) or _ASKS.match(prose) or parse_frames(text) or parse_error_name(text))
+
+
+def is_for_anybody(text: str) -> bool:
+    """Whether a question below an answer is citebot's whoever asks it, and not one that people ask each other."""
+    return is_question(text) and concerns_answer(text)
 
 
 def is_left_to_people(message: IncomingMessage) -> bool:

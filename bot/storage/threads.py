@@ -33,17 +33,18 @@ class ThreadStore:
         self._database = database
         self._clock = clock
 
-    async def should_answer(self, message: IncomingMessage) -> bool:
+    async def should_answer(self, message: IncomingMessage, *, by_anybody: bool = False) -> bool:
         """Whether a message is to be answered; notes who has written in a thread that citebot takes part in.
 
-        A message that names nobody is, where citebot takes part, is not muted, and only the author has written lately.
+        A message that names nobody is, where citebot takes part, is not muted, and only the author has written lately;
+        or who has does not matter for what the message asks.
         """
         if message.kind != "follow_up":
             return True
         thread = await self._note_author(message)
         if thread is None or thread.muted or message.mentions_others:
             return False
-        return set(thread.people) == {message.author}
+        return by_anybody or set(thread.people) == {message.author}
 
     async def enter(self, message: IncomingMessage) -> str:
         """Take part in the thread of a message to be answered; return the conversation that it belongs to."""

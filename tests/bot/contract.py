@@ -120,8 +120,19 @@ async def a_thread_that_others_join_is_left_to_them(world: World) -> None:
     await world.follow_up("I think it is in session", thread=thread, author="bob")
     await world.follow_up("oh, right", thread=thread)
     await world.follow_up("bob, can you look?", thread=thread, to_others=True)
+    await world.follow_up("shall we talk about it tomorrow?", thread=thread, author="bob")
     await world.mention("and who calls it?", thread=thread)
     await settled(world, "where is send?", "who calls it?")
+
+
+async def whoever_asks_about_the_code_in_its_thread_is_answered(world: World) -> None:
+    thread = await world.mention("where is send?")
+    await settled(world, "Answer to")
+    await world.follow_up("I would have looked in session", thread=thread, author="bob")
+    await world.follow_up("who calls it?", thread=thread, author="bob")
+    await settled(world, "where is send?", "who calls it?")
+    await world.follow_up("does `receive` do that too?", thread=thread, author="eve")
+    await settled(world, "where is send?", "who calls it?", "does `receive` do that too?")
 
 
 _TOLD = ("thanks man, you saved my day", "that's wrong", "the CI is red again", "Das stimmt nicht", "もう大丈夫です")
@@ -555,6 +566,7 @@ CONTRACT: tuple[Promise, ...] = (
     the_first_places_are_linked_until_the_answer_begins,
     a_follow_up_is_answered_in_the_same_conversation,
     a_thread_that_others_join_is_left_to_them,
+    whoever_asks_about_the_code_in_its_thread_is_answered,
     talk_in_a_thread_is_left_to_people,
     thanks_get_a_line_and_nothing_below_it,
     a_thread_without_citebot_is_left_alone,

@@ -56,7 +56,8 @@ async def test_who_joins_a_thread_keeps_citebot_silent_until_four_messages_later
     await store.threads.enter(message())
 
     assert not await store.threads.should_answer(follow_up("ben"))
-    assert [await store.threads.should_answer(follow_up()) for _ in range(4)] == [False, False, False, True]
+    assert await store.threads.should_answer(follow_up("eve"), by_anybody=True)
+    assert [await store.threads.should_answer(follow_up()) for _ in range(5)] == [False, False, False, True, True]
 
 
 async def test_a_muted_thread_is_silent_until_it_is_no_longer(store: ChatStore) -> None:
