@@ -89,6 +89,7 @@ fuzz: $(INSTALLED_DEV)
 audit: $(INSTALLED_AUDIT)
 	$(BIN)/python -m pip_audit --strict --require-hashes --disable-pip --requirement requirements/container.txt
 	$(BIN)/python -m pip_audit --strict --require-hashes --disable-pip --requirement requirements/build.txt
+	$(BIN)/python -m pip_audit --strict --require-hashes --disable-pip --requirement requirements/cluster.txt
 
 pins sbom: $(INSTALLED_AUDIT)
 	$(BIN)/python scripts/pin_container.py $@

@@ -25,6 +25,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parent.parent
 REQUIREMENTS = ROOT / "requirements" / "container.txt"
 BUILD_REQUIREMENTS = ROOT / "requirements" / "build.txt"
+CLUSTER_REQUIREMENTS = ROOT / "requirements" / "cluster.txt"
 SBOM = ROOT / "docs" / "sbom.cdx.json"
 
 PYTHON = "3.12"  # that of the image in the Dockerfile
@@ -74,6 +75,9 @@ def main() -> None:
         REQUIREMENTS.parent.mkdir(exist_ok=True)
         REQUIREMENTS.write_text(render("What citebot runs on", packages), encoding="utf-8")
         BUILD_REQUIREMENTS.write_text(render("What citebot is built with", build), encoding="utf-8")
+        cluster = resolve(project["project"]["optional-dependencies"]["cluster"], read_constraints())
+        what = "What processes that share their work need as well"
+        CLUSTER_REQUIREMENTS.write_text(render(what, cluster), encoding="utf-8")
     SBOM.write_text(describe(packages, roots_of(wanted), project["project"]), encoding="utf-8")
 
 

@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
-CONTAINER, BUILD = ROOT / "requirements" / "container.txt", ROOT / "requirements" / "build.txt"
+CONTAINER, BUILD, CLUSTER = (ROOT / "requirements" / f"{name}.txt" for name in ("container", "build", "cluster"))
 SBOM = ROOT / "docs" / "sbom.cdx.json"
 MACHINES = ("x86_64", "aarch64")
 PINNED = re.compile(r"([a-z0-9-]+)==(\S+)((?: --hash=sha256:[0-9a-f]{64})+)")
@@ -79,7 +79,7 @@ def own_requirements(name: str) -> list[str]:
 
 
 def test_every_package_of_the_container_has_the_version_of_the_constraints() -> None:
-    pinned = pins(CONTAINER)
+    pinned = pins(CONTAINER) | pins(CLUSTER)
 
     assert {name: constraints().get(name) for name in pinned} == pinned
 
@@ -91,6 +91,7 @@ def test_everything_that_citebot_needs_is_pinned_by_checksum(machine: str) -> No
 
     assert len(wanted) > 100
     assert wanted - set(pins(CONTAINER)) == set()
+    assert needed(told["optional-dependencies"]["cluster"], machine) - set(pins(CLUSTER)) == set()
 
 
 def test_citebot_is_built_with_exactly_what_pyproject_names() -> None:
