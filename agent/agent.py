@@ -37,7 +37,7 @@ from agent.ports import (
 )
 from agent.prompts.answer_prompts import derive_nonce
 from agent.questions.attachments import MAX_ATTACHED, NOTHING_ATTACHED, UNASKED, AttachedText, Attachments
-from agent.questions.question_kinds import compile_kinds
+from agent.questions.intents.model import load_model
 from agent.questions.remarks import load_remarks
 from agent.repositories.joined_code import pin_repositories
 from agent.runs.agent_run import AgentRun
@@ -95,7 +95,7 @@ class Agent:
         self._clock = clock
         self._evidence = EvidenceStore(saver)
         if not isinstance(saver, MemoryStore):  # on the way of the first question they would hold the loop
-            compile_kinds()
+            load_model()
             load_remarks()
         self._turns: TurnRunner = (
             SingleTurnRunner(clock) if isinstance(saver, MemoryStore) else GraphRunner(saver, clock)

@@ -26,7 +26,7 @@ Lookup = Literal[
     "tests",
     "file",
     "lines",
-    # The kinds of question of `agent/questions/kinds`.
+    # Kinds of question with an answer of their own.
     "changes",
     "people",
     "commands",

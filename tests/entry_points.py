@@ -22,6 +22,7 @@ from agent.guard.evidence_check import mark_text
 from agent.guard.leak_check import has_leaked_instructions
 from agent.guard.size import clip, fit_text
 from agent.guard.thread_quotes import quote_line, read_quotes
+from agent.history.asked_times import read_times
 from agent.history.changelogs import list_sections
 from agent.history.changes import parse_comparison
 from agent.kinds.build_files import read_commands
@@ -43,7 +44,6 @@ from agent.questions.language_filter import parse_language_filter, parse_only_la
 from agent.questions.literals import find_literals, find_quoted_messages
 from agent.questions.mentions import find_mentions
 from agent.questions.pasted_errors import parse_pasted_error
-from agent.questions.question_kinds import parse_kind
 from agent.questions.question_parts import split_questions
 from agent.questions.remarks import find_remark, is_statement
 from agent.questions.stack_traces import parse_error_message, parse_error_name, parse_frames
@@ -252,7 +252,7 @@ ENTRY_POINTS: dict[str, Read] = {
     "what a question quotes": read_all(find_literals, find_quoted_messages),
     "a stack trace": read_all(parse_frames, parse_error_name, parse_error_message, parse_pasted_error),
     "what a question wants": read_all(
-        parse_kind, mask_question, clean_question, is_history_request, is_repeat_request, parse_comparison,
+        mask_question, read_times, clean_question, is_history_request, is_repeat_request, parse_comparison,
         find_purposes, split_questions,
     ),
     "languages of a question": read_all(parse_language_filter, parse_only_language),

@@ -83,8 +83,8 @@ def _write_list(draft: AnswerBuilder, material: AnswerContext, entries: list[Evi
     kinds = [_count(totals[kind], noun) for kind, noun in _NOUNS.items() if totals.get(kind)]
     listed = ", ".join(kinds[:-1]) + (f" and {kinds[-1]}" if kinds[:-1] else kinds[-1])
     is_narrowed = kept + totals.get("asides", 0) < whole
-    said = (material.parts.get(name, "") for name in ("target", "purpose"))
-    about = " ".join(part for part in said if part and part.lower() != material.deps.code.repository.lower())
+    target = material.parts.get("target", "")
+    about = target if target.lower() != material.deps.code.repository.lower() else ""
     narrowed = f" for {format_code_span(about, longest=80)} (of {whole} in all)" if is_narrowed and about else ""
     if "value" in totals:
         narrowed = f" for {format_code_span(about, longest=80)}" if about else ""

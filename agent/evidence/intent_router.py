@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
 from agent.evidence.coverage import find_left_out
 from agent.evidence.definitions import KnownName, find_known_name, is_defined_exactly
+from agent.evidence.manifests import find_declarations, request_dependencies
 from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.quoted_text import find_said
 from agent.evidence.refs import is_test_or_docs
 from agent.evidence.request_builders import (
     NOT_INDEXED,
+    OF_MANIFESTS,
     decide_retrieval,
     request_kind,
+    request_lines,
     request_lookup,
     request_outline,
     request_search,
 )
+from agent.history.asked_times import AskedTimes, read_times
 from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.intents.model import SURE, IntentName, RankedIntent, list_words, load_model
 from agent.questions.literals import find_literals
@@ -32,6 +38,10 @@ MAX_ALIKE = 3  # files of one name that are shown side by side
 MAX_NAMES = 2  # that one lookup is made for
 _NAMED = 0.4  # the least confidence that a question asks for a name where a common word stands
 _SHORTEST_NAME = 3
+_WITHIN = frozenset("in within inside under below to of for im dans en em no na в".split())
+_FOLDERS = frozenset("folder directory dir package module ordner verzeichnis dossier carpeta pasta папке".split())
+_ABOUT_PLACES: frozenset[IntentName] = frozenset({"changes", "origin", "people"})
+_OF_PAST: frozenset[IntentName] = frozenset({"changes", "origin"})
 _LONGEST = 2_000  # characters
 _NAMING: frozenset[IntentName] = frozenset({"callers", "callees", "tests", "definition"})
 _PLAIN = compile_pattern(r"[A-Za-z_][A-Za-z0-9_]+")
@@ -39,7 +49,26 @@ _SETS = compile_pattern(r"(?i)\b(?:set|assigned|configured|overridden)\b")
 _CALLS = compile_pattern(
     r"(?i)\b(?:call|invo[kc]|hit|aufruf|aufgerufen|ruft|ruf\b|gerufen|appel|llama|invoca|cham)|呼|调用|调|вызыв|зов|호출|부르"
 )
+_DEFAULTS = compile_pattern(
+    r"(?i)\bdefault|standardwert|par défaut|por defecto|padrão|デフォルト|默认|по умолчанию|기본"
+)
+_PREFIX = re.compile(r"(?<![\w*])`?(?P<prefix>[A-Za-z][A-Za-z0-9_]{0,60}(?:_(?=\*|[`?!.\s]|$)|(?=\*)))")
+# What leads to what a list is for, after its noun.
+_LINKS = compile_pattern(
+    r"(?i)\b(?:for|of|in|on|under|below|about|with|concerning|regarding|does|do|has|have|controls?|configures?|influences?"
+    r"|affects?|limits?|enables?|disables?|governs?|changes?|für|von|zu|hat|haben|pour|du|des|para|sobre|tiene|для|про)\b"
+)
+_VERSIONS = compile_pattern(r"(?i)\bversi[oó]ns?\b|バージョン|版本|верси|버전")
 # What a list is of, by the beginnings of its words.
+_DEPENDENCIES = compile_pattern(
+    r"(?i)\b(?:dependenc|depend|librar|libs?\b|packages?\b|gems?\b|crates?\b|requirements\b|abhängig|bibliothek|hängt"
+    r"|dépendance|bibliothèque|librairie|dependencia|librerías?|dependência|dipendenz)|依存|ライブラリ|依赖|第三方库|зависимост"
+    r"|библиотек|의존|라이브러리"
+)
+_SUBTYPES = compile_pattern(
+    r"(?i)\b(?:sub ?(?:class|type)|inherit|extend|implement|deriv|descend|child|children|unterklasse|erb(?:en|t)\b"
+    r"|abgeleitet|sous-classe|hérit|subclase|hereda)|サブクラス|継承|子类|继承|실현|하위 클래스|наследу|подкласс"
+)
 _OPTIONS = compile_pattern(
     r"(?i)\b(?:env|option|opcion|opç|setting|config|flag|switch|knob|umgebung|einstellung|schalter|paramètre|réglage"
     r"|ajuste|variables? d|variáve)"
@@ -138,6 +167,14 @@ async def _try_common_words(
     return names, best
 
 
+async def route_comparison(question: str, code: CodeSearch) -> RouterDecision | None:
+    """Show what differs between two versions, whatever is asked of them."""
+    if not read_times(question).is_comparison:
+        return None
+    asked = await recognise_intent(question, code)
+    return await _route_kind(question, replace(asked, name="changes"), code)
+
+
 async def route_intent(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Choose the requests of the likeliest intent; None where it has no lookup of its own, or names nothing for it."""
     if asked.name == "origin" and not asked.is_sure:  # history misleads where it is not meant
@@ -218,16 +255,54 @@ async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> R
     wanted = {_fold(name) for name in named if name}
     sites = await code.registrations(("setting", "environment", "flag"))
     name = next((site.registration.name for site in sites if _fold(site.registration.name) in wanted), "")
-    return _decide_kind("options", question, {"name": name}) if name else None
+    if name:
+        return _decide_kind("options", question, {"name": name})
+    if _VERSIONS.search(question):
+        return await _route_version(asked, code)
+    default = _DEFAULTS.search(question)
+    if default is not None and (typed := find_mentions(question).names):
+        return _decide_kind("options", question, {"name": typed[0]})
+    target = question[default.end() :].strip(" ?!.") if default is not None else asked.subject
+    is_of_options = default is not None or _OPTIONS.search(question) is not None
+    return _decide_kind("options", question, {"target": target or asked.subject}) if is_of_options else None
+
+
+async def _route_version(asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
+    """Show where the manifests name the library whose version is asked for."""
+    for word in asked.subject.split():
+        if lines := [
+            request_lines(at.path, at.start_line, at.end_line, reasoning="where the library is declared")
+            for at in await find_declarations(code, normalize_name(word))
+        ]:
+            return decide_retrieval(lines, fast_path=True, reasoning=OF_MANIFESTS)
+    return None
 
 
 async def _route_listing(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """List what is registered of the kind that the question names: options, or endpoints, commands, events."""
-    lookup: Lookup | None = "options" if _OPTIONS.search(question) else None
-    lookup = lookup or ("entry_points" if _ENTRY_POINTS.search(question) else None)
-    scope = await _find_scope(question, code)
-    target = next(iter(scope), asked.subject)
-    return _decide_kind(lookup, question, {"target": target} if target else {}) if lookup else None
+    """List what the question names: dependencies, subclasses, options, or what is registered."""
+    if _DEPENDENCIES.search(question) and not asked.names and (declared := await request_dependencies(code)):
+        return decide_retrieval(declared, fast_path=True, reasoning=OF_MANIFESTS)
+    if _SUBTYPES.search(question) and asked.names:
+        return _decide_kind("lists", question, {"base": asked.names[0].name})
+    noun = _OPTIONS.search(question)
+    lookup: Lookup = "options" if noun is not None else "entry_points"
+    noun = noun or _ENTRY_POINTS.search(question)
+    if noun is None:
+        place = await _find_common_place(question, code)
+        return await _route_contents(place, replace(asked, subject=place), code) if place else None
+    return _decide_kind(lookup, question, await _read_narrowing(question, asked, noun.start(), code))
+
+
+async def _read_narrowing(question: str, asked: AskedIntent, noun: int, code: CodeSearch) -> dict[str, str]:
+    """Read what a list is narrowed to: a beginning of names, a place, what follows the noun; its sort comes before."""
+    if prefix := _PREFIX.search(question):
+        return {"prefix": prefix["prefix"]}
+    after = question[noun:]
+    link = _LINKS.search(after)
+    target = next(iter(await _find_scope(question, code)), after[link.end() :].strip(" ?!.") if link else "")
+    before = question[:noun].lower()
+    sort = " ".join(word for word in asked.subject.split() if word.lower() in before)
+    return {name: said for name, said in (("target", target), ("sort", sort)) if said}
 
 
 def _fold(name: str) -> str:
@@ -238,11 +313,30 @@ async def _route_kind(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
     """Ask for what has an answer of its own, about what the question names."""
     if asked.name == "overview" and await is_defined_exactly(asked.subject, code):
         return None
+    times = read_times(question) if asked.name in _OF_PAST else AskedTimes(parts={}, rest=question)
     written = [
-        f"{at.path}:{at.start_line}-{at.end_line}" if at.start_line else at.path for at in find_mentions(question).paths
+        f"{at.path}:{at.start_line}-{at.end_line}" if at.start_line else at.path
+        for at in find_mentions(times.rest).paths
     ]
-    target = next(iter([*written, *(known.name for known in asked.names)]), asked.subject)
-    return _decide_kind(_KINDS[asked.name], question, {"target": target} if target else {})
+    place = await _find_common_place(times.rest, code) if asked.name in _ABOUT_PLACES else ""
+    subject = place or load_model().find_subject(times.rest, asked.name)
+    target = next(iter([*written, *(known.name for known in asked.names)]), subject)
+    parts = {**times.parts, "target": target} if target else times.parts
+    return _decide_kind(_KINDS[asked.name], question, parts)
+
+
+async def _find_common_place(question: str, code: CodeSearch) -> str:
+    """Return the folder or the file that a common word names where a place is expected: "in the parser"."""
+    words = [word.strip("?!.,;:`'\"") for word in question.split()]
+    for at, word in enumerate(words):
+        before = [one.lower() for one in words[max(0, at - 2) : at]]
+        is_place = bool(_WITHIN.intersection(before)) or "".join(words[at + 1 : at + 2]).lower() in _FOLDERS
+        if not is_place or not _PLAIN.fullmatch(word):
+            continue
+        stems = {PurePosixPath(entry.path).stem.lower() for entry in await code.files()}
+        if word.lower() in stems or await find_folder(code, word) is not None:
+            return word
+    return ""
 
 
 def _decide_kind(lookup: Lookup, question: str, parts: Mapping[str, str]) -> RouterDecision:
@@ -252,7 +346,8 @@ def _decide_kind(lookup: Lookup, question: str, parts: Mapping[str, str]) -> Rou
 
 async def _route_contents(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """List what is in a file or a folder; None for what is neither."""
-    target = next((mention.path for mention in find_mentions(question).paths), asked.subject)
+    written = next((mention.path for mention in find_mentions(question).paths), asked.subject)
+    target = written or await _find_common_place(question, code)
     if not target or len(asked.subject.split()) > 1:
         return None
     entries = choose_files(FilePathLookup(await code.files(), [target]).find_alike(target), 0)

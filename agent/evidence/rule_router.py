@@ -14,29 +14,25 @@ from agent.evidence.intent_router import (
     choose_files,
     recognise_intent,
     request_name,
+    route_comparison,
     route_intent,
 )
-from agent.evidence.manifests import find_declarations, request_dependencies
 from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.refs import is_import_line, is_test_or_docs
 from agent.evidence.request_builders import (
     FILE_IS_THERE,
     NONE_OF,
     NOT_INDEXED,
-    OF_MANIFESTS,
     decide_retrieval,
-    request_kind,
     request_lines,
     request_lookup,
     request_outline,
     request_search,
 )
 from agent.ports import CodeLookup, CodeSearch, SymbolIndex
-from agent.questions.intents.model import IntentName
 from agent.questions.language_filter import LanguageFilter, parse_language_filter
 from agent.questions.literals import find_literals, make_literal_query
 from agent.questions.mentions import Mentions, PathMention, find_mentions, refer_to_project
-from agent.questions.question_kinds import KindQuestion, parse_kind
 from agent.questions.terms import find_content_terms
 from agent.state import RetrievalRequest, RouterDecision
 from indexer.text.linear_patterns import compile_pattern
@@ -46,10 +42,6 @@ MAX_LINES = 80
 _MOST_WORDS_AROUND = 1  # beside a capitalised word; more of them, and the question is about something else
 _LONGEST_ACRONYM = 5
 
-# Intents whose questions have parts that tables of patterns read: versions, periods, nouns.
-_READ_BY_TABLES: frozenset[IntentName] = frozenset(
-    {"listing", "value", "changes", "origin", "reason", "absence", "callees", "comparison"}
-)
 _EXISTS = compile_pattern(
     r"(?i)(?:so,? )?(?:does|do|is|are|has|have|did) (?:we have |it have |there |this repo(?:sitory)? have )?"
     r"(?:an? |the |any |our )?(?:file )?(?:called |named )?\S{1,200}(?: file)?"
@@ -63,7 +55,7 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     asked = parse_language_filter(question)
     if asked is not None:
         return await _route_in_language(asked, code)
-    for attempt in (route_trace, route_error, _route_left_out, _route_existence):
+    for attempt in (route_trace, route_error, _route_left_out, _route_existence, route_comparison):
         chosen = await attempt(question, code)
         if chosen is not None:
             return chosen
@@ -71,10 +63,6 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     intent = await recognise_intent(about, code)
     is_of_past = intent.is_sure and intent.name in {"people", "origin", "changes", "reason"}
     chosen = None if is_of_past else await _route_lines(question, code)
-    if chosen is not None:
-        return chosen
-    may_list = not intent.is_sure or intent.name in _READ_BY_TABLES
-    chosen = await _route_kind(question, code) if may_list else None
     if chosen is not None:
         return chosen
     if intent.name == "contents" and (chosen := await route_intent(about, intent, code)) is not None:
@@ -126,16 +114,6 @@ async def _route_left_out(question: str, code: CodeLookup) -> RouterDecision | N
     return decide_retrieval([], fast_path=True, reasoning=NOT_INDEXED, unknown=list(mentioned))
 
 
-async def _route_kind(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Answer a question of a kind that has an answer of its own; the repository's name in it means the project."""
-    asked = parse_kind(question) or parse_kind(await _refer_to_project(question, code))
-    if asked is None or (asked.lookup == "lists" and "base" not in asked.parts):
-        return None
-    if asked.lookup == "dependencies":
-        return await _route_dependencies(asked.parts.get("library", ""), code)
-    return _decide_kind(question, asked)
-
-
 async def _refer_to_project(question: str, code: CodeSearch) -> str:
     """Write "this project" for the repository's name, unless just that name is defined in it."""
     about = refer_to_project(question, code.repository)
@@ -149,23 +127,6 @@ async def _is_defined_so(repository: str, question: str, code: SymbolIndex) -> b
     symbols = [one.symbol for one in await code.definitions(name) if not is_test_or_docs(one.path)]
     things = {one.name for one in symbols if one.kind != "module" and not is_import_line(one.kind, one.signature)}
     return any(word.strip("?!.,:;") in things for word in question.split())
-
-
-async def _route_dependencies(library: str, code: CodeLookup) -> RouterDecision | None:
-    """Show what the manifests declare, or where they name a library; None where they do not."""
-    if not library:
-        declared = await request_dependencies(code)
-        return decide_retrieval(declared, fast_path=True, reasoning=OF_MANIFESTS) if declared else None
-    lines = [
-        request_lines(at.path, at.start_line, at.end_line, reasoning="where the library is declared")
-        for at in await find_declarations(code, library)
-    ]
-    return decide_retrieval(lines, fast_path=True, reasoning=OF_MANIFESTS) if lines else None
-
-
-def _decide_kind(question: str, asked: KindQuestion, *, fast_path: bool = True) -> RouterDecision:
-    request = request_kind(asked.lookup, question, asked.parts)
-    return decide_retrieval([request], fast_path=fast_path, reasoning=request["reasoning"])
 
 
 async def _route_literals(question: str, code: CodeLookup) -> RouterDecision | None:

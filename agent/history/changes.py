@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.retrieved import Retrieved
+from agent.history.asked_times import names_version, read_release, read_times
 from agent.history.changelogs import find_section
 from agent.history.commit_refs import count_touched, format_day, make_commit_ref
 from agent.history.compared_part import compare_part
@@ -16,7 +16,7 @@ from agent.history.comparison_refs import count_comparison, describe_comparison,
 from agent.history.history_target import HistoryTarget, find_target
 from agent.history.periods import parse_period
 from agent.ports import CodeSearch
-from agent.questions.question_kinds import parse_kind
+from agent.questions.intents.model import IntentName, load_model
 from agent.state import EvidenceRef, RetrievalRequest
 from indexer.errors import UnknownRevision
 from indexer.types import CommitLog, LogQuery
@@ -25,19 +25,7 @@ MAX_COMMITS = 300  # read
 MAX_LISTED = 100  # kept for "more"
 _LATELY = 30 * 86_400  # seconds before the newest commit
 _FEWEST = 10
-_TIMES = frozenset("since from until release period pending".split())
-_MOST_WORDS = 40  # of a question in which times are looked for
-_NEWEST = re.compile(
-    r"(?i)(?:the |our |your )?(?:(?:last|latest|newest|most recent|current|previous|letzte[nrs]?|dernière|última)\s+)?"
-    r"(?:stable )?(?:release|version|tag|versión)"
-)
-_VERSION = re.compile(
-    r"(?i)(?:the )?(?:release |version |tag )?"
-    r"(?P<name>[\w.@/-]{0,60}?\d{1,6}(?:[._-]\d{1,6}){1,4}[\w.+-]{0,30}|v\d{1,6}|[0-9a-f]{7,40})"
-    r"(?: (?:release|version|tag))?"
-)
-_BRANCHES = frozenset("main master develop development trunk head".split())
-_NAMED_RELEASE = re.compile(r"(?i)(?:the )?(?:release|version|tag)\s+(?P<name>\S{1,80})")
+_OF_CHANGES: frozenset[IntentName] = frozenset({"changes", "comparison", "origin"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +44,6 @@ async def fetch_changes(code: CodeSearch, request: RetrievalRequest) -> Retrieve
     Between two versions, branches or commits, also what differs.
     """
     parts = request.get("parts", {})
-    parts = parts if parts.keys() & _TIMES else {**parts, **_find_times(request["query"])}
     if (ends := _read_ends(parts)) is not None:
         return await _fetch_compared(code, ends, parts.get("target", ""))
     scope = await _read_scope(code, parts)
@@ -88,7 +75,7 @@ async def _fetch_compared(code: CodeSearch, ends: tuple[str, str], written: str)
     try:
         part = await compare_part(code, *ends, written)
     except UnknownRevision as error:
-        if not any(map(_names_version, ends)):  # these may be words like any others
+        if not any(map(names_version, ends)):  # these may be words like any others
             return Retrieved(refs=())
         return await _fetch_newest(code, LogQuery(), str(error))
     older, newer = part.comparison.older, part.comparison.newer
@@ -115,11 +102,6 @@ def _keep_below(log: CommitLog, paths: Sequence[str]) -> CommitLog:
     prefixes = tuple(f"{path}/" for path in paths)
     kept = [one for one in log.revisions if any(f"{path}/".startswith(prefixes) for path in one.paths)]
     return replace(log, revisions=tuple(kept), total=len(kept) if log.complete else None)
-
-
-def _names_version(written: str) -> bool:
-    """Whether a name can hardly be anything but that of a version, a branch or a commit."""
-    return bool(written) and (written.lower() in _BRANCHES or any(map(str.isdigit, written)))
 
 
 def _collect(scope: _Scope, log: CommitLog, section: tuple[EvidenceRef, str] | None) -> Retrieved:
@@ -170,11 +152,11 @@ class AskedComparison:
 
 def parse_comparison(question: str) -> AskedComparison | None:
     """Return what a question compares; None where it is no such question."""
-    asked = parse_kind(question)
-    ends = _read_ends(asked.parts) if asked is not None and asked.lookup == "changes" else None
-    if asked is None or ends is None:
+    times = read_times(question)
+    ends = _read_ends(times.parts)
+    if ends is None or load_model().rank(question)[0].name not in _OF_CHANGES:
         return None
-    return AskedComparison(after=ends[0], until=ends[1], target=asked.parts.get("target", ""))
+    return AskedComparison(after=ends[0], until=ends[1], target=load_model().find_subject(times.rest, "changes"))
 
 
 def _read_ends(parts: Mapping[str, str]) -> tuple[str, str] | None:
@@ -182,26 +164,12 @@ def _read_ends(parts: Mapping[str, str]) -> tuple[str, str] | None:
     if parts.get("pending") or parts.get("release"):
         return None
     if parts.get("from") and parts.get("until"):
-        after, until = (_read_release(parts[name]) or _strip_quotes(parts[name]) for name in ("from", "until"))
+        after, until = (read_release(parts[name]) or _strip_quotes(parts[name]) for name in ("from", "until"))
         return after, until
     words = parts.get("since", "")
     if not words or parse_period(words, int(time.time())) is not None:
         return None
-    return _read_release(words) or _strip_quotes(words), ""
-
-
-def _find_times(question: str) -> dict[str, str]:
-    """Find the releases and the period that a question names, as the parts of a question about changes."""
-    words = [word.strip(" ?!,;`'\"") for word in question.split()][:_MOST_WORDS]
-    windows = [" ".join(words[at : at + n]) for n in (4, 3, 2, 1) for at in range(len(words) - n + 1)]
-    releases = list(dict.fromkeys(name for one in windows if (name := _read_release(one))))
-    if len(releases) > 1:
-        return {"from": releases[0], "until": releases[1]}
-    if releases:
-        return {"release": releases[0]}
-    now = int(time.time())
-    period = next((one for one in windows if parse_period(one, now) is not None), "")
-    return {"period": period} if period else {}
+    return read_release(words) or _strip_quotes(words), ""
 
 
 def _strip_quotes(written: str) -> str:
@@ -212,7 +180,7 @@ async def _read_scope(code: CodeSearch, parts: Mapping[str, str]) -> _Scope | No
     """Read what the parts of the question mean; None where its target is nothing that is here."""
     query, said = LogQuery(limit=MAX_COMMITS), ""
     start, written = parts.get("since", ""), parts.get("target", "")
-    release = _read_release(parts.get("release", "")) or _read_release(written)
+    release = read_release(parts.get("release", "")) or read_release(written)
     if release:
         return _Scope(query=replace(query, release=release), target=HistoryTarget())
     if parts.get("pending"):
@@ -221,24 +189,13 @@ async def _read_scope(code: CodeSearch, parts: Mapping[str, str]) -> _Scope | No
         words = start or parts["period"]
         since = parse_period(words, int(time.time()))
         said = f"since {words}" if start else words
-        query = (
-            replace(query, since=since) if since is not None else replace(query, after=_read_release(words) or words)
-        )
+        query = replace(query, since=since) if since is not None else replace(query, after=read_release(words) or words)
     target = await find_target(code, written) if written else HistoryTarget()
     if target is None:
         return None
     is_open = query == LogQuery(limit=MAX_COMMITS)
     query = replace(query, path=target.path, lines=target.lines, text=target.text)
     return _Scope(query=query, target=target, said=said, is_lately=is_open and not written)
-
-
-def _read_release(written: str) -> str:
-    """Read the name of a release; empty for what is none."""
-    bare = " ".join(written.split()).strip("`'\" ,.")
-    if _NEWEST.fullmatch(bare):
-        return "newest"
-    found = _NAMED_RELEASE.fullmatch(bare) or _VERSION.fullmatch(bare)
-    return found["name"] if found else ""
 
 
 async def _find_changelog(code: CodeSearch, query: LogQuery, log: CommitLog) -> tuple[EvidenceRef, str] | None:

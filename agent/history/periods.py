@@ -16,11 +16,22 @@ _MONTHS = "january february march april may june july august september october n
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 _NAMED = re.compile(r"(?:last )?(?P<name>[a-z]{3,9})(?: (?P<day>\d{1,2}))?,?(?: (?P<year>\d{4}))?")
 _EARLIEST = 1990
+_TRANSLATED = {
+    **dict.fromkeys("heute aujourd'hui hoy hoje сегодня 今日 今天 오늘".split(), "today"),
+    **dict.fromkeys("gestern ayer ontem вчера 昨日 昨天 어제".split(), "yesterday"),
+    **dict.fromkeys("今週 本周 이번주".split(), "this week"),
+    **dict.fromkeys(("diese woche", "cette semaine", "esta semana", "эту неделю", "этой неделе"), "this week"),
+    **dict.fromkeys("先週 上周 上週 지난주".split(), "last week"),
+    **dict.fromkeys(("letzte woche", "letzter woche", "semaine dernière", "semana pasada"), "last week"),
+    **dict.fromkeys(("semana passada", "прошлую неделю", "прошлой неделе", "неделю"), "last week"),
+    **dict.fromkeys(("先月", "上个月", "letzten monat", "mois dernier", "mes pasado", "mês passado"), "last month"),
+}
 
 
 def parse_period(written: str, now: int) -> int | None:
     """Return when a period began, in seconds since the epoch; None for what is none."""
     text = " ".join(written[:60].lower().split()).removeprefix("in ").removeprefix("on ").removeprefix("during ")
+    text = _TRANSLATED.get(text, text)
     today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     start = _read_word(text, today) or _read_span(text, today) or _read_date(text) or _read_name(text, today)
     return int(start.timestamp()) if start is not None else None

@@ -31,7 +31,7 @@ async def _fetch_overview(code: CodeSearch, request: RetrievalRequest) -> Retrie
     return replace(found, refs=[*told, *found.refs])
 
 
-# What the kinds of question of `agent/questions/kinds` want; of a kind that is missing here, a search is made.
+# Kinds of question with an answer of their own; of a kind that is missing here, a search is made.
 _KINDS: Mapping[Lookup, Fetch] = {
     "changes": fetch_changes,
     "people": fetch_people,

@@ -33,7 +33,6 @@ from agent.questions.intent import (
 from agent.questions.intents.model import SURE, IntentName, load_model
 from agent.questions.literals import find_quoted_messages
 from agent.questions.mentions import find_mentions
-from agent.questions.question_kinds import parse_kind
 from agent.questions.remarks import is_bare_question
 from agent.questions.stack_traces import parse_frames
 from agent.questions.terms import find_content_terms
@@ -188,7 +187,7 @@ def _classify_intent(question: str, history: Sequence[PastTurn]) -> Intent:
     best = load_model().rank(question)[0]
     is_of_project = best.name in _OF_PROJECT and best.confidence >= SURE
     says_enough = len(find_content_terms(question)) >= _LEAST_TERMS
-    is_clear = is_of_project or parse_kind(question) is not None or says_enough
+    is_clear = is_of_project or says_enough
     return "new_question" if is_clear else "out_of_scope"
 
 

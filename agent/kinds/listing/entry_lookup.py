@@ -13,6 +13,7 @@ from agent.kinds.listing.narrowing import (
     make_entry_ref,
     narrow_entries,
     narrow_to_path,
+    narrow_to_sort,
 )
 from agent.ports import CodeSearch
 from agent.state import EvidenceRef, RetrievalRequest
@@ -37,7 +38,7 @@ async def fetch_entry_points(code: CodeSearch, request: RetrievalRequest) -> Ret
     through together.
     """
     parts = request.get("parts", {})
-    kind = _choose_kind(parts.get("noun", "") or request["query"])
+    kind = _choose_kind(request["query"])
     found = await _list_entries(code, kind)
     narrowed = _narrow(found, parts, code.repository)
     if not narrowed and (other := _ALIKE.get(kind)):
@@ -57,7 +58,7 @@ def _narrow(found: Sequence[EvidenceRef], parts: Mapping[str, str], repository: 
     below = narrow_to_path(found, parts)
     if len(below) < len(found):
         return below
-    return narrow_entries(found, find_narrowing_terms(parts, repository))
+    return narrow_entries(narrow_to_sort(found, parts), find_narrowing_terms(parts, repository))
 
 
 def _choose_kind(noun: str) -> RegistrationKind:

@@ -65,7 +65,7 @@ def find_narrowing_terms(parts: Mapping[str, str], repository: str) -> tuple[fro
 
     The repository's own name narrows nothing.
     """
-    said = " ".join(parts.get(name, "") for name in ("target", "purpose"))
+    said = parts.get("target", "")
     nothing = find_content_terms(repository) | _SAYS_NOTHING
     whole, *each = (find_content_terms(text) - nothing for text in (said, *_BETWEEN.split(said)))
     return tuple(dict.fromkeys(terms for terms in (whole, *each) if terms))
@@ -89,9 +89,15 @@ def narrow_entries(refs: Sequence[EvidenceRef], alternatives: Sequence[frozenset
     return found or _narrow(refs, whole, least=0.5)
 
 
+def narrow_to_sort(refs: Sequence[EvidenceRef], parts: Mapping[str, str]) -> list[EvidenceRef]:
+    """Return the entries that say the words before the noun of a list, such as "order endpoints"; else all."""
+    terms = find_content_terms(parts.get("sort", ""))
+    return (_narrow(refs, terms, least=1.0) if terms else []) or list(refs)
+
+
 def narrow_to_path(refs: Sequence[EvidenceRef], parts: Mapping[str, str]) -> list[EvidenceRef]:
     """Return the entries below a path of addresses that a question names, such as `/api/v3`; else all."""
-    said = " ".join(parts.get(name, "") for name in ("target", "purpose"))
+    said = parts.get("target", "")
     path = next((word.strip("`'\"*").rstrip("/") for word in said.split() if word.lstrip("`'\"").startswith("/")), "")
     below = [ref for ref in refs if path and f"{path}/" in f"{ref['symbol']}/"]
     return below or list(refs)

@@ -10,6 +10,7 @@ from agent.kinds.listing.narrowing import (
     keep_one_per_name,
     make_entry_ref,
     narrow_entries,
+    narrow_to_sort,
     order_by_kind,
 )
 from agent.ports import CodeSearch
@@ -32,7 +33,7 @@ _ALL: tuple[RegistrationKind, ...] = ("flag", "setting", "environment")
 async def fetch_options(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """List the options that a question asks for; nothing where it names one that there is not."""
     parts = request.get("parts", {})
-    kinds = _ALL if "name" in parts else _choose_kinds(parts.get("noun", "") or request["query"])
+    kinds = _ALL if "name" in parts else _choose_kinds(request["query"])
     sites = await code.registrations(kinds)
     found = keep_one_per_name(map(make_entry_ref, sites))
     found = _drop_repeated_settings(found)
@@ -45,7 +46,7 @@ async def fetch_options(code: CodeSearch, request: RetrievalRequest) -> Retrieve
         found = [ref for ref in found if any(_fold(name).startswith(beginning) for name in ref["symbol"].split(","))]
         return await gather_entries(code, order_by_kind(found, kinds), whole=len(found))
     terms = find_narrowing_terms(parts, code.repository)
-    narrowed = narrow_entries(found, terms)
+    narrowed = narrow_entries(narrow_to_sort(found, parts), terms)
     if not narrowed and _DEFAULTS.search(request["query"]):
         assigned = await find_assigned(code, terms)
         return await gather_entries(code, assigned, whole=len(assigned))

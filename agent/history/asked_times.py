@@ -1,0 +1,148 @@
+"""Reads which versions, branches, commits and times a question about changes names."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from agent.history.periods import parse_period
+from indexer.text.linear_patterns import compile_pattern
+
+_LONGEST = 40  # words of a question in which times are looked for
+_MOST_WORDS = 4  # of one of them
+_NEWEST = compile_pattern(
+    r"(?i)(?:the |our |your )?(?:last|latest|newest|most recent|current|previous|letzte[nrms]?|dernière|última?)\s+"
+    r"(?:stable )?(?:release|version|tag|versión)"
+)
+_VERSION = re.compile(
+    r"(?i)(?:the )?(?:release |version |versión |tag )?"
+    r"(?P<name>[\w.@/-]{0,60}?\d{1,6}(?:[._-]\d{1,6}){1,4}[\w.+-]{0,30}|v\d{1,6}|(?:alpha|beta|rc)[.-]?\d{1,4}"
+    r"|(?=[a-f]{0,39}\d)[0-9a-f]{7,40})(?: (?:release|version|tag))?"
+)
+_BRANCH = re.compile(
+    r"(?i)(?:the )?(?:branch )?(?P<name>main|master|develop(?:ment)?|trunk|head|[\w.-]{1,60}/[\w./+-]{1,60})"
+    r"(?: branch)?"
+)
+_RANGE = re.compile(r"(?P<from>[\w/@+-][\w./@+-]{0,80}?)\.{2,3}(?P<until>[\w/@+-][\w./@+-]{0,80})")
+_JOINS = compile_pattern(
+    r"(?i)(?:and|to|with|against|vs\.?|versus|→|->|und|bis|et|à|y|a|e|и|до|と|和|과|와)?"
+    r"(?: ?(?:the|on|in)?(?: ?(?:branch|tag|release|version))?)?"
+)
+_SINCE = compile_pattern(
+    r"(?i)(?:since|after|as of|against|compared (?:to|with)|relative to|from|than|over|diff|seit|nach|depuis|desde"
+    r"|после|с|自|自从)(?: (?:the|our|der|dem|la|el|le|version|versión|release|tag|commit)){0,2}$"
+)
+_SINCE_BEHIND = compile_pattern(r"(?:から|以降|以来|以后|之后|이후|부터)")
+# Between two: the second is the older one.
+_BACKWARDS = compile_pattern(
+    r"(?i)\b(?:compared (?:to|with)|relative to|differs? from|different from|over|than|not (?:in|on|part)|but not)\b"
+    r"|n['’]t\b"
+)
+_PENDING = compile_pattern(
+    r"(?i)\b(?:pending|unreleased|not (?:yet )?released|upcoming|next (?:release|version))\b|unveröffentlicht"
+    r"|未リリース|未发布"
+)
+_UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)")
+_BRANCHES = frozenset("main master develop development trunk head newest".split())
+_STRIPPED = " ?!,;:`'\"()[]"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskedTimes:
+    """The times of a question as `parts` of a request for changes, and what the question says besides."""
+
+    parts: Mapping[str, str]
+    rest: str
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether two ends are named, one of which can hardly be anything but a version or a branch."""
+        return any(map(names_version, (self.parts.get("from", ""), self.parts.get("until", ""))))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Found:
+    """A version or a branch with the words that it takes."""
+
+    name: str
+    start: int
+    end: int
+    is_branch: bool = False
+
+
+def read_times(question: str) -> AskedTimes:
+    """Find the releases, the branches and the period that a question names."""
+    words = _UNSPACED.sub(r" \1 ", question).split()[:_LONGEST]
+    for at, word in enumerate(words):
+        if found := _RANGE.fullmatch(word.strip(_STRIPPED)):
+            return _take(words, at, at + 1, {"from": found["from"], "until": found["until"]})
+    refs = _find_refs(words)
+    named = [one for one in refs if not one.is_branch]
+    for first, second in pairwise(refs):
+        between = " ".join(words[first.end : second.start]).strip(_STRIPPED)
+        is_backwards = _BACKWARDS.search(between) is not None
+        if is_backwards or _JOINS.fullmatch(between) or (first in named and second in named):
+            older, newer = (second, first) if is_backwards else (first, second)
+            return _take(words, first.start, second.end, {"from": older.name, "until": newer.name})
+    for one in refs:
+        behind = "".join(words[one.end : one.end + 1])
+        if _SINCE.search(" ".join(words[: one.start])) or _SINCE_BEHIND.match(behind):
+            return _take(words, one.start, one.end, {"since": one.name})
+    if named:
+        return _take(words, named[0].start, named[0].end, {"release": named[0].name})
+    return _find_period(words)
+
+
+def names_version(written: str) -> bool:
+    """Whether a name can hardly be anything but that of a version, a branch or a commit."""
+    return bool(written) and (written.lower() in _BRANCHES or any(map(str.isdigit, written)))
+
+
+def read_release(written: str) -> str:
+    """Read the name of a release; empty for what is none."""
+    bare = " ".join(written.split()).strip("`'\" ,.")
+    if bare == "newest" or _NEWEST.fullmatch(bare):
+        return "newest"
+    found = _VERSION.fullmatch(bare)
+    return found["name"] if found else ""
+
+
+def _find_refs(words: list[str]) -> list[_Found]:
+    found: list[_Found] = []
+    at = 0
+    while at < len(words):
+        ends = range(min(at + _MOST_WORDS, len(words)), at, -1)
+        best = next((one for end in ends if (one := _read_ref(words, at, end)) is not None), None)
+        if best is not None:
+            found.append(best)
+        at = best.end if best is not None else at + 1
+    return found
+
+
+def _read_ref(words: list[str], start: int, end: int) -> _Found | None:
+    window = " ".join(words[start:end]).strip(_STRIPPED)
+    if name := read_release(window):
+        return _Found(name=name, start=start, end=end)
+    branch = _BRANCH.fullmatch(window)
+    return _Found(name=branch["name"], start=start, end=end, is_branch=True) if branch else None
+
+
+def _find_period(words: list[str]) -> AskedTimes:
+    now = int(time.time())
+    for length in range(_MOST_WORDS, 0, -1):
+        for at in range(len(words) - length + 1):
+            window = " ".join(words[at : at + length]).strip(_STRIPPED)
+            if parse_period(window, now) is not None:
+                is_since = _SINCE.search(" ".join(words[:at])) is not None
+                return _take(words, at, at + length, {"since" if is_since else "period": window})
+    text = " ".join(words)
+    if (pending := _PENDING.search(text)) is not None:
+        return AskedTimes(parts={"pending": pending[0]}, rest=text.replace(pending[0], " "))
+    return AskedTimes(parts={}, rest=text)
+
+
+def _take(words: list[str], start: int, end: int, parts: Mapping[str, str]) -> AskedTimes:
+    return AskedTimes(parts=parts, rest=" ".join([*words[:start], *words[end:]]))
