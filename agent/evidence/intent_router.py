@@ -39,6 +39,10 @@ MAX_NAMES = 2  # that one lookup is made for
 _NAMED = 0.4  # the least confidence that a question asks for a name where a common word stands
 _SHORTEST_NAME = 3
 _WITHIN = frozenset("in within inside under below to of for im dans en em no na в".split())
+_INSIDE = re.compile(
+    r"(?i)\b(?:in|within|inside|under|im|dans|en|em|в) (?:the |den |der |les |los |las |la |os )?"
+    r"(?P<folder>[a-z][\w-]{1,60})(?: (?:folder|directory|module|package))?\b"
+)
 _FOLDERS = frozenset("folder directory dir package module ordner verzeichnis dossier carpeta pasta папке".split())
 _ABOUT_PLACES: frozenset[IntentName] = frozenset({"changes", "origin", "people"})
 _OF_PAST: frozenset[IntentName] = frozenset({"changes", "origin"})
@@ -149,20 +153,20 @@ async def _try_common_words(
 ) -> tuple[dict[str, KnownName], list[RankedIntent]]:
     """Take a common word for a name where the question asks for one just there: "who calls send?"."""
     best, names = ranked, dict[str, KnownName]()
-    if ranked[0].confidence >= _NAMED and ranked[0].name not in _NAMING | {"absence", "explanation", "place"}:
+    if ranked[0].confidence >= _NAMED and ranked[0].name not in _NAMING | {"absence", "explanation", "place", "people"}:
         return names, best
-    plain = [] if find_mentions(question).names else list(dict.fromkeys(_PLAIN.findall(question)))
+    plain = [] if _list_typed(question) else list(dict.fromkeys(_PLAIN.findall(question)))
     for word in plain[: 2 * MAX_TRIED]:
         known = await _find_plain_name(word, question, code) if len(word) >= _SHORTEST_NAME else None
         if known is None:
             continue
         tried = load_model().rank(question, lambda one, name=word: "xsym" if one == name else "")  # type: ignore[misc]
         is_better = not names or tried[0].confidence > best[0].confidence
-        subject = load_model().find_subject(question, tried[0].name).split()
+        subject = load_model().find_subject(_INSIDE.sub(" ", question), tried[0].name).split()
         others = [one for one in subject if one != word and len(one) >= _SHORTEST_NAME and _PLAIN.fullmatch(one)]
         is_alone = not others  # "handle retries" is no name
         is_asked = tried[0].name in _NAMING or (tried[0].name == "explanation" and subject == [word])
-        if is_alone and is_asked and tried[0].confidence >= _NAMED and is_better:
+        if is_alone and is_asked and tried[0].confidence >= LIKELY and is_better:
             best, names = tried, {word: known}
     return names, best
 
@@ -204,7 +208,7 @@ async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
 
 def _find_unknown(question: str, asked: AskedIntent) -> str:
     """Return the one name that the code does not define and that the question is about: a library, a setting."""
-    if typed := find_mentions(question).names:
+    if typed := _list_typed(question):
         return typed[0]
     words = [normalize_name(word) for word in asked.subject.split() if list_words(word)]
     rare = [
@@ -213,12 +217,20 @@ def _find_unknown(question: str, asked: AskedIntent) -> str:
     return rare[0] if len(rare) == 1 and len(rare[0]) >= _SHORTEST_NAME else ""
 
 
+def _list_typed(question: str) -> list[str]:
+    """Return the names that are typed as code, but for those of files."""
+    mentions = find_mentions(question)
+    files = {mention.path for mention in mentions.paths}
+    return [name for name in mentions.names if name not in files]
+
+
 async def _find_scope(question: str, code: CodeSearch) -> list[str]:
-    """Return the files and folders of the question's paths that are here."""
+    """Return the files and folders of the question that are here: those of its paths, else one that a word names."""
     written = [mention.path for mention in find_mentions(question).paths]
     names = FilePathLookup(await code.files() if written else (), written)
     found = [entry.path for path in written for entry in choose_files(names.find_alike(path), 0)[:1]]
-    return found or [folder for path in written if (folder := await find_folder(code, path))]
+    named = written or [found["folder"] for found in _INSIDE.finditer(question)]
+    return found or [folder for path in named if (folder := await find_folder(code, path))]
 
 
 def request_name(lookup: Lookup, known: KnownName, inside: Sequence[str] = ()) -> RetrievalRequest:

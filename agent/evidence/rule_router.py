@@ -32,7 +32,7 @@ from agent.evidence.request_builders import (
 from agent.ports import CodeLookup, CodeSearch, SymbolIndex
 from agent.questions.language_filter import LanguageFilter, parse_language_filter
 from agent.questions.literals import find_literals, make_literal_query
-from agent.questions.mentions import Mentions, PathMention, find_mentions, refer_to_project
+from agent.questions.mentions import Mentions, PathMention, find_mentions, refer_to_project, replace_links
 from agent.questions.terms import find_content_terms
 from agent.state import RetrievalRequest, RouterDecision
 from indexer.text.linear_patterns import compile_pattern
@@ -52,6 +52,7 @@ _EXISTS = compile_pattern(
 
 async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     """Choose the requests for a question; at most a few index lookups, never a search."""
+    question = replace_links(question)
     asked = parse_language_filter(question)
     if asked is not None:
         return await _route_in_language(asked, code)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 MAX_NAMES = 4
+_LONGEST_LINKED = 4_000  # characters
 
 # Every pattern starts at a word's edge and repeats within bounds, so that no question makes it slow.
 _SPAN = re.compile(r"`([^`\n]{1,200})`")
@@ -20,6 +22,12 @@ _LINE_OF = re.compile(
 )
 _NAME = re.compile(r"(?<![\w./@$])[^\W\d][\w$]{0,120}(?:(?:\.|::|\#|->)[^\W\d]\w{0,120}){0,8}(?:\(\))?", re.VERBOSE)
 _HEX = re.compile(r"(?<!\w)(?:0[xX][0-9A-Fa-f]{2,16}|#[0-9A-Fa-f]{6}(?:[0-9A-Fa-f]{2})?)(?!\w)")
+# A link to a file on a host of code, as GitHub, GitLab, Gitea and Bitbucket write it, in a chat's brackets or not.
+_LINK = re.compile(
+    r"<?https?://[^\s/|<>]{1,100}/[^\s|<>?#]{1,200}?/(?:blob|src|tree|raw|blame)/(?:(?:commit|branch|tag)/)?"
+    r"[^\s/|<>?#]{1,100}/(?P<path>[^\s|<>?#]{1,300})(?:\?[^\s|<>#]{0,200})?"
+    r"(?:#(?:L|lines-)?(?P<start>\d{1,7})(?:C\d{1,5})?(?:[-:]L?(?P<end>\d{1,7})(?:C\d{1,5})?)?)?(?:\|[^\s<>]{0,300})?>?"
+)
 _ABBREVIATION = re.compile(r"\w\.\w")
 _HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _ENDS = "?!.,:;"
@@ -66,6 +74,16 @@ def find_mentions(question: str) -> Mentions:
         paths=paths[:MAX_NAMES],
         codes=_drop_repeats(_HEX.findall(text))[:MAX_NAMES],
     )
+
+
+def replace_links(text: str) -> str:
+    """Write a path and its lines for a link to them on a host of code."""
+    return _LINK.sub(lambda found: _format_linked(*found.group("path", "start", "end")), text[:_LONGEST_LINKED])
+
+
+def _format_linked(path: str, start: str | None, end: str | None) -> str:
+    path = unquote(path)
+    return f"{path}:{start}-{end or start}" if start else path
 
 
 def normalize_name(text: str) -> str:

@@ -72,10 +72,39 @@ async def test_a_common_word_is_no_name_where_none_is_expected(question: str) ->
     assert asked.names == ()
 
 
-async def test_calls_are_looked_up_within_a_folder_that_the_question_names() -> None:
-    [request] = (await route_by_rules("who calls send in packages/orders?", FakeCode(COMMON_WORDS)))["requests"]
+@pytest.mark.parametrize(
+    ("question", "folder"),
+    [
+        ("who calls send in packages/orders?", "packages/orders"),
+        ("who calls send in app/mail.py?", "app/mail.py"),
+        ("who calls send in mail.py?", "app/mail.py"),
+        ("callers of send in the packages folder", "packages"),
+    ],
+)
+async def test_calls_are_looked_up_within_what_the_question_names(question: str, folder: str) -> None:
+    [request] = (await route_by_rules(question, FakeCode(COMMON_WORDS)))["requests"]
 
-    assert (request["lookup"], request["folders"]) == ("callers", ["packages/orders"])
+    assert (request["lookup"], request["query"], request["folders"]) == ("callers", "send", [folder])
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "https://github.com/shop/app/blob/0a1b2c3/app/mail.py#L5-L6",
+        "see <https://git.example/shop/app/-/blob/main/app/mail.py#L5-6|mail.py>",
+        "https://gitea.example/shop/app/src/commit/0a1b2c3d/app/mail.py#L5-L6 what does this do?",
+        "<https://bitbucket.org/shop/app/src/0a1b2c3/app/mail.py#lines-5:6>",
+    ],
+)
+async def test_a_link_to_lines_is_those_lines(link: str) -> None:
+    [request] = (await route_by_rules(link, FakeCode(COMMON_WORDS)))["requests"]
+
+    assert (request["lookup"], request["path"], request["start_line"], request["end_line"]) == (
+        "lines",
+        "app/mail.py",
+        5,
+        6,
+    )
 
 
 @pytest.mark.parametrize("question", ["do we still use celery?", "celery leftovers?", "can we drop celery"])
