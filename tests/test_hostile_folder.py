@@ -63,6 +63,7 @@ def run_in(folder: Path, *command: str | Path, path: str = "{}") -> subprocess.C
 @pytest.mark.parametrize(
     "path", mark_all_but(["bin:.:{}"], ["{}", ":{}", "bin:.:{}"]), ids=["usual PATH", "empty entry", "relative entries"]
 )
+@pytest.mark.exhaustive
 def test_citebot_runs_nothing_of_the_repository(hostile: GitRepo, mark: Path, path: str) -> None:
     done = run_in(hostile.root, CITEBOT, *QUESTION, path=path)
 

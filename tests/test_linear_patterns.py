@@ -138,6 +138,7 @@ def test_no_reason_outlives_its_pattern() -> None:
     assert outlived == []
 
 
+@pytest.mark.exhaustive
 def test_every_pattern_that_waits_for_its_first_use_can_be_compiled() -> None:
     for path in sources():
         if "indexer.text.linear_patterns.compile_pattern" in imports(path):

@@ -431,6 +431,7 @@ FRAGMENTS = st.sampled_from(
 
 @settings(max_examples=300)
 @given(st.lists(FRAGMENTS, max_size=25), st.randoms(use_true_random=False))
+@pytest.mark.exhaustive
 def test_no_text_of_a_model_does_harm(pieces: list[str], chance: random.Random) -> None:
     text, told = "".join(pieces), Told()
     scribe = StreamSanitizer(

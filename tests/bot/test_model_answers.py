@@ -199,6 +199,7 @@ def test_a_refused_key_is_told_by_the_name_of_its_variable(
 
 
 @pytest.mark.usefixtures("shop")
+@pytest.mark.exhaustive
 def test_text_of_a_model_that_breaks_off_is_taken_back(forks: ForkServer, gemini: FakeGemini) -> None:
     begun = Event()
     gemini.script = lambda _: breaks("Half of a sentence that goes on and on, " * 40, read=begun)

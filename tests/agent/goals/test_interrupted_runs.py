@@ -150,6 +150,7 @@ async def test_a_finished_run_gives_its_verdict_again(bench: GoalBench) -> None:
     assert len(bench.gemini.received) == 1
 
 
+@pytest.mark.exhaustive
 async def test_the_conversation_with_the_model_is_bounded_with_its_first_message_kept(bench: GoalBench) -> None:
     bench.gemini.script = lambda _: calls(*[("file_list", {"path": "."})] * 8)
 

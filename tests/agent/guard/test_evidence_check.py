@@ -35,6 +35,7 @@ def test_hardly_anything_that_a_project_says_of_its_own_model_is_flagged(part: P
     assert sum(flagged) <= 0.05 * len(flagged)
 
 
+@pytest.mark.exhaustive
 def test_the_code_of_this_project_gives_no_orders_but_for_its_prompts() -> None:
     listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True)
     paths = [path for path in listed.stdout.split() if not path.startswith(ABOUT_ORDERS)]

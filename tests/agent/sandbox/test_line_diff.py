@@ -39,6 +39,7 @@ def test_no_line_changes_that_need_not(old: str, new: str, changes: list[tuple[i
     assert find_changes([*map(str.encode, old)], [*map(str.encode, new)]) == changes
 
 
+@pytest.mark.exhaustive
 def test_texts_with_nothing_in_common_are_replaced_as_a_whole_in_few_steps() -> None:
     def compare(length: int) -> object:
         return find_changes(*([b"%s%d\n" % (letter, n % 977) for n in range(length)] for letter in (b"a", b"b")))

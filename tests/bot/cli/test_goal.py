@@ -106,6 +106,7 @@ def test_a_patch_gets_to_programs_byte_by_byte(
     assert (repo.root / "parser.py").read_bytes() == before.replace(b")]", b") if part]").replace(b"caf", b"Caf")
 
 
+@pytest.mark.exhaustive
 def test_what_a_person_reads_gives_no_orders_to_their_terminal(
     citebot: Citebot, repo: GitRepo, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -131,6 +132,7 @@ def test_nothing_runs_that_nobody_has_approved(citebot: Citebot, repo: GitRepo, 
     assert gemini.received == []
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_gives_up_fails_with_its_reason_and_writes_the_patch_so_far(
     citebot: Citebot, repo: GitRepo, gemini: FakeGemini, tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def test_a_folder_without_a_repository_is_one_sentence(tmp_path: Path) -> None:
         (["citebot", "ask", "--repo", "sh"], ["shop"]),
     ],
 )
+@pytest.mark.exhaustive
 def test_the_documented_line_makes_bash_complete(words: list[str], offered: list[str], tmp_path: Path) -> None:
     (tmp_path / "citebot.toml").write_text('[[repositories]]\nname = "shop"\npath = "nowhere"\n', encoding="utf-8")
     (line,) = re.findall(r"\| bash \|[^|]+\| `(.+)` \|", (ROOT / "docs/cli.md").read_text(encoding="utf-8"))

@@ -89,6 +89,7 @@ def gemini(surroundings: dict[str, str]) -> Iterator[FakeGemini]:
         yield fake
 
 
+@pytest.mark.exhaustive
 def test_a_question_typed_before_the_prompt_is_whole_behind_it_and_answered(terminal: Pty) -> None:
     terminal.type("where is parse_date def")
     terminal.wait_for("citebot ")

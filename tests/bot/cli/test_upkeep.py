@@ -44,6 +44,7 @@ def test_status_tells_what_each_part_takes(citebot: Citebot, home: Path) -> None
     assert "all data    " in citebot("status").out
 
 
+@pytest.mark.exhaustive
 def test_an_index_of_no_repository_is_named_and_removed_on_demand(
     citebot: Citebot, home: Path, shop: Path, tmp_path: Path
 ) -> None:
@@ -68,6 +69,7 @@ def test_without_configured_repositories_no_index_is_unused(citebot: Citebot, ho
     assert len(names(home)) == 2
 
 
+@pytest.mark.exhaustive
 def test_where_a_repository_is_away_no_index_is_removed(
     citebot: Citebot, home: Path, shop: Path, tmp_path: Path
 ) -> None:

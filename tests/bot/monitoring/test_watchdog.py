@@ -56,6 +56,7 @@ def test_a_call_that_holds_the_loop_is_measured_and_named(logged: Callable[[], s
     assert re.search(r"test_watchdog.py\", line \d+, in burn", logged())
 
 
+@pytest.mark.exhaustive
 def test_a_call_that_never_lets_others_run_is_caught_as_well(logged: Callable[[], str]) -> None:
     """A pattern holds the interpreter: no other thread runs before it has come to its end."""
 
@@ -68,6 +69,7 @@ def test_a_call_that_never_lets_others_run_is_caught_as_well(logged: Callable[[]
     assert "<locals>.work\n" in logged()
 
 
+@pytest.mark.exhaustive
 def test_a_long_stall_is_logged_before_it_is_over(logged: Callable[[], str]) -> None:
     seen = threading.Event()
 

@@ -213,6 +213,7 @@ async def test_a_repository_without_commits_says_so_and_is_indexed_with_its_firs
         assert await paths(await team.indexed(empty.sha())) == ["shop.py"]
 
 
+@pytest.mark.exhaustive
 async def test_thirty_pushes_in_ten_seconds_are_a_few_refreshes_and_the_last_wins(
     work: GitRepo, host: GitHost, tmp_path: Path
 ) -> None:

@@ -184,6 +184,7 @@ def test_odd_output_of_git_is_read_without_harm() -> None:
     assert read_blame(b"0" * 40 + b" 1 1 1\nauthor Not Committed Yet\n\tx\n") is None
 
 
+@pytest.mark.exhaustive
 async def test_a_commit_of_the_far_future_with_a_subject_of_megabytes_is_told_in_bounds(
     repository: GitRepo, tmp_path: Path
 ) -> None:

@@ -155,6 +155,7 @@ def test_the_words_of_a_change_that_was_given_up_do_no_harm(tmp_path: Path) -> N
     assert len(rank_chunks(project.snapshot, "forgotten", None, mode="lexical")) == 1
 
 
+@pytest.mark.exhaustive
 def test_many_small_changes_leave_few_segments_few_dead_rows_and_few_words() -> None:
     project = History()
     files = wide(60)

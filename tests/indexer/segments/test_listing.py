@@ -132,6 +132,7 @@ def test_what_is_no_listing_is_refused(text: str) -> None:
         read_back(zlib.compress(text.encode("utf-8", "surrogatepass")))
 
 
+@pytest.mark.exhaustive
 def test_a_listing_that_unpacks_to_gigabytes_is_refused() -> None:
     packer = zlib.compressobj()
     bomb = b"".join(packer.compress(bytes(2**24)) for _ in range(20)) + packer.flush()

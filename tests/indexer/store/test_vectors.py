@@ -43,7 +43,7 @@ def open_server(request: pytest.FixtureRequest) -> VectorStore:
     return ServerVectors(request.getfixturevalue("server"), f"vectors-{uuid.uuid4().hex}", DIMENSIONS)
 
 
-@pytest.fixture(params=[open_memory, open_folder, open_server])
+@pytest.fixture(params=[open_memory, open_folder, pytest.param(open_server, marks=pytest.mark.exhaustive)])
 def store(request: pytest.FixtureRequest) -> Iterator[VectorStore]:
     opened: VectorStore = request.param(request)
     yield opened
