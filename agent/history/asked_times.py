@@ -19,7 +19,7 @@ _NEWEST = compile_pattern(
 )
 _VERSION = re.compile(
     r"(?i)(?:the )?(?:release |version |versión |tag )?"
-    r"(?P<name>[\w.@/-]{0,60}?\d{1,6}(?:[._-]\d{1,6}){1,4}[\w.+-]{0,30}|v\d{1,6}|(?:alpha|beta|rc)[.-]?\d{1,4}"
+    r"(?!\d{4}-\d{2}-\d{2}(?:$|\D))(?P<name>[\w.@/-]{0,60}?\d{1,6}(?:[._-]\d{1,6}){1,4}[\w.+-]{0,30}|v\d{1,6}|(?:alpha|beta|rc)[.-]?\d{1,4}"
     r"|(?=[a-f]{0,39}\d)[0-9a-f]{7,40})(?: (?:release|version|tag))?"
 )
 _BRANCH = re.compile(

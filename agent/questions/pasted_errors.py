@@ -64,6 +64,7 @@ _PREFIX = re.compile(
 )
 _PARTS = re.compile(r":\s+|\]\s*|\s[-|–—>]+\s|\s*\|\s|\)\s|;\s|,\s|<-+|->|//|(?<=[.?!…])\s|\s\(")
 _WORD = re.compile(r"[^\W\d_]+")
+_ERROR_CODE = re.compile(r"[A-Z][A-Z0-9]{1,40}(?:_[A-Z0-9]{1,40}){1,8}")
 _BEGINS_WITH_VERB = compile_pattern(
     r"(?i)(?:is|are|can|could|should|would|will|was|were|has|have|do|does|did)\b[^?？]*$"
 )
@@ -189,7 +190,9 @@ def _choose_texts(texts: Iterable[str], *, fewest: int) -> tuple[str, ...]:
     long_enough = (
         one
         for one in cut
-        if " " in one and len(words := _WORD.findall(one)) >= fewest and sum(map(len, words)) >= _FEWEST_LETTERS
+        if (" " in one or _ERROR_CODE.fullmatch(one))
+        and len(words := _WORD.findall(one)) >= fewest
+        and sum(map(len, words)) >= _FEWEST_LETTERS
     )
     return tuple(dict.fromkeys(long_enough))[:MAX_TEXTS]
 

@@ -27,6 +27,7 @@ from agent.history.asked_times import read_times
         ("what was fixed in 3.2.3?", {"release": "3.2.3"}),
         ("which features are unreleased?", {"pending": "unreleased"}),
         ("what changed in src/app.py?", {}),
+        ("2026-11-03 14:02:10 worker: started\n2026-11-03 14:02:11 worker: stopped", {"period": "2026-11-03"}),
     ],
 )
 def test_what_a_question_says_of_time_is_read(question: str, parts: dict[str, str]) -> None:

@@ -90,6 +90,13 @@ def test_what_only_the_code_can_tell_to_be_a_message_is_not_said_to_be_one(text:
     assert "no such cart here" in error.texts
 
 
+def test_a_code_of_an_error_is_a_message_of_one_word() -> None:
+    error = parse_pasted_error("2026-11-03 14:02:11 ERROR worker: SHOP_ERR_CART_CLOSED")
+
+    assert error is not None
+    assert error.texts == ("SHOP_ERR_CART_CLOSED",)
+
+
 def test_the_last_error_of_a_long_log_is_read() -> None:
     log = [f"2026-11-03 14:02:11 INFO worker: handled request {number}" for number in range(4_000)]
     log[3_000] = "2026-11-03 14:02:11 ERROR worker: no such cart 17"
