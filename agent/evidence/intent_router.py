@@ -28,6 +28,7 @@ from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.intents.model import SURE, IntentName, RankedIntent, list_words, load_model
 from agent.questions.literals import find_literals
 from agent.questions.mentions import find_mentions, is_code_like, normalize_name
+from agent.questions.terms import find_content_terms
 from agent.state import Lookup, RetrievalRequest, RouterDecision
 from indexer.text.linear_patterns import compile_pattern
 from indexer.types import FileEntry
@@ -193,6 +194,9 @@ async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
     """Look up the uses of what the question names; of a word that is not defined, the lines that say it."""
     if _SETS.search(question) and (declared := await _route_value(question, asked, code)) is not None:
         return declared
+    is_more = not asked.is_sure and asked.subject.isascii() and len(asked.subject.split()) > MAX_NAMES
+    if is_more and all(known.name.isalpha() and known.name.islower() for known in asked.names):
+        return None  # one of several common words
     inside = await _find_scope(question, code)
     lookup: Lookup = "callers" if asked.name == "callers" and _CALLS.search(question) else "usages"
     requests = [request_name(lookup, known, inside) for known in asked.names[:MAX_NAMES]]
@@ -267,7 +271,9 @@ async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> R
     wanted = {_fold(name) for name in named if name}
     sites = await code.registrations(("setting", "environment", "flag"))
     name = next((site.registration.name for site in sites if _fold(site.registration.name) in wanted), "")
-    if name:
+    beside = find_content_terms(question) - find_content_terms(f"{name} default value set option flag variable")
+    is_said_of_more = _fold(name).isalpha() and len(beside) > 1  # `--answers`, of "answers at the same time"
+    if name and not is_said_of_more:
         return _decide_kind("options", question, {"name": name})
     if _VERSIONS.search(question):
         return await _route_version(asked, code)

@@ -164,6 +164,7 @@ def report(): ...
     port: int = 8000
     """Where it listens. Always."""
     secret: str = Field("none", description="What signs the cookies.")
+    boxes: int = Field(default=3, validation_alias="SHOP_BOXES")
 
 @dataclass
 class RetryConfig:
@@ -172,6 +173,8 @@ class RetryConfig:
         (
             "setting port = 8000 -> Settings : Where it listens",
             'setting secret = "none" -> Settings : What signs the cookies.',
+            "setting boxes = 3 -> Settings",
+            "environment SHOP_BOXES = 3",
             "setting attempts = 3 -> RetryConfig : before it gives up",
         ),
     ),

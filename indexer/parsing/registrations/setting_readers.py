@@ -84,20 +84,22 @@ def _read_fields(owner: Node, context: FileContext) -> Iterator[Registration]:
         if field is None or name is None or field.child_by_field_name("type") is None:
             continue
         value = field.child_by_field_name("right")
-        default, said = _read_field_value(value, context)
+        default, said, alias = _read_field_value(value, context)
         said = said or _read_remark(name, context) or _read_docstring(following, context)
         label = context.code_of(name)
+        if alias.isupper():
+            yield context.make("environment", alias, name, detail=default, text=said)
         if not label.startswith("_") and label != "model_config":
             yield context.make("setting", label, name, detail=default, text=said, handler=own)
 
 
-def _read_field_value(value: Node | None, context: FileContext) -> tuple[str, str]:
-    """Return the default of a field and its description, also where `Field(...)` says them."""
+def _read_field_value(value: Node | None, context: FileContext) -> tuple[str, str, str]:
+    """Return the default of a field, its description, and the variable that it is read from, as `Field(...)` says."""
     called = (
         context.code_of(value.child_by_field_name("function")) if value is not None and value.type == "call" else ""
     )
     if value is None or called.rpartition(".")[2] not in {"Field", "field"}:
-        return context.code_of(value), ""
+        return context.code_of(value), "", ""
     arguments = value.child_by_field_name("arguments")
     named = read_object(arguments, context.source) if arguments is not None else {}
     first = arguments.named_child(0) if arguments is not None and arguments.named_child_count else None
@@ -105,7 +107,9 @@ def _read_field_value(value: Node | None, context: FileContext) -> tuple[str, st
     if default is not None and default.type == "keyword_argument":
         default = None
     said = read_literal(named["description"], context.source) if "description" in named else ""
-    return context.code_of(default).removesuffix("..."), said or ""
+    alias = next((named[key] for key in ("validation_alias", "alias", "env") if key in named), None)
+    variable = read_literal(alias, context.source) if alias is not None else ""
+    return context.code_of(default).removesuffix("..."), said or "", variable or ""
 
 
 def _read_docstring(statement: Node | None, context: FileContext) -> str:
