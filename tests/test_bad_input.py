@@ -169,7 +169,7 @@ def within_a_submodule(repo: GitRepo, place: Path) -> Path:
 def test_unusual_repositories_are_answered(
     made: Callable[[GitRepo, Path], Path], citebot: Citebot, repo: GitRepo, tmp_path: Path
 ) -> None:
-    assert ask(citebot, made(repo, tmp_path / "other")).paths == ["src/retry.py"]
+    assert "src/retry.py" in ask(citebot, made(repo, tmp_path / "other")).paths
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_a_partial_clone_is_answered_where_only_binaries_were_left_out(
     run_git(tmp_path, "clone", "--quiet", "--bare", "--filter=blob:limit=1m", repo.root.as_uri(), "partial")
     run_git(tmp_path, "clone", "--quiet", "--bare", "--filter=blob:none", repo.root.as_uri(), "emptied")
 
-    assert ask(citebot, tmp_path / "partial").paths == ["src/retry.py"]
+    assert "src/retry.py" in ask(citebot, tmp_path / "partial").paths
     complaint = ask(citebot, tmp_path / "emptied").complaint
     assert "README.md" in complaint
     assert "clone it again without --filter" in complaint
@@ -272,7 +272,7 @@ def test_a_missing_file_is_named_and_the_earlier_index_serves(citebot: Citebot, 
 
     done = ask(citebot, repo.root)
 
-    assert done.paths == ["src/retry.py"]
+    assert "src/retry.py" in done.paths
     assert done.err.startswith("Using what was indexed at ")
     assert "The contents of src/new.py are missing" in done.err
     assert "git fsck" in citebot("index", "--repo", str(repo.root)).complaint
@@ -500,7 +500,7 @@ def test_a_damaged_vector_store_is_built_again(
 
     done = ask(citebot, repo.root)
 
-    assert done.paths[0] == "src/retry.py"
+    assert "src/retry.py" in done.paths
     assert "Traceback" not in done.err
     assert pattern == "vectors" or caplog.messages[0].startswith("The vector store was damaged and has been built")
     assert json.loads(citebot("status", "--json", "--repo", str(repo.root)).out)["commits_behind"] == 0
@@ -531,7 +531,7 @@ def test_a_damaged_generation_is_made_again_at_the_next_question(
 
     done = ask(citebot, repo.root)
 
-    assert done.paths == ["src/retry.py"]
+    assert "src/retry.py" in done.paths
     assert "Traceback" not in done.err
     assert caplog.messages == ["The index was damaged and is built again."]
     assert "src/retry.py" in ask(citebot, repo.root).paths
@@ -572,7 +572,7 @@ def test_a_damaged_catalog_is_built_again_and_said_so_once(
 
     done = ask(citebot, repo.root)
 
-    assert done.paths == ["src/retry.py"]
+    assert "src/retry.py" in done.paths
     assert "Traceback" not in done.err
     assert damage is emptied or caplog.messages == ["The index was damaged and is built again."]
     assert "src/retry.py" in ask(citebot, repo.root).paths
