@@ -20,6 +20,7 @@ from indexer.secrets.disguised_tokens import (
 )
 from indexer.secrets.named_values import JUDGED, read_named_value
 from indexer.secrets.secret_rules import Rule, load_rules
+from indexer.secrets.tables import HEADING, read_table
 
 _LONGEST_TOKEN = 2_000  # characters of a token in pieces or in base64
 _SHORTEST_NAME = 2  # characters, as of "pw"
@@ -75,7 +76,20 @@ def _open_steps() -> _Steps:
         (split, partial(_mask_matches, _compile_regex(split).search, "token", partial(_read_split, mask))),
         (encoded, partial(_mask_matches, _compile_regex(encoded).search, "token", partial(_read_encoded, mask))),
     ]
-    return _build([*disguised, *steps, (loaded.worth, named)])
+    tables = (HEADING, partial(_mask_tables, _compile_regex(HEADING).search))
+    return _build([*disguised, *steps, (loaded.worth, named), tables])
+
+
+def _mask_tables(find: Callable[[bytes, int], Any], data: bytes) -> bytes:
+    """Mask the passwords in the rows below each heading that is found."""
+    pieces: list[bytes] = []
+    position = kept = 0
+    while (match := find(data, position)) is not None:
+        found, position = read_table(data, *match.span())
+        for begin, end in found:
+            pieces += [data[kept:begin], b"[REDACTED:secret]"]
+            kept = end
+    return b"".join((*pieces, data[kept:]))
 
 
 def _read_split(mask: _Step, data: bytes, match: Any) -> tuple[int, int, bool]:

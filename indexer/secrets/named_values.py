@@ -55,7 +55,9 @@ def read_named_value(forms: tuple[str, ...], data: bytes, match: Any) -> tuple[i
         return start, stop, False
     if gap.strip(b"\"'`").startswith(b"(") and _WRITER.search(data[max(0, match.start() - 40) : match.start()]) is None:
         return start, stop, False  # of a call that reads a secret or tests it
-    return start, stop, is_literal(value, words=match.start(1) >= 0 and _takes_words(forms[group], gap, value))
+    is_password = match.start(1) >= 0
+    words = is_password and _takes_words(forms[group], gap, value)
+    return start, stop, is_literal(value, words=words, chosen=is_password)
 
 
 def _takes_words(form: str, gap: bytes, value: str) -> bool:
@@ -85,7 +87,9 @@ def _read_bare(form: str, data: bytes, match: Any, start: int, stop: int) -> tup
         return *found, False
     before = data[max(0, match.start() - 40) : match.start()].rpartition(b" ")[2]
     if form == "spoken":
-        return *found, is_literal(value, words=False, bare=not before.startswith(b"--"))
+        return *found, is_literal(
+            value, words=False, bare=not before.startswith(b"--"), chosen=match.start(1) >= 0 and is_line
+        )
     is_default = after == b"}" and b"${" in before  # of a variable, as of shells and Spring
     is_line = not after.strip(b";") and _is_line(data, match, stop)
     return *found, _is_setting(data, match, value, before, is_default=is_default, is_line=is_line)
@@ -114,8 +118,12 @@ def _is_setting(data: bytes, match: Any, value: str, before: bytes, *, is_defaul
     is_part = before.endswith(b";") and gap == b"="  # of a connection string
     is_variable = gap == b"=" and (name.isupper() or (is_line and b"." in before))
     is_value = is_default or is_part or is_variable
-    words = match.start(1) >= 0 and is_value
-    return is_literal(value, words=words, bare=not (is_value or (is_line and b" " not in gap.rstrip())))
+    is_setting = is_line and b" " not in gap.rstrip()  # `name = value` may be code
+    is_password = match.start(1) >= 0
+    return is_literal(
+        value, words=is_password and is_value, bare=not (is_value or is_setting),
+        chosen=is_password and (is_setting or before.startswith(b"--")),
+    )  # fmt: skip
 
 
 def _decode(value: bytes) -> str:

@@ -47,7 +47,7 @@ _NOUNS = (
     r"include|same-origin|omit|postgres|mysql|mongo|redis|rabbitmq|guest|my|the|[^A-Za-z0-9])*"
 )
 _POINTER = (
-    r"[#.@:-]+[A-Za-z_][\w.:-]*|[*&]{1,3}[\w.]+|[!%][A-Za-z_.]+|[A-Z]\w+#\w+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|"
+    r"[#.@:-]+[A-Za-z_][\w.:-]*|[*&]{1,3}[\w.]+|[!%][A-Za-z_.]+|[A-Z]\w+#[A-Za-z_]\w*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|"
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 )
 _MEASURE = (
@@ -67,6 +67,16 @@ _WORDS_AND_NUMBER = re2.compile(r"(?:[A-Za-z]{3,}[_.-]?)+\d{2,}|(?:[A-Z][a-z]+){
 _WORD_WITH_SIGN = re2.compile(r"[A-Z]?[a-z]+[!?*.:]+|[A-Za-z]+(?:[_.-][A-Za-z]+)+")
 _KEY_WORD = re2.compile(r"(?i)passw|passph|pwd|secret|token|credential|login|encod|user|keys?$")
 _SIGN_WITHIN = re2.compile(r"\w[!@#$%^&*?+=~]+\w")
+# What only people write: digits in a word or before it, words that are joined by dashes, a number behind a long word.
+_CHOSEN = re2.compile(
+    r"[A-Za-z_]*[A-Za-z]\d+[A-Za-z]\w*|\d+[A-Za-z]{4,}\w*|[a-z]{3,}(?:-[a-z]{3,}){2,}|[a-z]{8,}\d+|[a-z]{5,}!+|"
+    r"[A-Z][a-z]{2,}_[A-Z]\w*\d+"
+)
+_TECHNICAL = re2.compile(
+    r"(?i)pass|pwd|secret|token|cred|key|login|encod|user|hash|salt|auth|input|field|string|array|type|value|config|param|"
+    r"model|schema|text|form|admin|(?:^|[^a-z])(?:u?int|i|u|f|s|float|bool|oauth|k|e|l|p|db|es|ec|v|h|x|sha|md|utf|base|b|"
+    r"http|ipv|aes|rsa|rc|ed|argon|web|py|ssh|ldap|log)\d"
+)
 _SIGNS = "!@#$%^&*?+=~"
 SHORTEST_LITERAL = 5
 SHORTEST_WORD = 6
@@ -85,23 +95,26 @@ def is_random(value: str) -> bool:
     return _is_random_hex(value.strip(_WRAPPING).removeprefix("0x")) or _is_noise(value)
 
 
-def is_literal(value: str, *, words: bool = True, bare: bool = False) -> bool:
+def is_literal(value: str, *, words: bool = True, bare: bool = False, chosen: bool = False) -> bool:
     """Tell a password that somebody chose from what else stands behind the name of one.
 
     Placeholders, references, types, numbers, booleans and durations are none. A word alone is one with `words` only.
-    A `bare` value has no quotes, and nothing tells it from the name of a variable but its form.
+    A `bare` value has no quotes, and nothing tells it from the name of a variable but its form. That of a password,
+    where no code stands, may be `chosen`: known by what only people write.
     """
     if is_random(value):
         return True
     if len(value) < SHORTEST_LITERAL or not value.isprintable() or is_reference(value) or _NO_PASSWORD.search(value):
         return False
+    chosen = bool(chosen and _CHOSEN.fullmatch(value) and not _TECHNICAL.search(value))
     if value.isalpha() or _WORD_WITH_SIGN.fullmatch(value):
-        return words and value.isascii() and len(value) >= SHORTEST_WORD and not _KEY_WORD.search(value)
-    if any(sign in value for sign in _SIGNS) and (_count_kinds(value) >= 2 or _SIGN_WITHIN.search(value)):
-        return True
-    if _ALGORITHM.search(value):
-        return False
-    return bool(_WORDS_AND_NUMBER.fullmatch(value)) or (not bare and _count_kinds(value) >= 2 and words)
+        is_word = words and value.isascii() and len(value) >= SHORTEST_WORD and not _KEY_WORD.search(value)
+        return chosen or is_word
+    has_sign = any(sign in value for sign in _SIGNS) and (_count_kinds(value) >= 2 or _SIGN_WITHIN.search(value))
+    if has_sign or _ALGORITHM.search(value):
+        return bool(has_sign)
+    is_mixed = not bare and _count_kinds(value) >= 2 and words
+    return bool(chosen or is_mixed or _WORDS_AND_NUMBER.fullmatch(value))
 
 
 def is_chosen(value: str) -> bool:

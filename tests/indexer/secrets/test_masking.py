@@ -205,6 +205,15 @@ def test_code_that_mentions_key_markers_is_left_alone() -> None:
         ("Authorization: Bearer k3J9x0Qw7Lm2Zp5V", "Authorization: Bearer [REDACTED:authorization]"),
         ("postgres://app:Zu7kd93pQ@db:5432/x", "postgres://app:[REDACTED:url-password]@db:5432/x"),
         ("redis://:Zu7kd93pQ@cache/0", "redis://:[REDACTED:url-password]@cache/0"),
+        ("  password: MyD0gSpot", "  password: [REDACTED:secret]"),
+        ("password: purple-horse-battery", "password: [REDACTED:secret]"),
+        ("bind_password Berlin#1990", "bind_password [REDACTED:secret]"),
+        ("WITH PASSWORD 'sw0rdfish';", "WITH PASSWORD '[REDACTED:secret]';"),
+        (
+            "| who | Password |\n|---|---|\n| bob | `Winter2026!` |",
+            "| who | Password |\n|---|---|\n| bob | `[REDACTED:secret]` |",
+        ),
+        ("name,password\nbob,MyD0gSpot\n\nbob,MyD0gSpot", "name,password\nbob,[REDACTED:secret]\n\nbob,MyD0gSpot"),
     ],
 )
 def test_assigned_passwords_are_masked(line: str, masked: str) -> None:
@@ -215,6 +224,12 @@ def test_assigned_passwords_are_masked(line: str, masked: str) -> None:
     "line",
     [
         'password = os.environ["X"]',
+        "  password: oauth2Client",
+        "  password: string",
+        "  password: String!",
+        "password = user2row",
+        "| name | password |\n|---|---|\n| type | string |\n| where | `auth.py` |",
+        "def login(name, password,\n          token, otp):",
         "token = get_token()",
         'secret = "changeme"',
         'secret = "your-secret-here"',
