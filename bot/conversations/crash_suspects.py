@@ -27,13 +27,16 @@ class Suspects:
         self._clock = clock
         self._suspects: set[int] = set()
         self._thinking: set[int] = set()  # the turns here whose answers are not complete
+        self._known: set[tuple[int, int]] = set()  # suspects that others have waited for, with their deaths
         self._quarantine_ends = 0.0
 
     def note(self, waiting: Iterable[InboxEntry]) -> None:
         """Note which of the messages that wait to begin are suspects; those that others have taken are not ours."""
-        found = {entry.id for entry in waiting if is_suspect(entry)}
-        if found and not self._suspects:
+        deaths = {entry.id: entry.deaths for entry in waiting if is_suspect(entry)}
+        found = set(deaths)
+        if deaths.items() - self._known and not self._suspects:  # not again for one whose place takes no placeholder
             self._quarantine_ends = self._clock.now() + QUARANTINE_SECONDS
+        self._known |= deaths.items()
         self._suspects = found | (self._suspects & self._thinking)
 
     def may_begin(self, entry: InboxEntry) -> bool:

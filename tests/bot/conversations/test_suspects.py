@@ -7,13 +7,14 @@ import logging
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from bot.conversations.assembly import ChatPolicy
-from bot.conversations.crash_suspects import QUARANTINE_SECONDS
+from bot.conversations.crash_suspects import QUARANTINE_SECONDS, Suspects
 from bot.storage.database import open_database
 from bot.storage.inbox import LEASE_SECONDS, Inbox
 from tests.bot.chat import message
@@ -147,6 +148,25 @@ async def test_nobody_waits_for_the_delivery_of_a_suspects_answer(world: FakeWor
     open_gate(world)
 
     await until(world, lambda said: len(said) == 2 and "Answer" not in said[0] and "Answer to" in said[1])
+
+
+async def test_nobody_waits_twice_for_a_suspect_whose_place_takes_no_reply(
+    inboxes: tuple[Inbox, Inbox, FakeClock],
+) -> None:
+    _, there, clock = inboxes
+    await there.take_from("here")
+    suspect = await there.find(message().key)
+    assert suspect is not None
+    suspects, another = Suspects(clock), replace(suspect, id=99, deaths=0)
+    suspects.note([suspect])
+    assert not suspects.may_begin(another)
+    suspects.begin(suspect)
+    suspects.conclude(suspect.id)  # postponed, as its placeholder could not be posted
+    await clock.advance(QUARANTINE_SECONDS)
+
+    suspects.note([suspect, another])
+
+    assert suspects.may_begin(another)
 
 
 async def test_a_crash_during_the_delivery_of_an_answer_makes_no_suspect(world: FakeWorld, tmp_path: Path) -> None:
