@@ -138,6 +138,7 @@ def _become_command(orders: dict[str, Any], rules: int) -> NoReturn:
         os.setsid()
         os.set_inheritable(orders["report"], True)
         os.chdir(orders["folder"])
+        _close_all_but(orders["report"], orders["status"], rules)
         with open("/proc/self/oom_score_adj", "wb", buffering=0) as file:
             file.write(b"1000")  # the kernel ends the box first where the machine has no memory left
         user = orders["user"]
@@ -150,7 +151,6 @@ def _become_command(orders: dict[str, Any], rules: int) -> NoReturn:
             os.setresuid(user, user, user)
         _prctl(_SET_NO_NEW_PRIVS, 1)
         _call(_RESTRICT_SELF, rules, 0)
-        _close_all_but(orders["report"], orders["status"])
         program = orders["filter"]
         instructions = _make_buffer(program)
         described = struct.pack("=HxxxxxxQ", len(program) // 8, ctypes.addressof(instructions))
@@ -166,11 +166,11 @@ def _become_command(orders: dict[str, Any], rules: int) -> NoReturn:
 
 
 def _close_all_but(*kept: int) -> None:
-    """Close what the command must not have; of what is kept, it inherits the report alone."""
-    for descriptor in range(3, resource.getrlimit(resource.RLIMIT_NOFILE)[0]):
-        if descriptor not in kept:
-            with _Suppressing(OSError):
-                os.close(descriptor)
+    """Close what the command must not have, whatever its number; of what is kept, it inherits the report alone."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) not in kept:
+            with _Suppressing(OSError):  # the listing itself is over
+                os.close(int(name))
 
 
 def _count_tasks(user: int) -> int:
