@@ -87,9 +87,8 @@ def _read_bare(form: str, data: bytes, match: Any, start: int, stop: int) -> tup
         return *found, False
     before = data[max(0, match.start() - 40) : match.start()].rpartition(b" ")[2]
     if form == "spoken":
-        return *found, is_literal(
-            value, words=False, bare=not before.startswith(b"--"), chosen=match.start(1) >= 0 and is_line
-        )
+        chosen = match.start(1) >= 0 and _is_line(data, match, stop)
+        return *found, is_literal(value, words=False, bare=not before.startswith(b"--"), chosen=chosen)
     is_default = after == b"}" and b"${" in before  # of a variable, as of shells and Spring
     is_line = not after.strip(b";") and _is_line(data, match, stop)
     return *found, _is_setting(data, match, value, before, is_default=is_default, is_line=is_line)
