@@ -26,6 +26,7 @@ from agent.evidence.request_builders import (
 from agent.history.asked_times import AskedTimes, read_times
 from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.intents.model import SURE, IntentName, RankedIntent, list_words, load_model
+from agent.questions.intents.placeholders import mask_question
 from agent.questions.literals import find_literals
 from agent.questions.mentions import find_mentions, is_code_like, normalize_name
 from agent.questions.terms import find_content_terms
@@ -184,6 +185,9 @@ async def route_intent(question: str, asked: AskedIntent, code: CodeSearch) -> R
     """Choose the requests of the likeliest intent; None where it has no lookup of its own, or names nothing for it."""
     if asked.name == "origin" and not asked.is_sure:  # history misleads where it is not meant
         asked = replace(asked, name=asked.alternatives[0])
+    rare = [word for word in question.split() if list_words(word) and list_words(word)[0] not in load_model().common]
+    if _VERSIONS.search(question) and asked.name not in _OF_PAST and (chosen := await _route_version(rare, code)):
+        return chosen
     choose = _CHOICES.get(asked.name)
     if choose is None or asked.confidence < LIKELY:
         return None
@@ -192,7 +196,7 @@ async def route_intent(question: str, asked: AskedIntent, code: CodeSearch) -> R
 
 async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Look up the uses of what the question names; of a word that is not defined, the lines that say it."""
-    if _SETS.search(question) and (declared := await _route_value(question, asked, code)) is not None:
+    if _SETS.search(question) and (declared := await _route_declared(question, asked, code)) is not None:
         return declared
     is_more = not asked.is_sure and asked.subject.isascii() and len(asked.subject.split()) > MAX_NAMES
     if is_more and all(known.name.isalpha() and known.name.islower() for known in asked.names):
@@ -206,6 +210,12 @@ async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
     if requests:
         return decide_retrieval(requests, fast_path=True, reasoning="uses of a name")
     word = _find_unknown(question, asked)
+    if (
+        word
+        and not (await code.grep(re.escape(word), limit=1)).lines
+        and (chosen := await _route_version([word], code))
+    ):
+        return chosen
     uses = request_lookup("usages", word, reasoning="the name may be used without being defined here")
     return decide_retrieval([uses], fast_path=True, reasoning="uses of a word", unknown=[word]) if word else None
 
@@ -224,8 +234,7 @@ def _find_unknown(question: str, asked: AskedIntent) -> str:
 def _list_typed(question: str) -> list[str]:
     """Return the names that are typed as code, but for those of files."""
     mentions = find_mentions(question)
-    files = {mention.path for mention in mentions.paths}
-    return [name for name in mentions.names if name not in files]
+    return [name for name in mentions.names if mask_question(name) != "xpath"]
 
 
 async def _find_scope(question: str, code: CodeSearch) -> list[str]:
@@ -247,7 +256,7 @@ def request_name(lookup: Lookup, known: KnownName, inside: Sequence[str] = ()) -
 
 async def _route_name(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Look up the one name that a question is about; of one that is not defined, what may be meant."""
-    if _SETS.search(question) and (declared := await _route_value(question, asked, code)) is not None:
+    if _SETS.search(question) and (declared := await _route_declared(question, asked, code)) is not None:
         return declared
     inside = [] if asked.name == "definition" else await _find_scope(question, code)
     if len(asked.names) == 1:
@@ -265,7 +274,7 @@ async def _route_name(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
     return decide_retrieval(requests, fast_path=False, reasoning="a name that is not defined", unknown=[word])
 
 
-async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
+async def _route_declared(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Show the declaration of the setting, the variable of the environment or the option that a question names."""
     named = [*find_mentions(question).names, *(known.name for known in asked.names), asked.subject]
     wanted = {_fold(name) for name in named if name}
@@ -273,10 +282,15 @@ async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> R
     name = next((site.registration.name for site in sites if _fold(site.registration.name) in wanted), "")
     beside = find_content_terms(question) - find_content_terms(f"{name} default value set option flag variable")
     is_said_of_more = _fold(name).isalpha() and len(beside) > 1  # `--answers`, of "answers at the same time"
-    if name and not is_said_of_more:
-        return _decide_kind("options", question, {"name": name})
+    return _decide_kind("options", question, {"name": name}) if name and not is_said_of_more else None
+
+
+async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
+    """Show the declaration of what a question names, the version of a library, or what its words say of a default."""
+    if (declared := await _route_declared(question, asked, code)) is not None:
+        return declared
     if _VERSIONS.search(question):
-        return await _route_version(asked, code)
+        return await _route_version(asked.subject.split(), code)
     default = _DEFAULTS.search(question)
     if default is not None and (typed := find_mentions(question).names):
         return _decide_kind("options", question, {"name": typed[0]})
@@ -285,9 +299,9 @@ async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> R
     return _decide_kind("options", question, {"target": target or asked.subject}) if is_of_options else None
 
 
-async def _route_version(asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
+async def _route_version(words: Sequence[str], code: CodeSearch) -> RouterDecision | None:
     """Show where the manifests name the library whose version is asked for."""
-    for word in asked.subject.split():
+    for word in words:
         if lines := [
             request_lines(at.path, at.start_line, at.end_line, reasoning="where the library is declared")
             for at in await find_declarations(code, normalize_name(word))

@@ -108,7 +108,8 @@ def parse_pasted_error(text: str) -> PastedError | None:
         failing = [line for line in logged if _FAILURE.search(line)] or logged
         texts = _list_texts(failing[-1])
         return PastedError(texts=texts) if texts else None
-    if quoted := [text for one in find_quoted_messages(recent) for text in _list_texts(one)]:
+    messages = [text for one in find_quoted_messages(recent) for text in (cut_message(one), *_list_texts(one))]
+    if quoted := [*dict.fromkeys(one for one in messages if len(one.split()) >= _FEWEST_UNMARKED)]:
         return PastedError(texts=tuple(quoted[:MAX_TEXTS]), is_evident=False)
     # What asks nothing may be what a program has said, with a remark before or after it.
     shortened = [" ".join(line[:_LONGEST_LINE].split()) for line in lines[:3]]
