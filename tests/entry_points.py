@@ -22,7 +22,6 @@ from agent.guard.evidence_check import mark_text
 from agent.guard.leak_check import has_leaked_instructions
 from agent.guard.size import clip, fit_text
 from agent.guard.thread_quotes import quote_line, read_quotes
-from agent.history.asked_times import read_times
 from agent.history.changelogs import list_sections
 from agent.history.changes import parse_comparison
 from agent.kinds.build_files import read_commands
@@ -36,6 +35,7 @@ from agent.prompts.model_text import CitationParser, clean_model_sentence
 from agent.prompts.output_schemas import PlanOutput, clean_steps
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.prompts.stream_sanitizer import StreamSanitizer
+from agent.questions.asked_times import read_times
 from agent.questions.attachments import AttachedText, make_excerpts
 from agent.questions.follow_ups import Antecedent, find_continuation, is_pointing_back, resolve_references
 from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request

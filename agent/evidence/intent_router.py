@@ -23,8 +23,8 @@ from agent.evidence.request_builders import (
     request_outline,
     request_search,
 )
-from agent.history.asked_times import AskedTimes, read_times
 from agent.ports import CodeSearch, SymbolIndex
+from agent.questions.asked_times import AskedTimes, read_times
 from agent.questions.intents.model import SURE, IntentName, RankedIntent, list_words, load_model
 from agent.questions.intents.placeholders import mask_question
 from agent.questions.literals import find_literals
@@ -40,6 +40,7 @@ MAX_ALIKE = 3  # files of one name that are shown side by side
 MAX_NAMES = 2  # that one lookup is made for
 _NAMED = 0.4  # the least confidence that a question asks for a name where a common word stands
 _SHORTEST_NAME = 3
+_FEWEST_SAID = 3  # words by which what somebody saw can be told from other texts
 _WITHIN = frozenset("in within inside under below to of for im dans en em no na в".split())
 _INSIDE = re.compile(
     r"(?i)\b(?:in|within|inside|under|im|dans|en|em|в) (?:the |den |der |les |los |las |la |os )?"
@@ -71,6 +72,7 @@ _DEPENDENCIES = compile_pattern(
     r"|dépendance|bibliothèque|librairie|dependencia|librerías?|dependência|dipendenz)|依存|ライブラリ|依赖|第三方库|зависимост"
     r"|библиотек|의존|라이브러리"
 )
+_PROJECT = compile_pattern(r"(?i)(?:it|this|the|our|we|project|repo(?:sitory)?|\s)*")
 _SUBTYPES = compile_pattern(
     r"(?i)\b(?:sub ?(?:class|type)|inherit|extend|implement|deriv|descend|child|children|unterklasse|erb(?:en|t)\b"
     r"|abgeleitet|sous-classe|hérit|subclase|hereda)|サブクラス|継承|子类|继承|실현|하위 클래스|наследу|подкласс"
@@ -114,7 +116,11 @@ async def recognise_intent(question: str, code: SymbolIndex) -> AskedIntent:
     ranked = model.rank(asked, lambda word: "xsym" if word in names else "")
     if not names:
         names, ranked = await _try_common_words(asked, code, ranked)
-    best = ranked[0]
+    best, second = ranked[0], ranked[1]
+    if not names and (best.name, second.name) == ("callees", "listing") and asks_for_dependencies(asked):
+        subject = model.find_subject(asked, best.name)
+        if _PROJECT.fullmatch(subject):  # what it calls and what it depends on are one
+            best = replace(second, confidence=best.confidence + second.confidence)
     return AskedIntent(
         name=best.name,
         confidence=best.confidence,
@@ -254,6 +260,11 @@ def request_name(lookup: Lookup, known: KnownName, inside: Sequence[str] = ()) -
     return {**request, "folders": list(inside)}
 
 
+def asks_for_dependencies(question: str) -> bool:
+    """Whether a question has a word for libraries, or for being in need of something."""
+    return _DEPENDENCIES.search(question) is not None
+
+
 async def _route_name(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Look up the one name that a question is about; of one that is not defined, what may be meant."""
     if _SETS.search(question) and (declared := await _route_declared(question, asked, code)) is not None:
@@ -312,7 +323,7 @@ async def _route_version(words: Sequence[str], code: CodeSearch) -> RouterDecisi
 
 async def _route_listing(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """List what the question names: dependencies, subclasses, options, or what is registered."""
-    if _DEPENDENCIES.search(question) and not asked.names and (declared := await request_dependencies(code)):
+    if asks_for_dependencies(question) and not asked.names and (declared := await request_dependencies(code)):
         return decide_retrieval(declared, fast_path=True, reasoning=OF_MANIFESTS)
     if _SUBTYPES.search(question) and asked.names:
         return _decide_kind("lists", question, {"base": asked.names[0].name})
@@ -414,7 +425,8 @@ async def _route_prose(question: str, asked: AskedIntent, code: CodeSearch) -> R
 
 async def _route_reported(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Find what somebody saw where the code says it; else show the code whose failure is reported."""
-    said = await find_said(code, [asked.subject], is_evident=False) if len(asked.subject.split()) > 1 else ""
+    is_telling = len(asked.subject.split()) >= _FEWEST_SAID
+    said = await find_said(code, [asked.subject], is_evident=False) if is_telling else ""
     if said:
         message = request_lookup("message", said, reasoning="what the error says")
         return decide_retrieval([message], fast_path=False, reasoning="a reported error")

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.retrieved import Retrieved
-from agent.history.asked_times import names_version, read_release, read_times
 from agent.history.changelogs import find_section
 from agent.history.commit_refs import count_touched, format_day, make_commit_ref
 from agent.history.compared_part import compare_part
 from agent.history.comparison_refs import count_comparison, describe_comparison, make_comparison_refs, make_end_refs
 from agent.history.history_target import HistoryTarget, find_target
-from agent.history.periods import parse_period
 from agent.ports import CodeSearch
+from agent.questions.asked_times import names_version, read_release, read_times
 from agent.questions.intents.model import IntentName, load_model
+from agent.questions.periods import parse_period
 from agent.state import EvidenceRef, RetrievalRequest
 from indexer.errors import UnknownRevision
 from indexer.types import CommitLog, LogQuery

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from agent.errors import ModelError
+from agent.evidence.intent_router import asks_for_dependencies
 from agent.guard.injection.normalization import strip_invisible
 from agent.guard.thread_quotes import read_quotes, split_background
 from agent.ports import Deps, Runtime
@@ -185,7 +186,7 @@ def _classify_intent(question: str, history: Sequence[PastTurn]) -> Intent:
         return "follow_up_with_retrieval"
     # A question that points at something is no question when nothing has been said, unless it can mean the project.
     best = load_model().rank(question)[0]
-    is_of_project = best.name in _OF_PROJECT and best.confidence >= SURE
+    is_of_project = (best.name in _OF_PROJECT and best.confidence >= SURE) or asks_for_dependencies(question)
     says_enough = len(find_content_terms(question)) >= _LEAST_TERMS
     is_clear = is_of_project or says_enough
     return "new_question" if is_clear else "out_of_scope"

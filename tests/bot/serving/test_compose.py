@@ -35,10 +35,13 @@ def test_every_command_is_one_of_ours(services: Mapping[str, Any]) -> None:
 
 
 def test_the_image_has_what_the_extra_names() -> None:
-    extras = tomllib.loads((COMPOSE.parents[1] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    root = COMPOSE.parents[1]
+    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    pinned = (root / "requirements" / "cluster.txt").read_text()
+    names = {re.match(r"[\w-]+", each)[0] for each in extras["cluster"]}  # type: ignore[index]
     image = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["x-citebot"]["build"]["dockerfile_inline"]
-    assert [each for each in extras["cluster"] if f"'{each}'" not in image] == []
-    assert "--only-binary=:all: --constraint /tmp/constraints.txt" in image
+    assert [name for name in names if not re.search(rf"^{name}==\S+ .*\\\n\s+--hash", pinned, re.MULTILINE)] == []
+    assert "--only-binary=:all: --require-hashes --requirement /tmp/cluster.txt" in image
 
 
 def test_every_image_is_named_by_a_version_and_nothing_runs_as_root(services: Mapping[str, Any]) -> None:

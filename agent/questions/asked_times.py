@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agent.history.periods import parse_period
+from agent.questions.periods import parse_period
 from indexer.text.linear_patterns import compile_pattern
 
 _LONGEST = 40  # words of a question in which times are looked for

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.history.asked_times import read_times
+from agent.questions.asked_times import read_times
 
 
 @pytest.mark.parametrize(
