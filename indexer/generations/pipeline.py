@@ -240,8 +240,7 @@ def _count_kept_chunks(plan: RefreshPlan) -> int:
     if plan.previous is None:
         return 0
     gone = np.isin(plan.previous.files.ids, np.fromiter(plan.removed, dtype=np.int64))
-    alive = plan.previous.order[~gone[plan.previous.order]]
-    return int(plan.previous.files.chunks[alive].sum())
+    return int(plan.previous.files.chunks[~gone].sum())
 
 
 class _VectorFeed:

@@ -162,6 +162,19 @@ async def test_a_refresh_reads_only_what_changed_and_forgets_what_is_gone(reposi
         assert (await old.search("RetryPolicy"))[0].text.count("class RetryPolicy") == 1
 
 
+async def test_files_that_change_again_and_again_are_refreshed_each_time(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        large = "\n".join(f"def still_{number}():\n" + "    call()\n" * 30 for number in range(300))
+        repository.write("src/large.py", large)  # beside which a change is a small one
+        repository.commit()
+        await index.refresh()
+        for number in range(4):
+            repository.write("events/retry.py", RETRY + f"\n\nATTEMPTS = {number}\n")
+            repository.commit()
+            report = await index.refresh()
+            assert report.changed == 1
+
+
 async def test_refreshing_step_by_step_ranks_as_indexing_at_once(repository: GitRepo, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "stepwise") as index:
         await index.refresh()
