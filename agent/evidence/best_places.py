@@ -18,6 +18,7 @@ from agent.questions.literals import Literal
 from agent.questions.terms import find_content_terms, match_terms, stem_word
 from agent.state import EvidenceRef, RetrievalRequest
 from agent.text.code_lines import is_import
+from indexer.text.linear_patterns import compile_pattern
 from indexer.types import Hit, Location
 
 MAX_PLACES = 4
@@ -35,11 +36,10 @@ _OWN_NAME = 0.3  # of the weight of a word that is the repository's name
 _NEAR_BELOW, _NEAR_ABOVE = 8, 3  # lines between a match and its value
 _LONGEST_LINE = 400
 
-_ASIDE = re.compile(
-    r"(?:^|/)(?:tests?|testing|__tests__|tests_\w+|specs?|mocks?|__mocks__|fakes?|fixtures?|examples?|samples?|demos?"
+_ASIDE = compile_pattern(
+    r"(?i)(?:^|/)(?:tests?|testing|__tests__|tests_\w+|specs?|mocks?|__mocks__|fakes?|fixtures?|examples?|samples?|demos?"
     r"|bench(?:es|marks?)?|e2e|[\w-]*test[\w-]*|cookbook)/"
-    r"|(?:^|/)(?:test_[^/]*|conftest\.py|mocks?\.\w+|[^/]*(?:_test|_spec|\.test|\.spec|[a-z]Tests?)\.\w+)$",
-    re.IGNORECASE,
+    r"|(?:^|/)(?:test_[^/]*|conftest\.py|mocks?\.\w+|[^/]*(?:_test|_spec|\.test|\.spec|[a-z]Tests?)\.\w+)$"
 )
 _TEST_NAME = re.compile(r"(?:tests?(?:\.|$)|test_)")
 _DATA = re.compile(
@@ -51,23 +51,23 @@ _DATA = re.compile(
 _OTHER_TIMES = re.compile(
     r"(?:^|/)(?:change(?:s|log)|\d*-?news|history|releases?|roadmap|todo|migration)[^/]*$|/v\d+\.\d+/", re.IGNORECASE
 )
-_PAGE = re.compile(r"\.(?:md|mdx|rst|adoc|markdown)$|(?:^|/)docs?/.*\.txt$", re.IGNORECASE)
+_PAGE = compile_pattern(r"(?i)\.(?:md|mdx|rst|adoc|markdown)$|(?:^|/)docs?/.*\.txt$")
 _ASKS_ASIDE = re.compile(r"(?i)\b(?:tests?|examples?|mock|fixture|bench)")
 _ASKS_OTHER_TIMES = re.compile(r"(?i)\b(?:chang|releas|version)")
 _ASKS_VALUE = re.compile(
     r"(?i)\b(?:default|max(?:imum)?|min(?:imum)?|limit|timeout|env(?:ironment)? var|how (?:long|many|big|often|large)"
     r"|interval|size|port)\b"
 )
-_ASSIGNMENT = re.compile(
+_ASSIGNMENT = compile_pattern(
     r"\s*(?:(?:pub|export|const|let|var|static|final|private|public|protected|readonly)\s+)*[\w.\[\]\"'-]+"
-    r"(?:\s*:\s*[\w\[\]<>, |.]+)?\s*(?::=|=(?!=)|:)\s*\S|#define\s+\w+\s+\S"
+    r"(?:\s*:\s*[\w\[\]<>, |.]+)?\s*(?::=\s*\S|=\s+\S|=[^=\s]|:\s*\S)|#define\s+\w+\s+\S"
 )
 _VALUE = re.compile(
     r"(?<![\w.])\d[\d_]*(?:\.\d+)?[a-zA-Z%]{0,3}(?!\w)|getenv|environ|env::var|process\.env|LookupEnv|validation_alias"
     r"|envvar|\b[A-Z][A-Z0-9]+_[A-Z0-9_]{3,}\b|(?i:default)"
 )
-_DESIGN = re.compile(r"(?:^|/)[^/]*(?:architecture|design|internals|how[-_]it[-_]works)[^/]*$", re.IGNORECASE)
-_MARKUP = re.compile(r"\s*(?:`{3}|~{3}|<|!\[|\.\. |:::|[|\s:-]+$)")
+_DESIGN = compile_pattern(r"(?i)(?:^|/)[^/]*(?:architecture|design|internals|how[-_]it[-_]works)[^/]*$")
+_MARKUP = compile_pattern(r"\s*(?:`{3}|~{3}|<|!\[|\.\. |:::|[|\s:-]+$)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

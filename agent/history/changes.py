@@ -17,6 +17,7 @@ from agent.ports import CodeSearch
 from agent.questions.asked_times import names_version, read_release, read_times
 from agent.questions.intents.model import IntentName, load_model
 from agent.questions.periods import parse_period
+from agent.questions.terms import find_content_terms
 from agent.state import EvidenceRef, RetrievalRequest
 from indexer.errors import UnknownRevision
 from indexer.types import CommitLog, LogQuery
@@ -25,6 +26,7 @@ MAX_COMMITS = 300  # read
 MAX_LISTED = 100  # kept for "more"
 _LATELY = 30 * 86_400  # seconds before the newest commit
 _FEWEST = 10
+_SAYING_CHANGE = frozenset("between chang compar diff differ explain happen new".split())  # as stems
 _OF_CHANGES: frozenset[IntentName] = frozenset({"changes", "comparison", "origin"})
 
 
@@ -156,7 +158,8 @@ def parse_comparison(question: str) -> AskedComparison | None:
     ends = _read_ends(times.parts)
     if ends is None or load_model().rank(question)[0].name not in _OF_CHANGES:
         return None
-    return AskedComparison(after=ends[0], until=ends[1], target=load_model().find_subject(times.rest, "changes"))
+    target = " ".join(term for term in find_content_terms(times.rest) if term not in _SAYING_CHANGE)
+    return AskedComparison(after=ends[0], until=ends[1], target=target)
 
 
 def _read_ends(parts: Mapping[str, str]) -> tuple[str, str] | None:

@@ -26,7 +26,10 @@ _BRANCH = re.compile(
     r"(?i)(?:the )?(?:branch )?(?P<name>main|master|develop(?:ment)?|trunk|head|[\w.-]{1,60}/[\w./+-]{1,60})"
     r"(?: branch)?"
 )
-_RANGE = re.compile(r"(?P<from>[\w/@+-][\w./@+-]{0,80}?)\.{2,3}(?P<until>[\w/@+-][\w./@+-]{0,80})")
+_RANGE = compile_pattern(r"(?P<from>[\w/@+-][\w./@+-]{0,80}?)\.{2,3}(?P<until>[\w/@+-][\w./@+-]{0,80})")
+# Whatever stands between these is meant as a commit where one of the two is surely one.
+_BETWEEN = frozenset("between zwischen entre между".split())
+_AND = frozenset("and und et y e и".split())
 _JOINS = compile_pattern(
     r"(?i)(?:and|to|with|against|vs\.?|versus|→|->|und|bis|et|à|y|a|e|и|до|と|和|과|와)?"
     r"(?: ?(?:the|on|in)?(?: ?(?:branch|tag|release|version))?)?"
@@ -79,6 +82,10 @@ def read_times(question: str) -> AskedTimes:
     for at, word in enumerate(words):
         if found := _RANGE.fullmatch(word.strip(_STRIPPED)):
             return _take(words, at, at + 1, {"from": found["from"], "until": found["until"]})
+        if word.lower() in _BETWEEN and "".join(words[at + 2 : at + 3]).lower() in _AND and len(words) > at + 3:
+            ends = words[at + 1].strip(_STRIPPED), words[at + 3].strip(_STRIPPED)
+            if any(map(names_version, ends)):
+                return _take(words, at, at + 4, {"from": ends[0], "until": ends[1]})
     refs = _find_refs(words)
     named = [one for one in refs if not one.is_branch]
     for first, second in pairwise(refs):

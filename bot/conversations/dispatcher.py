@@ -97,7 +97,7 @@ class Conversations:
             return False
         if message.kind == "follow_up" and find_manners(self._manners, message.place) == "mentions":
             return False
-        by_anybody = is_for_anybody(message.text)
+        by_anybody = message.kind == "follow_up" and is_for_anybody(message.text)
         is_wanted = await self._threads.should_answer(message, by_anybody=by_anybody)
         if not is_wanted or (unnamed and not self._deps.access.is_open(message)):
             return False

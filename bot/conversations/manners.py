@@ -9,6 +9,7 @@ from bot.messages import IncomingMessage
 
 # What asks for nothing. What asks about citebot itself, or for a joke, gets its line all the same.
 _TALK = frozenset({"farewell", "greeting", "remark", "thanks", "wordless"})
+_LONGEST_ASKED = 1_000  # characters in which a question to anybody says that it is one
 _CODE = re.compile(r"`[^`\n]{0,500}`|https?://\S{1,2000}")  # a question mark in them asks nothing
 _QUESTION_MARK = re.compile(r"[?？¿]")
 _ASKS = re.compile(
@@ -31,7 +32,8 @@ def is_question(text: str) -> bool:
 
 def is_for_anybody(text: str) -> bool:
     """Whether a question below an answer is citebot's whoever asks it, and not one that people ask each other."""
-    return is_question(text) and concerns_answer(text)
+    asked = text[:_LONGEST_ASKED]
+    return is_question(asked) and concerns_answer(asked)
 
 
 def is_left_to_people(message: IncomingMessage) -> bool:

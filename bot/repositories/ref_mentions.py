@@ -122,7 +122,8 @@ def spell_out_comparison(text: str, page: str) -> Sequence[str]:
     span = f"between {older} and {newer}"
     start, end = _widen_link(text, start, found.end())
     rest = f"{_drop_preposition(text[:start])} {text[end:].strip()}".strip(" ?!.,:")
-    return f"{rest} {span}?", f"what changed {span}?"
+    plain = f"what changed {span}?"
+    return (f"{rest} {span}?", plain) if len(rest.split()) > 1 else (plain,)
 
 
 def spell_out_pull_request(text: str, page: str) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from indexer.text.languages import is_well_known
+from indexer.text.linear_patterns import compile_pattern
 
 # Where one of these words is in a path, it may tell what the file registers: `indexer.parsing.registrations` looks.
-_TELLING = re.compile(
-    r"changelog|changes|history|migrat|upgrad|release|news|conf|option|setting|default|env|signals|events|commands/"
-    r"|pages/api/|(?:^|/)app/.*route\.",
-    re.IGNORECASE,
+_TELLING = compile_pattern(
+    r"(?i)changelog|changes|history|migrat|upgrad|release|news|conf|option|setting|default|env|signals|events|commands/"
+    r"|pages/api/|(?:^|/)app/.*route\."
 )
 _BUILD_FILES = frozenset({"configure.ac", "configure.in"})
 

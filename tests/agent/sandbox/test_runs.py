@@ -390,7 +390,7 @@ async def test_a_control_group_ends_what_takes_too_much_memory(surroundings: Sur
         box = make(start_confined_async, PythonEnvironment(), group)
         result = await box.run(python(program), surroundings.make_working_copy(), limits)
         assert (result.ending, result.stdout.text) == ("memory", "1024\n"), result.stderr.text
-    assert not [*group.parent.glob("citebot-*")]
+    assert not [*group.parent.glob(f"citebot-{os.getpid()}-*")]
 
 
 @pytest.mark.exhaustive

@@ -226,7 +226,7 @@ async def test_stop_ends_the_run_and_leaves_nothing(open_goals: OpenGoals) -> No
             await asyncio.sleep(0.01)
 
         await world.chat.mention("stop", author="bob", thread=thread)
-        final, _ = await world.wait(lambda said: len(said) == 2 and "Stopped, as you asked." in said[0])
+        (final,) = await world.wait(lambda said: len(said) == 1 and "Stopped, as you asked." in said[0])
 
         assert "`$ sleep 300 & sleep 300`" in final
         assert world.is_quiet
