@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ from agent.sandbox.trials import try_sandbox
 from indexer.subprocesses import start_confined_async
 from tests.agent.sandbox.conftest import MECHANISMS
 from tests.agent.sandbox.surroundings import SYSTEM_PATH, Surroundings, list_processes
-from tests.waiting import block_until, wait_for, wait_until
+from tests.waiting import LIMIT_SECONDS, block_until, wait_for, wait_until
 
 ROOT = Path(__file__).parents[3]
 MEGABYTE = 1 << 20
@@ -356,7 +357,9 @@ os._exit(3)
     with ExitStack() as busy:  # a process with so much open gives higher numbers than a command may have
         for _ in range(LIMITS.descriptors):
             busy.callback(os.close, os.open(os.devnull, os.O_RDONLY))
-        result = await sandbox.run(python(program), surroundings.make_working_copy(), LIMITS)
+        result = await sandbox.run(
+            python(program), surroundings.make_working_copy(), replace(LIMITS, seconds=LIMIT_SECONDS)
+        )
     assert (result.ending, result.exit_code, result.stdout.text) == ("exited", 3, "True\n")
 
 
