@@ -29,7 +29,7 @@ AgentError
     ├── CheckpointUnwritable     read-only, or the disk is full
     ├── CheckpointLocked         another process is writing to it
     ├── CheckpointUnreachable    it is on another machine, and does not answer
-    ├── CheckpointOvertaken      somebody else has gone on with the conversation; nothing was written
+    ├── CheckpointOvertaken      another process has continued the conversation; nothing was written
     ├── CheckpointVersion        of a layout that this version cannot use
     └── CheckpointDamaged        not a database, or its pages are broken
 """
@@ -208,7 +208,7 @@ class CheckpointUnreachable(CheckpointError):
 
 
 class CheckpointOvertaken(CheckpointError):
-    """Another process has gone on with the conversation of a run meanwhile; nothing more of the run is written."""
+    """Another process has meanwhile continued the conversation of a run; nothing more of the run is written."""
 
 
 class CheckpointVersion(CheckpointError):

@@ -117,7 +117,7 @@ class SourceFiles(Protocol):
     async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
         """Read lines of an indexed file, clipped to its end; `UnknownPath` if there is no such file."""
 
-    async def left_out(self) -> Sequence[LeftOut]:
+    async def list_left_out(self) -> Sequence[LeftOut]:
         """Every path of the commit that is not indexed, and the reason."""
 
     async def coverage(self, *words: str) -> Coverage:

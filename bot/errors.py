@@ -3,7 +3,7 @@
 BotError
 ├── SettingsError    settings that cannot be used; the message lists every one of them
 ├── AnswerFailed     the agent ended without an answer
-├── GoalRunUnavailable no goal run of the terminal can be gone on with
+├── GoalRunUnavailable no goal run of the terminal can be resumed
 ├── NothingToDraw    there is no picture of what somebody wants drawn; says why
 ├── RefreshStopped   somebody stopped a refresh before it was done
 ├── NotAllowed       somebody may not do what they asked for

@@ -103,7 +103,7 @@ async def find_left_out(code: SourceFiles, written: str) -> LeftOut | None:
     wanted = fold_path(written)
     if not wanted or ".." in wanted.split("/"):
         return None
-    left = await code.left_out()
+    left = await code.list_left_out()
     if alike := FilePathLookup(left, [written]).find_alike(written):
         return alike[0]
     within = [one for one in left if one.reason == "submodule" and f"{wanted}/".startswith(f"{fold_path(one.path)}/")]

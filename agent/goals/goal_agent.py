@@ -109,7 +109,7 @@ class GoalAgent:
 
         What fails ends in an `error` event and an answer with the route `failed`; `paused` and `stopped` are those of
         a run that waits for a person or was ended. Before the answer, a `goal_end` event has the `GoalVerdict`.
-        Raises `CheckpointOvertaken` once another process has gone on with the run.
+        Raises `CheckpointOvertaken` once another process has continued the run.
         """
         name = run_id or uuid.uuid4().hex
         run = GoalRun(state=self._make_initial_state(proposal, name), is_new=True)

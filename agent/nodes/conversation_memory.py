@@ -91,7 +91,7 @@ def is_answer_found(state: AgentState) -> bool:
 
 
 def _is_text_missing(state: AgentState, metadata: RetrievalMetadata) -> bool:
-    """Whether a text that the question quotes stands nowhere, and nothing else of it was looked up exactly."""
+    """Whether a text that the question quotes appears nowhere, and nothing else in it was looked up exactly."""
     is_said = bool(metadata["totals"].get("said")) or not metadata["totals"].get("quoted")
     return not is_said and all(ref["role"] == "hit" for ref in state.get("retrieved", []))
 

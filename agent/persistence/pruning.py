@@ -1,4 +1,4 @@
-"""Forgets conversations that nobody has gone on with for long: checkpoints and evidence together."""
+"""Forgets conversations that nobody has continued for a long time: checkpoints and evidence together."""
 
 from __future__ import annotations
 

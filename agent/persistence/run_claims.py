@@ -30,7 +30,7 @@ class RunClaim(NamedTuple):
     def check(self, *, is_current: bool) -> None:
         """Raise `CheckpointOvertaken` where the thread is not, or no longer, under this claim."""
         if not is_current:
-            raise CheckpointOvertaken("Another process has gone on with this conversation. Ask again if none answers.")
+            raise CheckpointOvertaken("Another process has continued this conversation. Ask again if no reply comes.")
 
 
 def make_claim(thread_id: str) -> RunClaim:

@@ -181,9 +181,9 @@ class JoinedCode:
         home = self.find_home(path)
         return add_label(home.label, await home.code.read(home.path, start_line, end_line))
 
-    async def left_out(self) -> Sequence[LeftOut]:
+    async def list_left_out(self) -> Sequence[LeftOut]:
         """Every path that is not indexed, by repository and path."""
-        return self._label_left_out(await self._ask_all(lambda code: code.left_out()))
+        return self._label_left_out(await self._ask_all(lambda code: code.list_left_out()))
 
     def follow(self, catch_up: CatchUp | None) -> None:
         """Have each "no" wait for newer commits of every repository; None: no longer."""

@@ -59,7 +59,7 @@ class CommitObjects(Protocol):
 class WorkingCopy:
     """A commit's files in a folder of their own; the methods block, and nothing may run in it meanwhile.
 
-    One that was written before citebot ended can be gone on with: it takes the folder and the commit alone.
+    One that was written before citebot ended can be resumed: it takes the folder and the commit alone.
     """
 
     def __init__(self, folder: Path, objects: CommitObjects, commit: str) -> None:

@@ -77,7 +77,7 @@ def chat(invocation: CliContext, repo: str | None = None) -> int:
 
         return await chat(app, terminal, sys.stdin, interactive=interactive)
 
-    # What is typed before the prompt is there waits for it, and stands nowhere else.
+    # What is typed before the prompt is there waits for it, and exists nowhere else.
     with set_echo(on=False) if interactive else nullcontext():
         return invocation.run_command(repo, task)
 

@@ -123,7 +123,7 @@ async def _explain_no_hits(code: CodeSearch, filters: Filters) -> Denial:
 
 async def list_left_out(code: CodeSearch, *, as_json: bool) -> CommandOutcome:
     """List the paths of the commit that are not indexed, by reason."""
-    left = sorted(await code.left_out(), key=lambda one: (one.reason, one.path))
+    left = sorted(await code.list_left_out(), key=lambda one: (one.reason, one.path))
     if as_json:
         return CommandOutcome(output=output.to_json({"left_out": [asdict(one) for one in left]}))
     rows = [to_one_line(f"{one.reason:<16}{one.path}") for one in left]

@@ -357,7 +357,7 @@ class ActiveTurn:
         return self.reason != "lost"
 
     async def _leave_overtaken(self) -> None:
-        """Leave a run to the process that has gone on with it; take it up again where that one has lost the message."""
+        """Leave a run to the process that has continued it; take it up again where that one has lost the message."""
         if await self._is_still_held():
             log.warning("a process that has lost a message saved another step of its run; it is taken up from there")
             self._outcome = "unsaid"

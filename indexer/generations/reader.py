@@ -351,7 +351,7 @@ class IndexReader:
         """What happened to the code up to the commit."""
         return self._past
 
-    async def left_out(self) -> Sequence[LeftOut]:
+    async def list_left_out(self) -> Sequence[LeftOut]:
         """Every path of the commit that is not indexed, and the reason."""
         return await asyncio.to_thread(self._catalog.list_left_out)
 

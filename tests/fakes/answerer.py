@@ -106,7 +106,7 @@ class FakeAnswerer:
 
     async def _check(self, permit: RunPermit | None) -> None:
         if permit is not None and not await permit.may_begin():
-            raise CheckpointOvertaken("Another process has gone on with this conversation.")
+            raise CheckpointOvertaken("Another process has continued this conversation.")
 
     async def _told(self, question: str, run_id: str, repositories: tuple[str, ...]) -> AsyncIterator[AgentEvent]:
         self._stops[run_id] = asyncio.Event()

@@ -271,7 +271,7 @@ class FakeCode:
         """Return the commits that were given."""
         return FakePast(self)
 
-    async def left_out(self) -> Sequence[LeftOut]:
+    async def list_left_out(self) -> Sequence[LeftOut]:
         """Return the paths that were given."""
         return [LeftOut(path=path, reason=reason) for path, reason in self.omissions.items()]
 

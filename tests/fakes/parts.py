@@ -133,7 +133,7 @@ class FakeCode:
     def past(self) -> FakePast:
         return FakePast(MemoryCode({}, commits=()))
 
-    async def left_out(self) -> Sequence[LeftOut]:
+    async def list_left_out(self) -> Sequence[LeftOut]:
         return []
 
     def follow(self, catch_up: CatchUp | None) -> None:

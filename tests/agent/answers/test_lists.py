@@ -1,4 +1,4 @@
-"""Answers that are lists: complete, counted, and gone on with by "more"."""
+"""Answers that are lists: complete, counted, and continued by "more"."""
 
 from __future__ import annotations
 

@@ -93,5 +93,5 @@ async def test_lines_have_an_origin_an_owner_and_no_release(code: CodeSearch) ->
 
 
 async def test_paths_that_are_not_indexed_are_known(code: CodeSearch) -> None:
-    assert [(one.path, one.reason) for one in await code.left_out()] == [("libs/bank", "submodule")]
+    assert [(one.path, one.reason) for one in await code.list_left_out()] == [("libs/bank", "submodule")]
     assert await code.coverage("bank") == Coverage(files=len(await code.files()), skipped={"submodule": 1})
