@@ -12,6 +12,7 @@
 # make audit                           look for known vulnerabilities in the dependencies
 # make pins                            pin what the container is built from
 # make sbom                            list what the container is made of
+# make pictures                        make the pictures of the README, with Chromium
 # make clean                           remove .venv and everything that was built
 #
 # Each installs what it needs into .venv first. Works with GNU make 3.81 and any POSIX shell.
@@ -42,7 +43,7 @@ CITEBOT_CONFIG ?= $(abspath $(HERE)citebot.toml)
 export CITEBOT_CONFIG
 endif
 
-.PHONY: run serve ask help install test test-fast test-all lint bench audit pins sbom fuzz clean
+.PHONY: run serve ask help install test test-fast test-all lint bench audit pins sbom pictures fuzz clean
 
 run: $(INSTALLED)
 	@exec $(BIN)/python -P -m bot chat $${REPO:+--repo "$$REPO"}
@@ -93,6 +94,9 @@ audit: $(INSTALLED_AUDIT)
 
 pins sbom: $(INSTALLED_AUDIT)
 	$(BIN)/python scripts/pin_container.py $@
+
+pictures: $(INSTALLED_DEV)
+	$(BIN)/python scripts/make_pictures.py
 
 $(INSTALLED): $(HERE)pyproject.toml $(HERE)constraints.txt
 	@$(if $(HERE),cd $(HERE) && )sh scripts/setup.sh .venv .

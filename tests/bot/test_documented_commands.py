@@ -15,7 +15,6 @@ pytestmark = pytest.mark.exhaustive
 
 # What no test runs: the beginning of the command, and why.
 NOT_RUN = {
-    "citebot ask who calls save_session? --repo flask": "it needs flask's source, at the commit that is named below",
     "citebot goal ": "it needs a language model and a sandbox: test_goal.py has both",
     "citebot web": "it runs until it is ended: test_local_page.py starts and ends it",
     "claude ": "it needs Claude Code",

@@ -1,0 +1,150 @@
+"""Make the pictures of the README from the running product: the page, the terminal and a call graph, without a model.
+
+Usage: make_pictures.py [FOLDER], by default docs/pictures. It asks about a clone of this repository, with a data folder
+of its own, and needs Chromium.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from PIL import Image
+from playwright.async_api import Browser, async_playwright
+from rich.console import Console
+from rich.terminal_theme import TerminalTheme
+from rich.text import Text
+
+ROOT = Path(__file__).resolve().parent.parent
+NAME = "read_blame"
+PAGE_QUESTION = f"who calls {NAME}?"
+TERMINAL_QUESTION = f"what does {NAME} do?"
+COLUMNS = 92
+WIDTH, HEIGHT, SCALE = 1240, 660, 2
+COLORS = 128
+MAX_BYTES = 1_000_000  # of all pictures together
+MILLISECONDS = 120_000
+# Those of the page in the dark.
+HUES = ((255, 154, 143), (143, 209, 158), (239, 176, 113), (130, 185, 244), (213, 155, 234), (91, 199, 178))
+THEME = TerminalTheme(
+    (24, 29, 32), (223, 229, 231),
+    [(24, 29, 32), *HUES, (223, 229, 231)],
+    [(152, 164, 171), *HUES, (255, 255, 255)],
+)  # fmt: skip
+
+
+def main(folder: Path) -> None:
+    """Make all of them in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="citebot-pictures-") as scratch:
+        repository = Path(scratch, "citebot")
+        subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(repository)], check=True)
+        subprocess.run(["git", "-C", str(repository), "checkout", "--quiet", "-B", "main"], check=True)
+        environment = make_environment(Path(scratch, "data"))
+        run_citebot(environment, "index", str(repository))
+        run_citebot(environment, "callers", NAME, "--repo", str(repository), "--graph", str(folder / "calls.svg"))
+        (folder / "terminal.svg").write_text(draw_terminal(environment, repository), encoding="utf-8")
+        with open_page(environment, repository) as address:
+            asyncio.run(photograph(address, folder))
+    sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+    print("\n".join(f"{size:>8,}  {name}" for name, size in sizes.items()))
+    if sum(sizes.values()) > MAX_BYTES:
+        sys.exit(f"Together they are larger than {MAX_BYTES:,} bytes.")
+
+
+def make_environment(home: Path) -> Mapping[str, str]:
+    """Return the environment of somebody who has set nothing up."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CITEBOT_", "GOOGLE_"))}
+    terminal = {"COLUMNS": str(COLUMNS), "TERM": "xterm-256color"}
+    return {**kept, **terminal, "CITEBOT_HOME": str(home), "PYTHONPATH": str(ROOT)}
+
+
+def citebot(*words: str) -> list[str]:
+    """Return the command line of a command."""
+    return [sys.executable, "-P", "-m", "bot", *words]
+
+
+def run_citebot(environment: Mapping[str, str], *words: str) -> None:
+    """Run a command to its end."""
+    subprocess.run(citebot(*words), env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+def draw_terminal(environment: Mapping[str, str], repository: Path) -> str:
+    """Ask in a terminal, and return what it shows as SVG."""
+    words = citebot("ask", "--repo", str(repository), "--", TERMINAL_QUESTION)
+    shown = read_terminal(environment, words)
+    console = Console(record=True, width=COLUMNS, file=io.StringIO())
+    console.print(Text(f'$ citebot ask "{TERMINAL_QUESTION}"', style="bold"))
+    console.print(Text.from_ansi(f"{shown.rstrip()}\n"))
+    drawn = console.export_svg(title="citebot", theme=THEME, unique_id="citebot")
+    # A picture in a README loads no fonts.
+    return re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL).replace("Fira Code", "DejaVu Sans Mono")
+
+
+def read_terminal(environment: Mapping[str, str], words: list[str]) -> str:
+    """Run a command whose standard output is a terminal, and return what it wrote there."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(words, env=environment, stdout=theirs, stderr=subprocess.DEVNULL) as process:
+        os.close(theirs)
+        pieces = []
+        try:
+            while piece := os.read(ours, 65_536):
+                pieces.append(piece)
+        except OSError:  # the other end is closed
+            pass
+        os.close(ours)
+    if process.returncode:
+        sys.exit("citebot could not answer.")
+    return b"".join(pieces).decode().replace("\r\n", "\n")
+
+
+@contextmanager
+def open_page(environment: Mapping[str, str], repository: Path) -> Iterator[str]:
+    """Serve the page; yield the address that signs in."""
+    words = citebot("web", "--repo", str(repository), "--port", "0")
+    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            for line in process.stderr or ():
+                if found := re.search(r"http://\S+/login\?t=[\w-]+", line):
+                    yield found[0]
+                    return
+            sys.exit("citebot did not serve the page.")
+        finally:
+            process.terminate()
+
+
+async def photograph(address: str, folder: Path) -> None:
+    """Ask on the page, open a citation, and take a picture of it in light and in dark."""
+    async with async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        await _photograph(browser, address, folder)
+        await browser.close()
+
+
+async def _photograph(browser: Browser, address: str, folder: Path) -> None:
+    context = await browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=SCALE)
+    page = await context.new_page()
+    page.set_default_timeout(MILLISECONDS)
+    await page.goto(address)
+    await page.fill("#question", PAGE_QUESTION)
+    await page.keyboard.press("Enter")
+    await page.locator(".rating").wait_for()
+    await page.locator("#panel tr.cited").first.wait_for()
+    for scheme in ("light", "dark"):
+        await page.emulate_media(color_scheme=scheme)
+        shot = Image.open(io.BytesIO(await page.screenshot()))
+        shot.convert("RGB").quantize(COLORS).save(folder / f"page-{scheme}.png", optimize=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "pictures")
