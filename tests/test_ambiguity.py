@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.ambiguity import Mode, find_slowness
 
 SLOW: list[tuple[str, int, Mode, str]] = [
@@ -50,14 +48,13 @@ LINEAR: list[tuple[str, int, Mode]] = [
 ]
 
 
-@pytest.mark.parametrize(("pattern", "flags", "mode", "slowness"), SLOW)
-def test_slow_patterns_are_found(pattern: str, flags: int, mode: Mode, slowness: str) -> None:
-    assert find_slowness(pattern, flags, mode) == slowness
+def test_slow_patterns_are_found() -> None:
+    found = [(pattern, flags, mode, find_slowness(pattern, flags, mode)) for pattern, flags, mode, _ in SLOW]
+    assert found == SLOW
 
 
-@pytest.mark.parametrize(("pattern", "flags", "mode"), LINEAR)
-def test_linear_patterns_are_let_through(pattern: str, flags: int, mode: Mode) -> None:
-    assert find_slowness(pattern, flags, mode) == ""
+def test_linear_patterns_are_let_through() -> None:
+    assert [each for each in LINEAR if find_slowness(*each)] == []
 
 
 def test_what_no_automaton_has_is_not_judged() -> None:

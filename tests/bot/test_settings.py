@@ -186,24 +186,40 @@ def test_a_model_is_named_with_its_provider(tmp_path: Path, name: str) -> None:
     assert Settings.load({"CITEBOT_MODEL": name}, tmp_path).model == name
 
 
-@pytest.mark.parametrize("name", ["gemini-2.5-flash", "google_genai:", ":x", "a:b c", "a:" + "x" * 1000])
-@pytest.mark.parametrize("variable", ["CITEBOT_MODEL", "CITEBOT_SMALL_MODEL", "CITEBOT_FALLBACK_MODEL"])
+@pytest.mark.parametrize(
+    ("variable", "name"),
+    [
+        ("CITEBOT_MODEL", "gemini-2.5-flash"),
+        ("CITEBOT_MODEL", "google_genai:"),
+        ("CITEBOT_MODEL", ":x"),
+        ("CITEBOT_SMALL_MODEL", "a:b c"),
+        ("CITEBOT_FALLBACK_MODEL", "a:" + "x" * 1000),
+    ],
+)
 def test_a_model_without_its_provider_is_refused_with_an_example(tmp_path: Path, variable: str, name: str) -> None:
     with pytest.raises(SettingsError, match=f"{variable}: write it as provider:model, such as google_genai:"):
         Settings.load({variable: name}, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "variable", ["MODEL_TIMEOUT", "MAX_SECONDS", "MAX_TOKENS", "MAX_MODEL_CALLS", "APPROVAL_CALLS"]
+    ("variable", "value"),
+    [
+        ("MODEL_TIMEOUT", "nan"),
+        ("MAX_SECONDS", "-1"),
+        ("MAX_TOKENS", "many"),
+        ("MAX_MODEL_CALLS", "nan"),
+        ("APPROVAL_CALLS", "-1"),
+    ],
 )
-@pytest.mark.parametrize("value", ["-1", "many", "nan"])
 def test_a_limit_that_is_no_amount_is_refused(tmp_path: Path, variable: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"CITEBOT_{variable}: Input should be"):
         Settings.load({f"CITEBOT_{variable}": value}, tmp_path)
 
 
-@pytest.mark.parametrize("variable", ["ANSWER_TEMPERATURE", "FORM_TEMPERATURE"])
-@pytest.mark.parametrize("value", ["-0.1", "2.5", "hot", "nan", "inf"])
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("ANSWER_TEMPERATURE", value) for value in ("-0.1", "2.5", "hot", "nan", "inf")] + [("FORM_TEMPERATURE", "2.5")],
+)
 def test_a_temperature_that_is_none_is_refused(tmp_path: Path, variable: str, value: str) -> None:
     with pytest.raises(SettingsError, match=f"CITEBOT_{variable}: write a number from 0 to 2, or default"):
         Settings.load({f"CITEBOT_{variable}": value}, tmp_path)
