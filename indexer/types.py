@@ -39,6 +39,7 @@ RemoteState = Literal[
     "host not trusted",
     "auth refused",
     "disk full",
+    "indexing elsewhere",
     "failed",
 ]
 

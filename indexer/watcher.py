@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from indexer.errors import IndexerError, RemoteError
+from indexer.errors import IndexerError, RemoteError, StorageLocked
 from indexer.types import BranchHead, IndexStatus, RefreshReport, RemoteState
 
 log = logging.getLogger(__name__)
@@ -101,6 +101,7 @@ class _Watch:
     look_error: IndexerError | None = None
     look_failures: int = 0
     refresh_error: str = ""
+    refresh_state: RemoteState = "failed"
     refresh_failures: int = 0
     retry_at: float = 0.0
     began: float = float("-inf")
@@ -220,7 +221,7 @@ class Watcher:
             try:
                 report = await self._indexes.index_here(watch.source.name)
             except IndexerError as error:
-                self._put_off(watch, str(error))
+                self._put_off(watch, str(error), "indexing elsewhere" if isinstance(error, StorageLocked) else "failed")
                 return
         _clear_refresh_error(watch)
         watch.indexed, watch.indexed_at = report.commit, self._clock.now()
@@ -233,11 +234,11 @@ class Watcher:
             watch.missed = tip.commit
             watch.told.set()
 
-    def _put_off(self, watch: _Watch, why: str) -> None:
+    def _put_off(self, watch: _Watch, why: str, state: RemoteState = "failed") -> None:
         """Note why a commit was not indexed, and when it is tried again."""
         if why != watch.refresh_error:
             log.warning("%s: %s", watch.source.name, why)
-        watch.refresh_error = why
+        watch.refresh_error, watch.refresh_state = why, state
         watch.refresh_failures += 1
         delay = _compute_backoff(self._pace.retry, watch.refresh_failures - 1, self._pace.ceiling)
         watch.retry_at = self._clock.now() + delay
@@ -284,7 +285,7 @@ def _clear_refresh_error(watch: _Watch) -> None:
 
 def _status(watch: _Watch) -> WatchStatus:
     tip = watch.tip
-    state: RemoteState = "failed" if watch.refresh_error else tip.state if tip else "ready"
+    state: RemoteState = watch.refresh_state if watch.refresh_error else tip.state if tip else "ready"
     sentence = watch.refresh_error or (tip.remark if tip else "")
     if watch.look_error is not None:
         state = watch.look_error.state if isinstance(watch.look_error, RemoteError) else "failed"

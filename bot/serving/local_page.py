@@ -26,11 +26,11 @@ from bot.surfaces.web.web_sessions import LoginLink
 from bot.surfaces.web.web_surface import WebOptions, WebSurface, serve_team_page
 from bot.tasks import run_in_background
 
-ADVICE = "Give another --port (0 takes any that is free)."
+ADVICE = "Choose another --port (0 = any free port)."
 
 
 async def serve_local_page(settings: Settings, repository: Path, say: Announce, *, port: int) -> None:
-    """Serve the page at loopback until cancelled; the address that is said signs in once."""
+    """Serve the page at loopback until cancelled; a link that is said signs in once, and then another one is said."""
     link, clock = LoginLink(), SystemClock()
     surface, application, connections = WebSurface(WebOptions(link=link)), make_application(), Connections()
     surface.join(application)
@@ -51,7 +51,8 @@ async def serve_local_page(settings: Settings, repository: Path, say: Announce, 
         core = make_team_core(settings, team, conversations)
         await enter(serve_team_page(surface, LongRequests(connections.keep_open), core, team, conversations))
         await enter(run_in_background(team.stock.watcher.run()))
-        say(f"Open {address}/login?t={link.token} in a browser of this machine; it signs in once. Ctrl-C ends it.")
+        link.announce = lambda: say(f"Signed in. To sign in again, open {address}/login?t={link.token}")
+        say(f"Open {address}/login?t={link.token} in a browser on this machine. Ctrl-C stops the server.")
         gc.freeze()
         gc.enable()
         await asyncio.Event().wait()

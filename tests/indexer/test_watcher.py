@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.errors import RemoteError, StorageUnwritable
+from indexer.errors import RemoteError, StorageLocked, StorageUnwritable
 from indexer.git.local_head import LocalHead
 from indexer.remotes.clone import RemoteClone
 from indexer.remotes.remote_repository import RemoteRepository
@@ -251,6 +251,16 @@ async def test_a_failing_refresh_keeps_what_is_indexed_and_is_tried_again() -> N
 
     (status,) = watcher.status()
     assert (status.state, status.sentence, status.indexed, status.failures) == ("ready", "", "2", 0)
+
+
+async def test_an_index_that_another_process_writes_has_not_failed() -> None:
+    clock, source = FakeClock(), FakeSource()
+    indexes = FakeIndexes(clock, source)
+    indexes.broken = StorageLocked("Another citebot is indexing it.")
+    async with watching(indexes, clock, polled=(source,)) as watcher:
+        await clock.advance(1)
+
+        assert [each.state for each in watcher.status()] == ["indexing elsewhere"]
 
 
 async def test_a_failing_refresh_of_a_local_repository_is_not_tried_every_second() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from agent.text.citation_markers import MARKER
 
 LONGEST = 40_000  # characters of an answer that are shown
+_MAX_FENCES = 6  # that are highlighted
 _NESTED = 20  # lists and quotes within each other that are read
 
 
@@ -27,6 +28,13 @@ class MarkLink:
     label: str
 
 
+class Fence(NamedTuple):
+    """Fenced code: the language that is named, and the code."""
+
+    language: str
+    code: str
+
+
 class AnswerMarkup:
     """Writes answers as HTML."""
 
@@ -36,14 +44,24 @@ class AnswerMarkup:
         self._markdown.validateLink = is_web_address  # type: ignore[method-assign, assignment]
         self._markdown.add_render_rule("mark", _render_mark)
         self._markdown.add_render_rule("link_open", _render_link)
+        self._markdown.add_render_rule("fence", _render_fence)
 
-    def write(self, text: str, marks: Mapping[int, MarkLink] | None = None) -> Markup:
-        """Return the HTML of an answer; a mark that leads nowhere stays text."""
+    def find_fences(self, text: str) -> list[Fence]:
+        """Return the fenced code of an answer whose language is named."""
+        tokens = [
+            token for token in self._markdown.parse(text[:LONGEST]) if token.type == "fence" and token.info.strip()
+        ]
+        return [_read_fence(token) for token in tokens[:_MAX_FENCES]]
+
+    def write(
+        self, text: str, marks: Mapping[int, MarkLink] | None = None, code: Mapping[Fence, Markup] | None = None
+    ) -> Markup:
+        """Return the HTML of an answer; a mark that leads nowhere stays text, and `code` is what was highlighted."""
         tokens = self._markdown.parse(text[:LONGEST])
         for token in tokens:
             if token.children:
                 token.children = [*_split_marks(_drop_empty_links(token.children), marks or {})]
-        return Markup(self._markdown.renderer.render(tokens, self._markdown.options, {}))  # noqa: S704 - it escapes all text
+        return Markup(self._markdown.renderer.render(tokens, self._markdown.options, {"code": code or {}}))  # noqa: S704 - it escapes all text
 
 
 def is_web_address(address: str) -> bool:
@@ -102,6 +120,16 @@ def _render_mark(_: RendererHTML, tokens: Sequence[Token], index: int, __: Optio
         f' aria-label="Citation {escape(tokens[index].content)}: {escape(link.label)}">'
         f"{escape(tokens[index].content)}</a>"
     )
+
+
+def _read_fence(token: Token) -> Fence:
+    return Fence(token.info.split()[0].lower(), token.content.rstrip("\n"))
+
+
+def _render_fence(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, env: EnvType) -> str:
+    fence = _read_fence(tokens[index]) if tokens[index].info.strip() else None
+    code = env["code"].get(fence) or escape(tokens[index].content.rstrip("\n"))
+    return f'<pre class="lexed" tabindex="0"><code>{code}\n</code></pre>\n'
 
 
 def _render_link(

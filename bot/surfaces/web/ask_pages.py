@@ -14,7 +14,7 @@ from bot.pictures.agent_graph import AgentGraphDrawing
 from bot.surfaces.ask_events import Answered, CitedPlace
 from bot.surfaces.sse import ServerSentEvent, stream_events
 from bot.surfaces.web.answer_markup import AnswerMarkup, MarkLink
-from bot.surfaces.web.cited_code import CodeHighlighter
+from bot.surfaces.web.cited_code import MOST_LINES, CodeHighlighter
 from bot.surfaces.web.live_turns import LiveConversation, LiveTurn, Refusal
 from bot.surfaces.web.page_files import PageFiles, format_seconds
 from bot.surfaces.web.repository_pages import describe_repositories
@@ -22,10 +22,14 @@ from bot.surfaces.web.request_guard import HEADERS, RequestGuard
 from bot.surfaces.web.web_core import LateWebCore, send_html
 from bot.surfaces.web.web_sessions import WebSession
 
-STARTERS = ("What is this project about?", "How do I run the tests?", "What changed lately?")
+STARTERS = (
+    "How do I run the tests?",
+    "What changed recently?",
+    "Which settings are there?",
+)
 _MOST_EARLIER = 8
 _MOST_WRITTEN = 8_000_000  # characters of HTML that are kept
-_GONE = "This conversation is not kept any more. What was asked before citebot was started last is gone."
+_GONE = "This conversation is no longer available. Conversations are lost when citebot restarts."
 
 
 class AskPages:
@@ -36,7 +40,7 @@ class AskPages:
         self._files = files
         self._guard = guard
         self._highlighter = highlighter
-        self._written = WrittenAnswers(AnswerMarkup())
+        self._written = WrittenAnswers(AnswerMarkup(), highlighter)
         self._drawing = AgentGraphDrawing(format_seconds)
         files.define("write_answer", self._written.get)
         files.define("name_place", name_place)
@@ -52,6 +56,8 @@ class AskPages:
         router.add_get("/turns/{turn}/course", guard.signed_in(self.show_course))
         router.add_post("/turns/{turn}/stop", guard.form(self.stop))
         router.add_post("/turns/{turn}/rate", guard.form(self.rate))
+        router.add_post("/turns/{turn}/share", guard.form(self.share))
+        router.add_get("/shared/{turn}", guard.signed_in(self.show_shared))
 
     async def show_start(self, _: web.Request, session: WebSession) -> web.Response:
         """Show an empty conversation."""
@@ -94,7 +100,7 @@ class AskPages:
 
     async def show_code(self, request: web.Request, session: WebSession) -> web.Response:
         """Show the code that a mark of an answer stands for."""
-        turn = self._find_turn(request, session)
+        turn = self._find_readable(request, session)
         mark = request.match_info["mark"]
         if not (mark.isascii() and mark.isdecimal() and len(mark) < 6) or int(mark) not in turn.excerpts:
             raise web.HTTPNotFound(text="The answer has no such citation.")
@@ -102,7 +108,7 @@ class AskPages:
 
     async def show_course(self, request: web.Request, session: WebSession) -> web.Response:
         """Show how a turn came about."""
-        turn = self._find_turn(request, session)
+        turn = self._find_readable(request, session)
         return await self._send_panel(request, session, turn, self._show_turn_course(turn))
 
     async def stop(self, request: web.Request, session: WebSession, _: Mapping[str, str]) -> web.Response:
@@ -124,6 +130,21 @@ class AskPages:
         if "HX-Request" not in request.headers:
             return self._conclude_form(request, turn)
         return send_html(self._files.call("turn.html", "show_rating", turn, session))
+
+    async def share(self, request: web.Request, session: WebSession, _: Mapping[str, str]) -> web.Response:
+        """Let others who may ask about the same repositories read an answer."""
+        turn = self._find_turn(request, session)
+        if turn.answer is None:
+            raise web.HTTPBadRequest(text="There is no answer to share.")
+        turn.is_shared = True
+        if "HX-Request" not in request.headers:
+            raise web.HTTPSeeOther(f"/shared/{turn.id}")
+        return send_html(self._files.call("turn.html", "show_share", turn, session))
+
+    async def show_shared(self, request: web.Request, session: WebSession) -> web.Response:
+        """Show an answer that somebody has shared."""
+        turn = self._find_readable(request, session)
+        return await self._show_page(session, _hold_alone(turn), panel=await self._show_behind(turn))
 
     async def _show_page(
         self,
@@ -181,7 +202,8 @@ class AskPages:
 
     async def _show_excerpt(self, turn: LiveTurn, mark: int) -> Markup:
         excerpt = turn.excerpts[mark]
-        lines = await self._highlighter.highlight(excerpt.path, excerpt.text)
+        before = await self._core.get().turns.cited.read_before(excerpt)
+        lines = await self._highlighter.highlight(excerpt.path, excerpt.text, before=before)
         numbered = [*zip(excerpt.numbers, lines, strict=False)]
         return self._files.call("panel.html", "show_code", turn, mark, excerpt, numbered)
 
@@ -196,7 +218,7 @@ class AskPages:
         if "HX-Request" in request.headers:
             return send_html(panel)
         conversation = self._core.get().turns.find_conversation(session.principal, turn.conversation)
-        return await self._show_page(session, conversation, panel=panel)
+        return await self._show_page(session, conversation or _hold_alone(turn), panel=panel)
 
     def _conclude_form(self, request: web.Request, turn: LiveTurn) -> web.Response:
         if "HX-Request" in request.headers:
@@ -209,12 +231,26 @@ class AskPages:
             raise web.HTTPNotFound(text=_GONE)
         return turn
 
+    def _find_readable(self, request: web.Request, session: WebSession) -> LiveTurn:
+        """Find a turn of one's own, or a shared one if one may ask about all that its answer was read from by now."""
+        core = self._core.get()
+        turn = core.turns.find_shared(request.match_info["turn"])
+        if turn is None or not turn.repositories or turn.repositories - set(core.list_visible(session.principal)):
+            return self._find_turn(request, session)
+        return turn
+
+
+def _hold_alone(turn: LiveTurn) -> LiveConversation:
+    """Return what shows a turn by itself; what is asked there begins a conversation of one's own."""
+    return LiveConversation(id="", owner=turn.owner, repository=None, turns=[turn])
+
 
 class WrittenAnswers:
     """The texts of turns as HTML, written beside the event loop: of hostile Markdown a page may take many seconds."""
 
-    def __init__(self, markup: AnswerMarkup) -> None:
+    def __init__(self, markup: AnswerMarkup, highlighter: CodeHighlighter) -> None:
         self._markup = markup
+        self._highlighter = highlighter
         self._is_free = asyncio.Semaphore(1)
         # By the turn, the text, and whether its marks are links.
         self._known: LRUCache[tuple[str, str, bool], Markup] = LRUCache(_MOST_WRITTEN, getsizeof=len)
@@ -225,7 +261,7 @@ class WrittenAnswers:
             answer = turn.answer
             key = turn.id, text, answer is not None
             if text and key not in self._known:
-                written = await asyncio.to_thread(self._write, turn.id, text, answer)
+                written = await self._write(turn.id, text, answer)
                 if len(written) <= _MOST_WRITTEN:
                     self._known[key] = written
 
@@ -234,15 +270,20 @@ class WrittenAnswers:
         found = self._known.get((turn.id, text, True)) or self._known.get((turn.id, text, False))
         return found if found is not None else Markup.escape(text)
 
-    def _write(self, turn: str, text: str, answer: Answered | None) -> Markup:
-        """Write a text as HTML; its marks lead to the code once the answer is there."""
+    async def _write(self, turn: str, text: str, answer: Answered | None) -> Markup:
+        """Write a text as HTML; once the answer is there, its marks lead to the code, and its code is highlighted."""
         if answer is None:
-            return self._markup.write(text)
+            return await asyncio.to_thread(self._markup.write, text)
         marks = {
             cited.mark: MarkLink(href=f"/turns/{turn}/code/{cited.mark}", label=name_place(cited, answer))
             for cited in answer.citations
         }
-        return self._markup.write(text, marks)
+        code = {
+            fence: Markup("\n").join(await self._highlighter.highlight("", fence.code, language=fence.language))
+            for fence in await asyncio.to_thread(self._markup.find_fences, text)
+            if fence.code.count("\n") < MOST_LINES
+        }
+        return await asyncio.to_thread(self._markup.write, text, marks, code)
 
 
 def name_place(cited: CitedPlace, answer: Answered) -> str:

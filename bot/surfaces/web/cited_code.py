@@ -20,6 +20,7 @@ from indexer import IndexerError
 AROUND = 8  # lines before and after those that are cited
 MOST_CITED = 240  # of one citation
 MOST_LINES = 400
+MAX_BEFORE = 200_000  # characters of a file before what is shown, which lexers begin with
 LONGEST_LINE = 1_000  # characters of a line that are shown
 SECONDS = 2.0  # of processor time that lexing may take; what takes longer is shown plain
 PATIENCE = 2.0  # seconds for which code waits until other code is highlighted
@@ -108,25 +109,31 @@ class CitedCode:
         if not place.path:
             return replace(bare, problem="The answer cites the commit itself.")
         try:
-            code = await self._library.pin_existing(place.repository)
-            if code.commit.sha != place.commit:
-                return await self._read_elsewhere(bare)
-            last = min(place.last_line, place.first_line + MOST_CITED) + AROUND
-            passage = await code.read(place.path, max(1, place.first_line - AROUND), last)
+            first = max(1, place.first_line - AROUND)
+            text = await self._read_lines(bare, first, min(place.last_line, place.first_line + MOST_CITED) + AROUND)
         except IndexerError as error:
             log.info("a cited place could not be read: %s", error)
             return replace(bare, problem=self._mask(str(error)))
-        return replace(bare, begins=passage.location.start_line, text=self._clean(passage.text))
-
-    async def _read_elsewhere(self, bare: CitedExcerpt) -> CitedExcerpt:
-        """Read lines of another commit than the one that is indexed, as far as the repository has it here."""
-        source = self._refs.get(bare.repository)
-        lines = await source.read_file(bare.commit, bare.path) if source is not None else None
-        if lines is None:
+        if text is None:
             return replace(bare, problem=f"This was read at {bare.commit[:12]}, and the index has moved on since.")
-        begins = max(1, bare.first_line - AROUND)
-        last = min(bare.last_line, bare.first_line + MOST_CITED) + AROUND
-        return replace(bare, begins=begins, text=self._clean("\n".join(lines[begins - 1 : last])))
+        return replace(bare, begins=first, text=text)
+
+    async def read_before(self, excerpt: CitedExcerpt) -> str:
+        """Read what stands in the file before an excerpt; nothing where that is too much, or is gone."""
+        try:
+            text = await self._read_lines(excerpt, 1, excerpt.begins - 1) if excerpt.begins > 1 else None
+        except IndexerError:
+            return ""
+        return f"{text}\n" if text is not None and len(text) < MAX_BEFORE else ""
+
+    async def _read_lines(self, place: CitedLines, first: int, last: int) -> str | None:
+        """Read lines as they were; None where the commit is not indexed any more and the repository lacks it."""
+        code = await self._library.pin_existing(place.repository)
+        if code.commit.sha == place.commit:
+            return self._clean((await code.read(place.path, first, last)).text)
+        source = self._refs.get(place.repository)
+        lines = await source.read_file(place.commit, place.path) if source is not None else None
+        return self._clean("\n".join(lines[first - 1 : last])) if lines is not None else None
 
     def _clean(self, text: str) -> str:
         """Mask secrets, and what hides a part of a line or turns its direction: code would read as other code."""
@@ -151,10 +158,14 @@ class CodeHighlighter:
         self._patience = patience
         self._is_free = asyncio.Semaphore(1)
 
-    async def highlight(self, path: str, text: str) -> Sequence[Markup]:
-        """Return the lines of a piece of code as HTML; its language is known by its path."""
+    async def highlight(self, path: str, text: str, *, before: str = "", language: str = "") -> Sequence[Markup]:
+        """Return the lines of a piece of code as HTML; its language is known by its path, unless it is named.
+
+        `before` is what stands before it in its file: within a docstring, say, code looks like text.
+        """
         lines = [cut_line(line) for line in text.split("\n")[:MOST_LINES]]
-        request = json.dumps({"path": path, "code": "\n".join(lines)}).encode()
+        code, skip = before.replace("\r", "\N{REPLACEMENT CHARACTER}") + "\n".join(lines), before.count("\n")
+        request = json.dumps({"path": path, "language": language, "code": code, "skip": skip}).encode()
         answer = await self._exchange(request)
         pieces = json.loads(answer) if answer is not None else []
         if ["".join(text for _, text in line) for line in pieces] != lines:  # what lexers change is not what was read

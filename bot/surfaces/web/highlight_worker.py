@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from pygments import lex
-from pygments.lexers import get_lexer_for_filename
+from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.lexers.special import TextLexer
 from pygments.token import STANDARD_TYPES
 from pygments.util import ClassNotFound
@@ -17,17 +18,19 @@ Piece = tuple[str, str]  # the short name of a kind of token, and text
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Serve: requests are objects with a `path` and `code`, answers are lines of pieces."""
+    """Serve: requests are objects with `path` or `language`, `code` and `skip`, answers are lines of pieces."""
     serve_requests(arguments, lambda body: json.dumps(split_tokens(**json.loads(body))).encode())
 
 
-def split_tokens(path: str, code: str) -> list[list[Piece]]:
-    """Return the lines of code, each in pieces by their kinds; a file of no known kind is plain text."""
+def split_tokens(code: str, path: str = "", *, language: str = "", skip: int = 0) -> list[list[Piece]]:
+    """Return the lines of code after those to skip, each in pieces by their kinds; code of no known kind is plain."""
+    # Blank lines at the beginning count: lines are cited by their numbers.
+    options: dict[str, Any] = {"stripnl": False, "ensurenl": False}
+    name = path.rpartition("/")[2]
     try:
-        # Blank lines at the beginning count: lines are cited by their numbers.
-        lexer = get_lexer_for_filename(path.rpartition("/")[2], stripnl=False, ensurenl=False)
+        lexer = get_lexer_by_name(language, **options) if language else get_lexer_for_filename(name, **options)
     except ClassNotFound:
-        lexer = TextLexer(stripnl=False, ensurenl=False)
+        lexer = TextLexer(**options)
     lines: list[list[Piece]] = [[]]
     for kind, value in lex(code, lexer):
         first, *following = value.split("\n")
@@ -35,7 +38,7 @@ def split_tokens(path: str, code: str) -> list[list[Piece]]:
         for text in following:
             lines.append([])
             _add_piece(lines[-1], STANDARD_TYPES.get(kind, ""), text)
-    return lines
+    return lines[skip:]
 
 
 def _add_piece(line: list[Piece], kind: str, text: str) -> None:

@@ -29,9 +29,9 @@ _REST = 4  # times as long as showing a look took until the next one: a long ans
 _LEAST_STEP = 6  # characters by which text grows at once, where there are so many
 _SHARE = 4  # of what has come and is not shown yet, the part that is shown next
 _LONGEST_LABEL = 90
-ENDING = "citebot is ending, so this was not answered. Ask again once it is back."
-TOO_MANY = f"{MOST_UNDER_WAY} of your questions are being answered. Wait for one of them, or stop it."
-TOO_LONG = f"This conversation has {MOST_TURNS} questions. Begin a new one."
+ENDING = "citebot is shutting down and did not answer this. Ask again once it is back."
+TOO_MANY = f"{MOST_UNDER_WAY} of your questions are still running. Wait for one to finish, or stop it."
+TOO_LONG = f"This conversation has reached {MOST_TURNS} questions. Start a new one."
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +65,7 @@ class LiveTurn:
 
     id: str
     conversation: str
+    owner: str
     question: str
     asked_at: float
     course: RunCourse
@@ -76,6 +77,7 @@ class LiveTurn:
     failure: NotAnswered | None = None
     excerpts: dict[int, CitedExcerpt] = field(default_factory=dict)
     opinion: str = ""
+    is_shared: bool = False
     version: int = 0
     course_version: int = 0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -84,6 +86,13 @@ class LiveTurn:
     def is_over(self) -> bool:
         """Whether nothing more will happen."""
         return self.answer is not None or self.failure is not None
+
+    @property
+    def repositories(self) -> set[str]:
+        """The repositories that the answer was read from."""
+        answer = self.answer
+        named = {answer.repository, *answer.commits, *(each.repository for each in answer.citations)} if answer else ()
+        return {name for name in named if name}
 
     def watch(self, event: AgentEvent) -> None:
         """Add an event of the agent to the course."""
@@ -174,11 +183,11 @@ class LiveTurns:
     """Begins turns, keeps them, and finds them again for the person whose they are."""
 
     def __init__(self, cited: CitedCode, mask: Callable[[str], str], clock: Clock) -> None:
-        self._cited = cited
+        self.cited = cited
         self._mask = mask
         self._clock = clock
         self._conversations: dict[str, LiveConversation] = {}
-        self._turns: dict[str, tuple[str, LiveTurn]] = {}  # whose, by its id
+        self._turns: dict[str, LiveTurn] = {}  # by its id
         self._tasks: dict[asyncio.Task[None], LiveTurn] = {}
 
     @asynccontextmanager
@@ -210,8 +219,13 @@ class LiveTurns:
 
     def find_turn(self, principal: Principal, turn: str) -> LiveTurn | None:
         """Return a turn of a person's own."""
-        owner, found = self._turns.get(turn, ("", None))
-        return found if owner == principal.key else None
+        found = self._turns.get(turn)
+        return found if found is not None and found.owner == principal.key else None
+
+    def find_shared(self, turn: str) -> LiveTurn | None:
+        """Return a turn that its owner has shared."""
+        found = self._turns.get(turn)
+        return found if found is not None and found.is_shared else None
 
     def begin(
         self,
@@ -223,7 +237,7 @@ class LiveTurns:
         conversation: LiveConversation | None = None,
     ) -> LiveTurn:
         """Ask a question, in a conversation or in a new one; raises `Refusal`."""
-        own = [turn for turn in self._tasks.values() if self._turns[turn.id][0] == principal.key]
+        own = [turn for turn in self._tasks.values() if turn.owner == principal.key]
         if not question.strip():
             raise Refusal(NO_QUESTION)
         if len(own) >= MOST_UNDER_WAY:
@@ -233,11 +247,11 @@ class LiveTurns:
         place = conversation or self._open_conversation(principal)
         place.repository = repository
         turn = LiveTurn(
-            id=secrets.token_urlsafe(12), conversation=place.id, question=self._mask(question.strip()),
-            asked_at=self._clock.now(), course=RunCourse(self._mask),
+            id=secrets.token_urlsafe(12), conversation=place.id, owner=principal.key, asked_at=self._clock.now(),
+            question=self._mask(question.strip()), course=RunCourse(self._mask),
         )  # fmt: skip
         place.turns.append(turn)
-        self._turns[turn.id] = principal.key, turn
+        self._turns[turn.id] = turn
         asked = questions.ask(
             principal, question, surface="web", repository=repository, conversation=place.id, watch=turn.watch
         )
@@ -250,7 +264,7 @@ class LiveTurns:
         async with aclosing(asked) as events:
             async for event in events:
                 if isinstance(event, Answered):
-                    turn.excerpts = {each.mark: await self._cited.read(each) for each in event.citations}
+                    turn.excerpts = {each.mark: await self.cited.read(each) for each in event.citations}
                 turn.take(event)
 
     def _conclude(self, task: asyncio.Task[None]) -> None:

@@ -63,7 +63,7 @@ class RepositoryPages:
         """Have a repository indexed by who may; what one may not see is not there."""
         core, name, problem = self._core.get(), fields.get("repository", ""), ""
         if name not in core.list_visible(session.principal):
-            problem = "There is no such repository that you may ask about."
+            problem = "That repository does not exist, or you have no access to it."
         else:
             try:
                 core.access.check_reindex(session.principal.write(), name)

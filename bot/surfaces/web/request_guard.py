@@ -97,6 +97,9 @@ class RequestGuard:
                 return await handle(request, session)
             if "HX-Request" in request.headers or "text/event-stream" in request.headers.get("Accept", ""):
                 return web.Response(status=401, headers={"HX-Redirect": LOGIN})
+            if request.method == "GET" and request.headers.get("Sec-Fetch-Site") == "cross-site":
+                # Browsers send the cookie only where our own page leads here, and not from a link in a chat.
+                return web.Response(content_type="text/html", headers={"Refresh": "0"})
             raise web.HTTPSeeOther(LOGIN)
 
         return self.open(serve)

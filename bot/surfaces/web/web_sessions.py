@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.clock import Clock
@@ -64,21 +65,17 @@ class WebSessions:
 
 
 class LoginLink:
-    """What the address that is printed at the start has in it: it signs in once, whoever uses it first."""
+    """The token in the link that is printed: it signs in once, whoever uses it first, and then there is another one."""
 
-    def __init__(self) -> None:
-        self._token: str | None = secrets.token_urlsafe(_BYTES)
-
-    @property
-    def token(self) -> str:
-        """What the address holds; empty once it was used."""
-        return self._token or ""
+    def __init__(self, announce: Callable[[], None] = lambda: None) -> None:
+        self.token = secrets.token_urlsafe(_BYTES)
+        self.announce = announce
 
     def take(self, given: str) -> bool:
         """Whether this signs in; it does so once."""
-        if self._token is None or not _is_same(given, self._token):
+        if not _is_same(given, self.token):
             return False
-        self._token = None
+        self.token = secrets.token_urlsafe(_BYTES)
         return True
 
 

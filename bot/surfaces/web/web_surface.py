@@ -27,8 +27,8 @@ from bot.surfaces.web.web_sessions import LoginLink, WebSession, WebSessions
 from bot.webhooks.throttled_warnings import RareWarnings
 from indexer import ConfinedWorker
 
-WRONG_TOKEN = "This token is not known. Ask whoever runs citebot for another one."  # noqa: S105 - a sentence
-USED_LINK = "This address was used before, or is not the one that was printed."
+WRONG_TOKEN = "Unknown token. Ask your citebot administrator for a new one."  # noqa: S105 - a sentence
+USED_LINK = "This link is wrong or was already used."
 
 log = logging.getLogger(__name__)
 
@@ -89,13 +89,14 @@ class WebSurface:
             yield
 
     async def show_login(self, request: web.Request) -> web.Response:
-        """Let the printed address sign in, once; others see how to."""
+        """Let the printed address sign in, once, and print another one; others see how to."""
         given, link = request.query.get("t"), self._options.link
         if given is None:
             return self._show_login()
         if link is None or not link.take(given):
             self._warnings.warn("somebody tried to sign in to the page with a wrong address")
             return self._show_login(USED_LINK)
+        link.announce()
         return self._sign_in(request, make_local_principal())
 
     async def log_in(self, request: web.Request) -> web.Response:
@@ -127,7 +128,7 @@ class WebSurface:
 
     def _refuse(self, status: int, text: str) -> web.Response:
         page = self._files.render(
-            "message.html", title="This did not work", here="", session=None, text=text, has_link=status != 421
+            "message.html", title="Something went wrong", here="", session=None, text=text, has_link=status != 421
         )
         return send_html(page, status=status)
 

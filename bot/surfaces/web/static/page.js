@@ -49,7 +49,7 @@
       running.remove();
       if (hadFocus) turn.querySelector(".question").focus();
     }
-    const first = turn.querySelector("[data-first]");
+    const first = turn.querySelector("[data-first], .after a.button"); // the first citation, else the trace
     const panel = document.getElementById("panel");
     if (first && panel.dataset.follows === turn.id && !panel.contains(document.activeElement)) {
       htmx.ajax("GET", first.getAttribute("href"), { target: "#panel" });
@@ -141,14 +141,31 @@
     turns[turns.length - 1].scrollIntoView({ block: "start" });
   }
 
+  function focusOnSlash(event) {
+    const box = document.getElementById("question");
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !box) return;
+    if (event.target.closest("input, textarea, select")) return;
+    event.preventDefault();
+    box.focus();
+  }
+
+  // A page that is opened anew begins with its last question, beside which is its code.
+  function showLast() {
+    const turns = document.querySelectorAll(".turn");
+    if (turns.length > 1 && !location.hash) turns[turns.length - 1].scrollIntoView({ block: "start" });
+  }
+
   document.addEventListener("keydown", askOnEnter);
+  document.addEventListener("keydown", focusOnSlash);
   document.addEventListener("keydown", leaveOnEscape);
   document.addEventListener("click", choosePanel);
   document.addEventListener("htmx:afterSwap", moveFocus);
   document.addEventListener("htmx:oobAfterSwap", (event) => showMiddle(event.detail.target));
   document.addEventListener("htmx:afterRequest", afterAsking);
   document.addEventListener("DOMContentLoaded", () => {
+    history.scrollRestoration = "manual";
     showMiddle(document);
+    showLast();
     connectAll();
   });
 })();

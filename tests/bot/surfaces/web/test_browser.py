@@ -90,6 +90,14 @@ async def test_one_asks_follows_up_and_opens_a_citation_with_the_keyboard_on_a_p
         await tab.page.locator(".turn:first-child .prose a.cite:focus").wait_for()
         assert await tab.page.title() == "where are events sent? · citebot"
         assert "Answered" in (await tab.page.locator("#announcer").text_content() or "")
+
+        await tab.page.reload()
+        await tab.page.locator("#panel tr.cited").first.wait_for()
+        seen = "[...document.querySelectorAll('.question')].map(e => e.getBoundingClientRect().top)"
+        tops = await tab.page.evaluate(seen)
+        assert tops[0] < 0 < tops[1] < 200  # the last question, at the top
+        await tab.page.keyboard.press("/")
+        assert await tab.page.evaluate("document.activeElement.id") == "question"
     assert len({thread for _, thread, _ in site.answerer.asked}) == 1
 
 

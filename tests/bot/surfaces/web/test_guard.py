@@ -32,7 +32,19 @@ async def test_the_printed_address_signs_in_once(site: Site) -> None:
 
     assert (wrong[0], right[0], again[0]) == (403, 200, 403)
     assert "Ask about the code" in right[1]
-    assert "used before" in again[1]
+    assert "already used" in again[1]
+    assert (await second.get(f"/login?t={site.link.token}"))[0] == 200  # the next one, which was printed then
+
+
+async def test_a_link_from_elsewhere_is_opened_once_more_by_our_own_page_which_has_the_cookie(site: Site) -> None:
+    visit = site.visit()
+    sites = ("cross-site", "same-origin")
+    answers = []
+    for each in sites:
+        async with visit.session.get(site.address, headers={"Sec-Fetch-Site": each}, allow_redirects=False) as answer:
+            answers.append((answer.status, answer.headers.get("Refresh"), answer.headers.get("Location")))
+
+    assert answers == [(200, "0", None), (303, None, "/login")]
 
 
 async def test_a_session_is_a_cookie_that_no_script_and_no_other_site_can_use(site: Site) -> None:
@@ -97,7 +109,7 @@ async def test_a_wrong_token_a_wrong_cookie_and_a_session_that_was_ended_are_ref
     forged = [await stranger.get("/", headers={"Cookie": f"{name}={value}"}) for value in ("x", "ü", kept)]
 
     assert wrong[0] == 403
-    assert "not known" in wrong[1]
+    assert "Unknown token" in wrong[1]
     assert "Sign in" in out[1]
     assert all("Sign in" in text for _, text in forged)
 

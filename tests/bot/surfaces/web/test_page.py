@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from bot.access import AccessRule
 from bot.storage.turn_records import TurnRecord
 from bot.surfaces.web.live_turns import MOST_UNDER_WAY
 from tests.bot.surfaces.web.conftest import ANN, BOB, Site, open_site
@@ -43,6 +44,21 @@ async def test_the_cited_lines_are_shown_at_their_numbers_with_the_commit_and_th
     assert '<span class="k">def</span>' in text
     assert "0123456789ab" in text
     assert 'href="https://git.example/demo/src/session.py#L10-L24"' in text
+
+
+async def test_fenced_code_of_an_answer_is_highlighted_and_lines_within_a_docstring_are_not(site: Site) -> None:
+    site.answerer.text = "It is `f` [1].\n\n```python\ndef f():\n    return '<b>'\n```\n\n```\ndef g()\n```"
+    site.code.source = "\n".join(['"""For', *["what def is for"] * 28, '"""', *["def f(): ..."] * 9])
+    visit = await site.sign_in()
+    turn = await visit.ask("where are events sent?")
+
+    answer = (await visit.follow(turn)).rpartition("event: turn")[2]
+    _, code = await visit.get(f"{turn}/code/1", headers={"HX-Request": "true"})
+
+    assert '<span class="k">def</span> <span class="nf">f</span>' in answer
+    assert "&lt;b&gt;" in answer
+    assert "def g()" in answer
+    assert code.count('<span class="k">def</span>') == 2  # lines 31 and 32 alone are no text
 
 
 async def test_the_course_of_a_run_is_drawn_with_its_way_lit(site: Site) -> None:
@@ -114,6 +130,28 @@ async def test_without_scripts_a_question_leads_to_the_page_of_its_conversation(
 
     assert status == 200
     assert '<h2 class="question"' in text
+
+
+async def test_a_shared_answer_is_read_by_who_may_ask_about_its_repositories_at_that_time(team_site: Site) -> None:
+    ann, bob = await team_site.sign_in(ANN), await team_site.sign_in(BOB)
+    turn = await ann.ask("where are events sent?")
+    await ann.follow(turn)
+    link = turn.replace("/turns/", "/shared/")
+    await bob.get("/")
+    assert (await bob.get(link))[0] == 404
+
+    _, shared = await ann.post(f"{turn}/share", {}, headers={"HX-Request": "true"})
+    status, text = await bob.get(link)
+
+    assert f'href="{link}"' in shared
+    assert (status, "Events are sent" in text, "/rate" in text) == (200, True, False)
+    assert (await bob.get(f"{turn}/code/1"))[0] == 200
+    assert (await bob.post(f"{turn}/rate", {"opinion": "good"}))[0] == 404
+    rule = AccessRule(repositories=("demo",), people=("slack:ANN",))
+    object.__setattr__(team_site.core.access, "rules", (*team_site.core.access.rules, rule))
+    assert (await bob.get(link))[0] == 404
+    assert (await bob.get(f"{turn}/code/1"))[0] == 404
+    assert (await ann.get(link))[0] == 200
 
 
 async def test_nothing_from_outside_becomes_markup(site: Site) -> None:
@@ -274,7 +312,7 @@ async def test_too_many_questions_at_once_and_empty_ones_are_refused_with_a_sent
     _, crowded = await visit.post("/ask", {"question": "one more"}, headers={"HX-Request": "true"})
     status, empty = await visit.post("/ask", {"question": "  "})
 
-    assert "Wait for one of them" in crowded
+    assert "Wait for one to finish" in crowded
     assert status == 422
     assert "The question is empty" in empty
 
@@ -290,4 +328,4 @@ async def test_what_is_under_way_when_citebot_ends_says_so(tmp_path: Path) -> No
         live = site.core.turns.find_turn(principal, turn.rpartition("/")[2])
     assert live is not None
     assert live.failure is not None
-    assert "is ending" in live.failure.text
+    assert "is shutting down" in live.failure.text

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from agent import AgentEvent
 from bot.surfaces.web import web_surface
-from bot.surfaces.web.answer_markup import AnswerMarkup, MarkLink
+from bot.surfaces.web.answer_markup import AnswerMarkup, Fence, MarkLink
 from bot.surfaces.web.ask_pages import WrittenAnswers
 from bot.surfaces.web.cited_code import MEMORY, WORKER, CodeHighlighter
 from bot.surfaces.web.highlight_worker import split_tokens
@@ -70,18 +70,28 @@ def test_whatever_an_answer_says_only_harmless_tags_come_of_it(text: str) -> Non
             assert re.match(r"https://x\.example|/turns/t/code/1$", attributes["href"] or "")
 
 
+class Idle:
+    """A worker that has no answer."""
+
+    def exchange(self, body: bytes) -> bytes | None:
+        return None
+
+
 async def test_a_text_is_written_once_beside_the_loop_however_often_it_is_shown() -> None:
     threads: list[str] = []
 
     class Noting(AnswerMarkup):
-        def write(self, text: str, marks: Mapping[int, MarkLink] | None = None) -> Markup:
+        def write(
+            self, text: str, marks: Mapping[int, MarkLink] | None = None, code: Mapping[Fence, Markup] | None = None
+        ) -> Markup:
             threads.append(threading.current_thread().name)
-            return super().write(text, marks)
+            return super().write(text, marks, code)
 
-    written = WrittenAnswers(Noting())
+    written = WrittenAnswers(Noting(), CodeHighlighter(Idle()))
+    course = RunCourse(str)
     turns = [
-        LiveTurn(id=str(number), conversation="c", question="?", asked_at=0.0, course=RunCourse(str), text="**a**" * 9)
-        for number in range(3)
+        LiveTurn(id=name, conversation="c", owner="o", question="?", asked_at=0.0, course=course, text="**a**" * 9)
+        for name in "123"
     ]
     for _ in range(5):
         await asyncio.gather(*[written.prepare(turn, turn.text) for turn in turns * 5])
@@ -115,7 +125,7 @@ def test_marks_are_links_but_in_code_and_in_links() -> None:
 
 @given(st.text(alphabet="ab \n\t\"'#(){}<>é\x0c\u2028", max_size=80))
 def test_the_pieces_of_highlighted_lines_are_the_lines(text: str) -> None:
-    lines = split_tokens("a.py", text)
+    lines = split_tokens(text, "a.py")
 
     assert ["".join(piece for _, piece in line) for line in lines] == text.split("\n")
 
@@ -140,6 +150,16 @@ async def test_code_that_holds_the_lexer_up_takes_one_thread_and_others_are_show
         ends.set()
     assert await held == ["x"]
     assert len(answers) == 1
+
+
+async def test_code_is_lexed_from_the_beginning_of_its_file(highlighter: CodeHighlighter) -> None:
+    before, shown = 'def f():\n    """Return\n', '    what for it is.\n    """\n    return g()'
+
+    lines = await highlighter.highlight("a.py", shown, before=before)
+
+    assert "what for it is." in lines[0]
+    assert 'class="k"' not in lines[0]
+    assert '<span class="k">return</span>' in lines[2]
 
 
 async def test_code_is_highlighted_by_its_name_and_everything_in_it_is_text(highlighter: CodeHighlighter) -> None:
