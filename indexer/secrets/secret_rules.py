@@ -18,6 +18,7 @@ from indexer.secrets.secret_values import (
     is_path_password,
     is_random,
     is_url_password,
+    is_value,
     measure_entropy,
 )
 
@@ -28,11 +29,13 @@ JUDGES: Mapping[str, Judge] = MappingProxyType(
         "chosen": is_chosen,
         "literal": is_literal,
         "random": is_random,
+        "value": is_value,
         "url-password": is_url_password,
         "path-password": is_path_password,
     }
 )
 _TAIL = "[A-Za-z0-9_.-]*"  # of a name, behind its noun
+_SHORT = r"(?:\b|_)(?i:pass|pw|psk)\b"  # a name that is a password's where a user stands beside it
 _FILE = Path(__file__).with_name("secret_rules.toml")
 
 
@@ -109,7 +112,7 @@ def load_rules() -> Rules:
     return Rules(
         rules=tuple(_read_rule(table) for table in tables["rules"]),
         forms=forms,
-        worth=rf"{names['password']}{_TAIL}{names['worth_word']}|"
+        worth=rf"(?:{names['password']}|{_SHORT}){_TAIL}{names['worth_word']}|"
         rf"(?:{names['password']}|{names['token']}){_TAIL}(?:{names['worth']})",
         named=rf"(?:({names['password']})|{names['token']})({_TAIL})(?:{'|'.join(form.regex for form in forms)})",
     )

@@ -40,7 +40,8 @@ _STAND_IN = (
 )
 # Words that say no more than of which kind a value is, or for what.
 _NOUNS = (
-    r"(?i:passwords?|passphrase|passwd|passwort|kennwort|pass|pwd|secrets?|tokens?|credentials?|username|user|name|admin|"
+    r"(?i:passwords?|passphrase|passwd|passwort|kennwort|wachtwoord|contrasena|senha|heslo|parola|salasana|lozinka|haslo|"
+    r"adgangskode|passord|geslo|jelszo|sifre|motdepasse|losenord|pass|pwd|secrets?|tokens?|credentials?|username|user|name|admin|"
     r"root|access|refresh|client|server|service|database|api|auth|private|public|super|your|test|required|optional|string|"
     r"hidden|null|none|nil|true|false|value|default|current|confirm|forgot|reset|change|update|enter|invalid|missing|"
     r"empty|wrong|strong|weak|encrypted|hashed|hash|plain|text|basic|bearer|digest|login|input|field|email|keys?|here|"
@@ -51,13 +52,30 @@ _POINTER = (
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 )
 _MEASURE = (
-    r"[A-Z]{2,6}-\d+|v?[\d.,:_/+xX-]+[A-Za-z]{0,8}\.?|0x[0-9a-fA-F]+|\d+[a-z]{1,3}(?:\d+[a-z]{1,3})*|P(?:T?\d+[A-Z])+"
+    r"[A-Z]{2,6}-\d+|v?[\d.,:_/+xX-]+[A-Za-z]{0,8}\.?|0x[0-9a-fA-F]+|(?:\d+(?:ns|us|ms|[smhdwy]|[kmg]i?b?))+|"
+    r"P(?:T?\d+[A-Z])+"
 )
 _CODE = (
     r"[({\[]|->|=>|[=!]=|::|&&|\|\||\w\|\w|\?\.|%[sdvrqxi]\b|^[a-z_]\w*=.|^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[!?]?$|"
     r"^[A-Za-z_][\w.-]*/|^(?:\.{0,2}|~)/[\w.:-]+(?:/|\.\w)|^\$\w+/|:[!+-][A-Z]|\\u[0-9A-Fa-f]{4}|^[<>=^~]"
 )
 _NO_PASSWORD = re2.compile(rf"{_STAND_IN}|^(?:{_NOUNS}[A-Za-z0-9]?{_NOUNS}|{_POINTER}|{_MEASURE})$|{_CODE}")
+# What a value is not where nothing but a literal can stand.
+_TYPES = (
+    r"(?i:str|basestring|unicode|n?(?:var)?char|u?int(?:eger)?(?:8|16|32|64)?|bool(?:ean)?|bytes?|float|double|number|any|"
+    r"object|dict|list|array|tuple|map|buffer|u8|void|optional|unknown|never|undefined|yes|off|on|no|prompt|ask)[!?]?"
+)
+_FILE = r"\.(?:txt|pem|key|json|ya?ml|crt|cfg|conf|ini|jks|p12|pfx|env|py|js|ts|html?|php|sh|md)"
+_NO_VALUE = re2.compile(
+    rf"{_STAND_IN}|^(?:{_NOUNS}[A-Za-z0-9]?{_NOUNS}|{_TYPES}|[A-Z]{{4,}}|[A-Za-z_-]*(?i:passw|passphr)[A-Za-z_-]*|{_POINTER}|{_MEASURE})$|{_FILE}$|\S/\S+/|"
+    r"^(?:\.{0,2}|~)/|[({\[]|->|=>|[=!]=|::|&&|\|\||\w\|\w|\?\.|%[sdvrqxi]\b|^\$\w+/|:[!+-][A-Z]|\\u[0-9A-Fa-f]{4}|^[<>=^~]"
+)
+_DEFAULTS = frozenset("admin root postgres mysql mongo redis rabbitmq guest".split())
+_JOINED = re2.compile(r"[./]")
+_PLACE = re2.compile(
+    r"(?i)(?:^|[./_-])(?:self|this|env|vars?|settings?|args?|opts?|options|props|state|req(?:uest)?|body|data|process|vault|"
+    r"values?|local|module|com|org|net|io|www|account|db|database|common|errors?|labels?|messages?|fields?|page|view)(?:[./_-]|$)"
+)
 _MEASURE_ONLY = re2.compile(r"v?[\d.]*")
 _ALGORITHM = re2.compile(
     r"(?i)(?:^|[^a-z])(?:sha|md|aes|rs|es|hs|ps|rsa|ed|utf|base|x|p|int|uint|float|hmac|pbkdf|argon|bcrypt|oauth|http|ipv|"
@@ -80,6 +98,7 @@ _TECHNICAL = re2.compile(
 _SIGNS = "!@#$%^&*?+=~"
 SHORTEST_LITERAL = 5
 SHORTEST_WORD = 6
+SHORTEST_VALUE = 4
 _WRAPPING = "[]{}()=\\"  # what a language puts around a value, or fills it up with
 _DOCUMENTED_PASSWORDS = frozenset(
     "pass passwd password pw pwd secret changeme xxx xxxx example token hunter2 admin guest root postgres mysql".split()
@@ -115,6 +134,17 @@ def is_literal(value: str, *, words: bool = True, bare: bool = False, chosen: bo
         return bool(has_sign)
     is_mixed = not bare and _count_kinds(value) >= 2 and words
     return bool(chosen or is_mixed or _WORDS_AND_NUMBER.fullmatch(value))
+
+
+def is_value(value: str) -> bool:
+    """Tell what somebody wrote for a password where nothing but a literal can stand."""
+    if len(value) < SHORTEST_VALUE or not value.isprintable() or is_reference(value):
+        return False
+    if value.lower() in _DEFAULTS:
+        return True
+    if _JOINED.search(value) and value.isascii() and (_TECHNICAL.search(value) or _PLACE.search(value)):
+        return is_literal(value)
+    return is_random(value) or not _NO_VALUE.search(value)
 
 
 def is_chosen(value: str) -> bool:

@@ -46,6 +46,9 @@ KINDS: Mapping[str, tuple[int, Draw]] = {
     "word.year": (10, lambda lot: _word(lot).capitalize() + "." + _year(lot)),
     "password, digits": (15, lambda lot: lot.choice(_LIKE_PASSWORD) + str(lot.randint(10, 999)) + "!"),
     "words alone": (15, lambda lot: _word(lot) + lot.choice(("", _word(lot)))),
+    "words with a dot": (10, lambda lot: f"{_word(lot)}.{_word(lot)}"),
+    "words with a line or a slash": (10, lambda lot: _word(lot) + lot.choice("_/") + _word(lot)),
+    "keys in a row": (5, lambda lot: lot.choice(("1q2w3e4r", "changeit", "trustno1", "letmein!"))),
 }  # fmt: skip
 
 # Each has `{}` where the password stands.
@@ -82,12 +85,25 @@ FORMS: Mapping[str, str] = {
     "Java, @Value": '@Value("${db.password:{}}")\n',
     "docker run": "docker run -d -e MYSQL_ROOT_PASSWORD={} mysql:8\n",
     "mysql -p": "mysql -u root -p{} shop < dump.sql\n",
+    "YAML, flow map": "db: {user: app, password: {}}\n",
+    "YAML, environment": "services:\n  db:\n    environment:\n      POSTGRES_PASSWORD: {}\n",
+    "helm --set": "helm upgrade app ./chart --set image.tag=1.2,db.auth.password={},replicas=2\n",
+    "connection string with blanks": '<add connectionString="Server=db; User Id=sa; Password={}; Encrypt=true" />\n',
+    "Dockerfile, ENV": "FROM redis\nENV REDIS_PASSWORD {}\n",
+    "Ruby, hash": 'connect(:user => "app", :password => "{}")\n',
+    "Gradle": "release {\n  storePassword '{}'\n  keyAlias 'a'\n}\n",
+    "Terraform, default": 'variable "db_password" {\n  type = string\n  default = "{}"\n}\n',
+    "netrc": "machine git.example.com login ci password {}\n",
+    "Markdown, prose": "Log in as `admin` with the password `{}`.\n",
+    "pass beside a user": "user: admin\npass: {}\n",
+    "C#, property": 'public string Password { get; set; } = "{}";\n',
+    "XML, property": '<property name="hibernate.connection.password">{}</property>\n',
     "Go, flag": 'pass := flag.String("db-password", "{}", "the database password")\n',
 }
 
 
 def draw_passwords() -> list[tuple[str, str]]:
-    """Draw three hundred passwords, each with the name of its kind."""
+    """Draw some three hundred passwords, each with the name of its kind."""
     lot = random.Random("passwords")
     return [(kind, draw(lot)) for kind, (count, draw) in KINDS.items() for _ in range(count)]
 
