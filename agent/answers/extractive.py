@@ -26,6 +26,7 @@ from agent.evidence.coverage import deny, explain_missing_paths
 from agent.evidence.refs import is_import_line, is_test_or_docs, read_quote, sort_code_first
 from agent.evidence.request_builders import NONE_OF, NOT_INDEXED
 from agent.questions.mentions import find_mentions
+from agent.questions.scopes import asks_for_yes_or_no
 from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest, to_location
 from agent.text.code_lines import dedent
 from agent.text.escaping import format_code_block, format_code_span
@@ -170,7 +171,8 @@ async def _write_nothing(draft: AnswerBuilder, material: AnswerContext) -> Answe
         return AnswerSubject()
     else:
         absent = material.decision["unknown"]
-        claim = f"{' and '.join(map(format_code_span, absent))} {'do' if len(absent) > 1 else 'does'} not appear"
+        no = "No: " if asks_for_yes_or_no(material.question) else ""
+        claim = f"{no}{' and '.join(map(format_code_span, absent))} {'do' if len(absent) > 1 else 'does'} not appear"
         names = absent or find_mentions(material.question).names
         draft.say((await deny(material.deps.code, claim if absent else "No match", *names)).text)
     if material.metadata["searched"]:

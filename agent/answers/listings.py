@@ -12,11 +12,13 @@ from agent.evidence.call_sites import count_calls, group_by_place
 from agent.evidence.coverage import deny
 from agent.evidence.refs import is_test_or_docs, read_quote
 from agent.evidence.request_builders import FILE_IS_THERE
+from agent.questions.scopes import asks_for_yes_or_no
 from agent.state import Continuation, EvidenceRef, Role, to_location
 from agent.text.code_lines import dedent
 from agent.text.escaping import format_code_block, format_code_span
 
 MAX_LISTED = 8
+_CALLED = frozenset({"function", "method"})
 MAX_MENTIONED = 5
 MAX_MEANT = 4  # definitions that a call may mean, each with a mark
 MAX_ASIDES = 3  # tests and examples that are listed beside calls from the code itself
@@ -30,20 +32,50 @@ async def list_calls(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
     mentions = material.of("mention")
     subject = _make_subject(material, definitions)
     target = _format_target(draft, material, definitions)
-    if not sites:
-        is_caller = role == "caller"
-        claim = f"No call of {target} was found" if is_caller else f"{target} calls nothing that is known by name"
-        draft.say((await deny(material.deps.code, claim, *[material.name.rpartition(".")[2]][:is_caller])).text)
+    pages = {entry.path for entry in await material.deps.code.files() if entry.source_type == "doc"}
+    is_function = bool(definitions) and definitions[0]["kind"] in _CALLED
+    is_used = material.lookup == "usages" and not is_function and any(ref["path"] not in pages for ref in mentions)
     if sites:
         await _write_sites(draft, material, sites, role, target)
+    elif is_used:
+        total = material.metadata["totals"].get("mention", len(mentions))
+        draft.say(f"{_affirm(material)}{target} is used on {_format_count(total, 'line')}{_describe_scope(material)}:")
+    else:
+        await _deny_calls(draft, material, role, target)
     if mentions and len(sites) < MAX_LISTED:
-        draft.say("It is also mentioned in:" if sites else "These lines mention it:")
+        if sites or not is_used:
+            draft.say("It is also mentioned in:" if sites else "These lines mention it:")
         room = MAX_MENTIONED if not sites else max(1, MAX_MENTIONED - len(sites))
         await _list_sites(draft, material, mentions[:room], material.metadata["totals"].get("mention", len(mentions)))
     elif not sites:
         for ref in definitions[:1]:
             await quote_definition(draft, material.deps, ref)
     return subject
+
+
+async def _deny_calls(draft: AnswerBuilder, material: AnswerContext, role: Role, target: str) -> None:
+    """Say that there is no call, with how much of the code that rests on."""
+    plain = material.name.rpartition(".")[2]
+    if role == "callee":
+        claim, words = f"{target} calls nothing that is known by name", []
+    elif material.of("definition") or material.lookup == "callers":
+        claim, words = f"No call of {target} was found", [plain]
+    else:
+        claim, words = f"No use of {target} was found", [plain]
+    no = "No: n" if asks_for_yes_or_no(material.question) and claim.startswith("N") else claim[:1]
+    draft.say((await deny(material.deps.code, f"{no}{claim[1:]}{_describe_scope(material)}", *words)).text)
+
+
+def _affirm(material: AnswerContext) -> str:
+    return "Yes: " if asks_for_yes_or_no(material.question) else ""
+
+
+def _describe_scope(material: AnswerContext) -> str:
+    """Say which files the answer is limited to."""
+    requests = material.decision["requests"]
+    folders, sorts = (requests[0]["folders"], requests[0]["source_types"]) if requests else ([], [])
+    within = f" in {' and '.join(map(format_code_span, folders))}" if folders else ""
+    return within + ((" in tests" if sorts == ["test"] else " outside the tests") if sorts else "")
 
 
 async def _write_sites(
@@ -64,7 +96,8 @@ async def _write_sites(
     if len(called) > 1 or (called and uncertain and len(meant) > 1):
         target = f"{format_code_span(material.name)}, {_divide_calls(draft, called, uncertain)}"
     where_from = f", from {_format_count(total, 'place')}" if total < calls else ""
-    draft.say(f"{_format_count(calls, 'call')} of {target}{where_from}:")
+    scope = _describe_scope(material)
+    draft.say(f"{_affirm(material)}{_format_count(calls, 'call')} of {target}{scope}{where_from}:")
     places = group_by_place(sites)
     main = [place for place in places if not is_test_or_docs(place[0]["path"])]
     asides = [place for place in places if is_test_or_docs(place[0]["path"])]

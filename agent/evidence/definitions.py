@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import string
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -219,6 +220,16 @@ async def find_known_name(written: str, code: SymbolIndex) -> KnownName | None:
             return KnownName(name=shorter, module=module)
         if definitions and cut < len(parts) - 1:  # `Class.method` alone says enough
             return KnownName(name=shorter)
+    return None
+
+
+async def find_name_alike(written: str, code: SymbolIndex) -> KnownName | None:
+    """Return the name that is defined as the written one but for its case, its plural or its Unicode form."""
+    singular = [written[: -len(end)] for end in ("s", "es") if written.endswith(end) and len(written) > _SHORTEST]
+    for spelt in (written, unicodedata.normalize("NFD", written), *singular):
+        if found := await code.definitions(spelt):
+            own = sort_definitions(found, ())[0].symbol
+            return KnownName(name=own.qualified_name if "." in spelt else own.name)
     return None
 
 

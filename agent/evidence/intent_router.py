@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from agent.evidence.coverage import find_left_out
-from agent.evidence.definitions import KnownName, find_known_name, is_defined_exactly
+from agent.evidence.definitions import KnownName, find_known_name, find_name_alike, is_defined_exactly
 from agent.evidence.manifests import find_declarations, request_dependencies
 from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.quoted_text import find_said
@@ -29,10 +29,11 @@ from agent.questions.intents.model import SURE, IntentName, RankedIntent, list_w
 from agent.questions.intents.placeholders import mask_question
 from agent.questions.literals import find_literals
 from agent.questions.mentions import find_mentions, is_code_like, normalize_name
+from agent.questions.scopes import FOLDERS, list_place_words, read_scope
 from agent.questions.terms import find_content_terms
 from agent.state import Lookup, RetrievalRequest, RouterDecision
 from indexer.text.linear_patterns import compile_pattern
-from indexer.types import FileEntry
+from indexer.types import FileEntry, SourceType
 
 LIKELY = 0.35  # the least confidence with which an intent's lookup is made
 MAX_TRIED = 8  # words of a question that are looked up as names
@@ -41,17 +42,14 @@ MAX_NAMES = 2  # that one lookup is made for
 _NAMED = 0.4  # the least confidence that a question asks for a name where a common word stands
 _SHORTEST_NAME = 3
 _FEWEST_SAID = 3  # words by which what somebody saw can be told from other texts
-_WITHIN = frozenset("in within inside under below to of for im dans en em no na в".split())
-_INSIDE = re.compile(
-    r"(?i)\b(?:in|within|inside|under|im|dans|en|em|в) (?:the |den |der |les |los |las |la |os )?"
-    r"(?P<folder>[a-z][\w-]{1,60})(?: (?:folder|directory|module|package))?\b"
-)
-_FOLDERS = frozenset("folder directory dir package module ordner verzeichnis dossier carpeta pasta папке".split())
 _ABOUT_PLACES: frozenset[IntentName] = frozenset({"changes", "origin", "people"})
 _OF_PAST: frozenset[IntentName] = frozenset({"changes", "origin"})
 _LONGEST = 2_000  # characters
+_VALUES = frozenset({"constant", "macro"})
+_READ = find_content_terms("read set defined looked used called")
+_USES: frozenset[IntentName] = frozenset({"callers", "absence"})
 _NAMING: frozenset[IntentName] = frozenset({"callers", "callees", "tests", "definition"})
-_PLAIN = compile_pattern(r"[A-Za-z_][A-Za-z0-9_]+")
+_PLAIN = compile_pattern(r"[A-Za-z_\x{C0}-\x{24F}][A-Za-z0-9_\x{C0}-\x{24F}]+")
 _SETS = compile_pattern(r"(?i)\b(?:set|assigned|configured|overridden)\b")
 _CALLS = compile_pattern(
     r"(?i)\b(?:call|invo[kc]|hit|aufruf|aufgerufen|ruft|ruf\b|gerufen|appel|llama|invoca|cham)|呼|调用|调|вызыв|зов|호출|부르"
@@ -94,7 +92,7 @@ _ENTRY_POINTS = compile_pattern(
 class AskedIntent:
     """What a question most likely wants, how sure that is, the names of the code in it, and what else it may want.
 
-    `subject` is what it is about in its own words.
+    `subject` is what it is about in its own words; `source_types` are those of the files that it is limited to.
     """
 
     name: IntentName
@@ -102,6 +100,7 @@ class AskedIntent:
     names: tuple[KnownName, ...]
     subject: str
     alternatives: tuple[IntentName, ...]
+    source_types: tuple[SourceType, ...] = ()
 
     @property
     def is_sure(self) -> bool:
@@ -110,7 +109,19 @@ class AskedIntent:
 
 
 async def recognise_intent(question: str, code: SymbolIndex) -> AskedIntent:
-    """Rank the intents of a question, with the names that the code has masked in it."""
+    """Rank the intents of a question, with the names that the code has masked in it.
+
+    A question for uses outside or inside of the tests is one for uses.
+    """
+    scope = read_scope(question)
+    if scope.source_types:
+        limited = await _recognise(scope.rest, code)
+        if limited.name in _USES and (limited.names or _find_unknown(scope.rest, limited)):
+            return replace(limited, source_types=scope.source_types)
+    return await _recognise(question, code)
+
+
+async def _recognise(question: str, code: SymbolIndex) -> AskedIntent:
     asked, model = question[:_LONGEST], load_model()
     names = await _find_names(asked, code)
     ranked = model.rank(asked, lambda word: "xsym" if word in names else "")
@@ -134,7 +145,10 @@ async def _find_names(question: str, code: SymbolIndex) -> dict[str, KnownName]:
     """Look up what is typed as code, and the plain words that are no common ones; these have to be spelt just so."""
     mentions, common = find_mentions(question), load_model().common
     typed = {part for name in mentions.names for part in name.split(".")}
-    plain = [word for word in _PLAIN.findall(question) if len(word) >= _SHORTEST_NAME and word.lower() not in common]
+    text = question
+    for mention in mentions.paths:  # of which no folder is a name by itself
+        text = text.replace(mention.path, " ")
+    plain = [word for word in _PLAIN.findall(text) if len(word) >= _SHORTEST_NAME and word.lower() not in common]
     found: dict[str, KnownName] = {}
     for word in list(dict.fromkeys([*mentions.names, *mentions.words, *plain]))[:MAX_TRIED]:
         if word in mentions.names:
@@ -151,7 +165,11 @@ async def _find_names(question: str, code: SymbolIndex) -> dict[str, KnownName]:
 async def _find_plain_name(word: str, question: str, code: SymbolIndex) -> KnownName | None:
     """Look up a word that is not typed as code; in Ruby a name may end in a mark."""
     for spelt in (f"{word}!", word):
-        if spelt in question and await is_defined_exactly(spelt, code):
+        if spelt not in question:
+            continue
+        named = [one for one in await code.definitions(spelt) if one.symbol.name == spelt]
+        # A word of prose that only a test defines is a word of prose.
+        if any(not (word.islower() and is_test_or_docs(one.path)) for one in named):
             return KnownName(name=spelt)
     return None
 
@@ -170,10 +188,11 @@ async def _try_common_words(
             continue
         tried = load_model().rank(question, lambda one, name=word: "xsym" if one == name else "")  # type: ignore[misc]
         is_better = not names or tried[0].confidence > best[0].confidence
-        subject = load_model().find_subject(_INSIDE.sub(" ", question), tried[0].name).split()
-        others = [one for one in subject if one != word and len(one) >= _SHORTEST_NAME and _PLAIN.fullmatch(one)]
+        subject = load_model().find_subject(question, tried[0].name).split()
+        beside = {word, *list_place_words(question), *FOLDERS}
+        others = [one for one in subject if one not in beside and len(one) >= _SHORTEST_NAME and _PLAIN.fullmatch(one)]
         is_alone = not others  # "handle retries" is no name
-        is_asked = tried[0].name in _NAMING or (tried[0].name == "explanation" and subject == [word])
+        is_asked = tried[0].name in _NAMING | _USES or (tried[0].name == "explanation" and subject == [word])
         if is_alone and is_asked and tried[0].confidence >= LIKELY and is_better:
             best, names = tried, {word: known}
     return names, best
@@ -202,20 +221,24 @@ async def route_intent(question: str, asked: AskedIntent, code: CodeSearch) -> R
 
 async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Look up the uses of what the question names; of a word that is not defined, the lines that say it."""
-    if _SETS.search(question) and (declared := await _route_declared(question, asked, code)) is not None:
-        return declared
+    if _SETS.search(question) and (chosen := await _route_set(question, asked, code)) is not None:
+        return chosen
+    question = read_scope(question).rest if asked.source_types else question
     is_more = not asked.is_sure and asked.subject.isascii() and len(asked.subject.split()) > MAX_NAMES
     if is_more and all(known.name.isalpha() and known.name.islower() for known in asked.names):
         return None  # one of several common words
     inside = await _find_scope(question, code)
     lookup: Lookup = "callers" if asked.name == "callers" and _CALLS.search(question) else "usages"
-    requests = [request_name(lookup, known, inside) for known in asked.names[:MAX_NAMES]]
+    known = asked.names[:MAX_NAMES]
+    word = "" if known or inside else _find_unknown(question, asked)
+    if word and (alike := await _find_alike(word, code)) is not None:
+        known = (alike,)
+    requests = [request_name(lookup, one, inside, asked.source_types) for one in known]
     if not requests and inside:
         importers = request_lookup("usages", inside[0], reasoning="who imports the file")
         requests = [{**importers, "path": inside[0]}]
     if requests:
         return decide_retrieval(requests, fast_path=True, reasoning="uses of a name")
-    word = _find_unknown(question, asked)
     if (
         word
         and not (await code.grep(re.escape(word), limit=1)).lines
@@ -223,7 +246,36 @@ async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
     ):
         return chosen
     uses = request_lookup("usages", word, reasoning="the name may be used without being defined here")
+    uses["source_types"] = list(asked.source_types)
     return decide_retrieval([uses], fast_path=True, reasoning="uses of a word", unknown=[word]) if word else None
+
+
+async def _route_place(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:  # noqa: ARG001
+    """Show the lines that say the one thing that a question names as code, where no definition has that name."""
+    typed = _list_typed(question)
+    if asked.names or len(typed) != 1 or find_content_terms(question.replace(typed[0], " ")) - _READ:
+        return None
+    uses = request_lookup("usages", typed[0], reasoning="where a name is said that is not defined here")
+    return decide_retrieval([uses], fast_path=True, reasoning="uses of a word", unknown=typed)
+
+
+async def _route_set(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
+    """Show what sets the one thing that a question names: its declaration, or a constant or variable of that name."""
+    if (declared := await _route_declared(question, asked, code)) is not None:
+        return declared
+    if len(asked.names) != 1:
+        return None
+    defined = await code.definitions(asked.names[0].name)
+    if not defined or any(one.symbol.kind not in _VALUES for one in defined):
+        return None
+    exact = request_name("definition", asked.names[0])
+    return decide_retrieval([exact], fast_path=True, reasoning="what sets a name")
+
+
+async def _find_alike(word: str, code: CodeSearch) -> KnownName | None:
+    """Return what is defined under nearly the name of a word, where no line has the word itself."""
+    is_there = (await code.grep(rf"\b{re.escape(word)}\b", limit=1)).lines
+    return None if is_there else await find_name_alike(word, code)
 
 
 def _find_unknown(question: str, asked: AskedIntent) -> str:
@@ -248,16 +300,18 @@ async def _find_scope(question: str, code: CodeSearch) -> list[str]:
     written = [mention.path for mention in find_mentions(question).paths]
     names = FilePathLookup(await code.files() if written else (), written)
     found = [entry.path for path in written for entry in choose_files(names.find_alike(path), 0)[:1]]
-    named = written or [found["folder"] for found in _INSIDE.finditer(question)]
+    named = written or list(list_place_words(question))
     return found or [folder for path in named if (folder := await find_folder(code, path))]
 
 
-def request_name(lookup: Lookup, known: KnownName, inside: Sequence[str] = ()) -> RetrievalRequest:
-    """Ask for what is known of a name, and of its calls for those in some files and folders."""
+def request_name(
+    lookup: Lookup, known: KnownName, inside: Sequence[str] = (), source_types: Sequence[SourceType] = ()
+) -> RetrievalRequest:
+    """Ask for what is known of a name, and of its calls for those in some files and folders, or sorts of files."""
     request = request_lookup(lookup, known.name, reasoning=f"the question asks for {lookup} of a name")
     if known.module:
         request["patterns"] = [f"*/{known.module}/*", f"*/{known.module}.*"]
-    return {**request, "folders": list(inside)}
+    return {**request, "folders": list(inside), "source_types": list(source_types)}
 
 
 def asks_for_dependencies(question: str) -> bool:
@@ -267,16 +321,18 @@ def asks_for_dependencies(question: str) -> bool:
 
 async def _route_name(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Look up the one name that a question is about; of one that is not defined, what may be meant."""
-    if _SETS.search(question) and (declared := await _route_declared(question, asked, code)) is not None:
-        return declared
+    if _SETS.search(question) and (chosen := await _route_set(question, asked, code)) is not None:
+        return chosen
     inside = [] if asked.name == "definition" else await _find_scope(question, code)
+    word = _find_unknown(question, asked) if not asked.names and not inside else ""
+    if word and (alike := await _find_alike(word, code)) is not None:
+        asked = replace(asked, names=(alike,))
     if len(asked.names) == 1:
         is_more = asked.name == "definition" and not asked.is_sure and len(asked.subject.split()) > 1
         if is_more and "callers" not in asked.alternatives:
             return None
         exact = request_name("usages" if is_more else _BY_NAME[asked.name], asked.names[0], inside)
         return decide_retrieval([exact], fast_path=True, reasoning="a question about one name")
-    word = _find_unknown(question, asked) if not asked.names and not inside else ""
     if not word or find_mentions(question).codes:
         return None
     requests = [request_search(word, reasoning="the name is not defined here")]
@@ -370,11 +426,8 @@ async def _route_kind(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
 
 async def _find_common_place(question: str, code: CodeSearch) -> str:
     """Return the folder or the file that a common word names where a place is expected: "in the parser"."""
-    words = [word.strip("?!.,;:`'\"") for word in question.split()]
-    for at, word in enumerate(words):
-        before = [one.lower() for one in words[max(0, at - 2) : at]]
-        is_place = bool(_WITHIN.intersection(before)) or "".join(words[at + 1 : at + 2]).lower() in _FOLDERS
-        if not is_place or not _PLAIN.fullmatch(word):
+    for word in list_place_words(question, is_loose=True):
+        if not _PLAIN.fullmatch(word):
             continue
         stems = {PurePosixPath(entry.path).stem.lower() for entry in await code.files()}
         if word.lower() in stems or await find_folder(code, word) is not None:
@@ -450,6 +503,7 @@ _CHOICES: Mapping[IntentName, _Choice] = {
     **dict.fromkeys(_BY_NAME, _route_name),
     **dict.fromkeys(_KINDS, _route_kind),
     **dict.fromkeys(("explanation", "reason", "comparison"), _route_prose),
+    "place": _route_place,
     "error": _route_reported,
     "value": _route_value,
     "contents": _route_contents,

@@ -37,11 +37,13 @@ MAX_SITES = 24
 MAX_NAMED_HITS = 8
 MAX_MENTIONS = 500  # lines
 _HANDLED: tuple[RegistrationKind, ...] = ("route", "command", "task", "event")
+_READ: tuple[RegistrationKind, ...] = ("environment",)
 _CONTEXT_LINES = 5
 _FILE_HEAD = 40
 MAX_PASSAGES = 30  # of one search; as many as a model reads
 _LITERAL_HITS = 10
 _LITERAL_DEPTH = 25  # hits read when the words of a text are to be found as they stand
+_REMARKS = ("//", "#", "/*", "*", "--", ";", "<!--")  # what says a name beside the code comes after it
 _IMPORTING = re.compile(
     r"^\s*(?:import|from|#\s*include|(?:pub\s+)?use|using|mod|export|require|source)\b|\b(?:require|import)\("
 )
@@ -117,8 +119,9 @@ async def _find_callers(code: CodeSearch, request: RetrievalRequest) -> Retrieve
         return calls
     # A name that nothing calls may be registered, handed on, or called by what no syntax tells.
     mentions = [*await _find_registrations(code, request["query"]), *await _find_mentions(code, request, "mention")]
-    refs = [*calls.refs, *_keep_one_per_line(mentions)[:MAX_SITES]]
-    return Retrieved(refs=refs, totals={**calls.totals, "mention": len(_keep_one_per_line(mentions))})
+    mentions = _keep_one_per_line(mentions)
+    refs = [*calls.refs, *_keep_one_per_symbol(mentions[:MAX_SITES])]
+    return Retrieved(refs=refs, totals={**calls.totals, "mention": len(mentions)})
 
 
 async def _find_callees(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -128,12 +131,12 @@ async def _find_callees(code: CodeSearch, request: RetrievalRequest) -> Retrieve
 async def _find_usages(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     if request["path"]:
         return await _find_importers(code, request)
-    calls = await _find_callers(code, request)
+    calls = await _add_definition(code, request, await code.callers(request["query"]), "caller")
     taken = {(ref["path"], ref["start_line"]) for ref in calls.refs}
-    found = await _find_mentions(code, request, "mention")
-    mentions = [ref for ref in found if (ref["path"], ref["start_line"]) not in taken]
+    found = [*await _find_registrations(code, request["query"]), *await _find_mentions(code, request, "mention")]
+    mentions = [ref for ref in _keep_one_per_line(found) if (ref["path"], ref["start_line"]) not in taken]
     totals = {**calls.totals, "mention": len(mentions)}
-    return Retrieved(refs=[*calls.refs, *sort_code_first(mentions)[:MAX_SITES]], totals=totals)
+    return Retrieved(refs=[*calls.refs, *_keep_one_per_symbol(sort_code_first(mentions)[:MAX_SITES])], totals=totals)
 
 
 async def _find_importers(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -147,9 +150,10 @@ async def _find_importers(code: CodeSearch, request: RetrievalRequest) -> Retrie
 
 
 async def _find_registrations(code: CodeSearch, name: str) -> list[EvidenceRef]:
-    """Find the lines that register the name: as the handler of a route, as a command, a task."""
+    """Find the lines that register the name: as the handler of a route, as a command, a task; or that read it."""
     plain = name.rpartition(".")[2]
     sites = [one for one in await code.registrations(_HANDLED) if one.registration.handler.rpartition(".")[2] == plain]
+    sites += [one for one in await code.registrations(_READ) if one.registration.name == name]
     return [make_lines_ref(one.location, "mention") for one in sites]
 
 
@@ -193,9 +197,10 @@ async def _add_definition(
     code: CodeSearch, request: RetrievalRequest, sites: Sequence[CallSite], role: Role
 ) -> Retrieved:
     definitions = await _find_definition(code, request)
-    if folders := request["folders"]:
-        sites = [site for site in sites if _is_inside(site.path, folders)]
-        near = [ref for ref in definitions.refs if _is_inside(ref["path"], folders)]
+    if request["folders"] or request["source_types"]:
+        inside = await _list_paths(code, request)
+        sites = [site for site in sites if site.path in inside]
+        near = [ref for ref in definitions.refs if ref["path"] in inside]
         definitions = replace(definitions, refs=near or definitions.refs)
     own = {(ref["path"], ref["symbol"]) for ref in definitions.refs} if request["patterns"] else set()
     if role == "callee" and own:
@@ -204,32 +209,46 @@ async def _add_definition(
     calls = make_call_refs(sites, role)
     totals = {**definitions.totals, role: len(group_by_place(calls)), f"{role} sites": count_calls(calls)}
     if role == "callee":
-        inside, outside = [[ref for ref in calls if bool(ref["kind"]) is known] for known in (True, False)]
-        totals["callee inside"] = count_calls(inside)
-        shown = [*take_places(inside, MAX_SITES), *take_places(outside, MAX_SITES)]
+        known, foreign = [[ref for ref in calls if bool(ref["kind"]) is is_known] for is_known in (True, False)]
+        totals["callee inside"] = count_calls(known)
+        shown = [*take_places(known, MAX_SITES), *take_places(foreign, MAX_SITES)]
         return Retrieved(refs=[*definitions.refs[:3], *shown], totals=totals)
     called = count_by_definition(definitions.refs, sites)
     return Retrieved(refs=[*called[:3], *take_places(calls, MAX_SITES)], totals=totals)
 
 
 async def _find_mentions(code: CodeSearch, request: RetrievalRequest, role: Role) -> list[EvidenceRef]:
-    """Find the lines that contain the name and do not define it, one of each function, code before tests."""
+    """Find the lines that contain the name and do not define it: code first, then what is no program, then tests."""
     name = request["query"].rpartition(".")[2]
     defined = {(one.path, one.symbol.start_line) for one in await code.definitions(name)}
+    found = await _grep_name(code, name)
+    remarks = {(one.location.path, one.location.start_line) for one in found if one.text.lstrip().startswith(_REMARKS)}
     refs = [
         make_lines_ref(one.location, role)
-        for one in await _grep_name(code, name)
+        for one in found
         if (one.location.path, one.location.start_line) not in defined
     ]
+    if request["folders"] or request["source_types"]:
+        inside = await _list_paths(code, request)
+        refs = [ref for ref in refs if ref["path"] in inside]
+    programs = {entry.path for entry in await code.files() if entry.source_type == "code" and entry.language}
+    refs.sort(key=lambda ref: (ref["path"] not in programs, (ref["path"], ref["start_line"]) in remarks))
     refs = sort_code_first(refs)
     for ref in refs[:MAX_SITES]:
         around = await code.enclosing(to_location(ref))
         ref["symbol"] = around[-1].symbol.qualified_name if around else ""
-    return _keep_one_per_symbol(refs) if role == "mention" else refs
+    return refs
 
 
-def _is_inside(path: str, folders: Sequence[str]) -> bool:
-    return any(f"{path}/".startswith(f"{folder.strip('/')}/") for folder in folders)
+async def _list_paths(code: CodeSearch, request: RetrievalRequest) -> frozenset[str]:
+    """Return the files that a request is limited to."""
+    folders = [f"{folder.strip('/')}/" for folder in request["folders"]] or [""]
+    return frozenset(
+        entry.path
+        for entry in await code.files()
+        if any(f"{entry.path}/".startswith(folder) for folder in folders)
+        and (not request["source_types"] or entry.source_type in request["source_types"])
+    )
 
 
 async def _grep_name(code: CodeSearch, name: str) -> list[Match]:
@@ -247,7 +266,10 @@ def _keep_one_per_symbol(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
 
 
 def _keep_one_per_line(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
-    return list({(ref["path"], ref["start_line"]): ref for ref in reversed(refs)}.values())[::-1]
+    first: dict[tuple[str, int], EvidenceRef] = {}
+    for ref in refs:
+        first.setdefault((ref["path"], ref["start_line"]), ref)
+    return list(first.values())
 
 
 LOOKUPS: Mapping[Lookup, Fetch] = {

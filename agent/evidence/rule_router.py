@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -52,7 +53,7 @@ _EXISTS = compile_pattern(
 
 async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     """Choose the requests for a question; at most a few index lookups, never a search."""
-    question = replace_links(question)
+    question = replace_links(unicodedata.normalize("NFC", question))
     asked = parse_language_filter(question)
     if asked is not None:
         return await _route_in_language(asked, code)

@@ -186,7 +186,12 @@ async def test_a_stack_trace_leads_to_its_lines(agent: Agent) -> None:
     ("question", "phrase"),
     [
         ("what does Order.pay call?", "possibly `PaymentSession.send`"),
-        ("where is MAX_RETRIES used?", "`PaymentSession.send` in `shop/payments.py:22`"),
+        ("where is MAX_RETRIES used?", "`MAX_RETRIES` is used on 4 lines:"),
+        ("is MAX_RETRIES used?", "Yes: `MAX_RETRIES` is used on 4 lines:"),
+        ("does anything call parse_date?", "Yes: 3 calls of `parse_date` [1]"),
+        ("who calls parse_date outside tests?", "2 calls of `parse_date` [1] outside the tests:"),
+        ("is load_order used?", "No: no call of `load_order` [1] was found in the 6 files of `shop`"),
+        ("do we use django?", "No: `django` does not appear in the 6 files of `shop`"),
         ("which tests cover parse_date?", "These tests use `parse_date`"),
         ("tests for label", "No test names `label`"),
         ("who calls load_order?", "No call of `load_order` [1] was found in the 6 files of `shop`"),

@@ -88,6 +88,49 @@ async def test_calls_are_looked_up_within_what_the_question_names(question: str,
 
 
 @pytest.mark.parametrize(
+    ("question", "source_types"),
+    [
+        ("usages of send outside tests", ["code", "doc", "config"]),
+        ("send used where, not counting the unit tests", ["code", "doc", "config"]),
+        ("who calls send, only in tests?", ["test"]),
+        ("is send used in tests?", ["test"]),
+        ("who calls send?", []),
+    ],
+)
+async def test_uses_are_looked_up_outside_or_inside_of_the_tests(question: str, source_types: list[str]) -> None:
+    [request] = (await route_by_rules(question, FakeCode(COMMON_WORDS)))["requests"]
+
+    assert request["query"] == "send"
+    assert request["lookup"] in {"callers", "usages"}
+    assert request["source_types"] == source_types
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("who calls PARSE_DATE?", "PARSE_DATE"),
+        ("who calls paymentsession?", "PaymentSession"),
+        ("usages of PaymentSessions pls", "PaymentSession"),
+        ("who calls gro\u0308\u00dfe?", "gr\u00f6\u00dfe"),
+    ],
+)
+async def test_a_name_is_found_in_another_case_number_and_unicode_form(question: str, name: str) -> None:
+    code = FakeCode({**SHOP, "shop/sizes.py": "def gr\u00f6\u00dfe():\n    return 1\n"})
+
+    chosen = await route_by_rules(question, code)
+
+    assert [(one["query"], chosen["unknown"]) for one in chosen["requests"]] == [(name, [])]
+
+
+async def test_a_folder_of_a_path_is_no_name_of_its_own() -> None:
+    code = FakeCode({**COMMON_WORDS, "tests/test_all.py": "def packages():\n    return 1\n"})
+
+    [request] = (await route_by_rules("who is calling send in packages/orders/cart.py", code))["requests"]
+
+    assert (request["query"], request["folders"]) == ("send", ["packages/orders/cart.py"])
+
+
+@pytest.mark.parametrize(
     "link",
     [
         "https://github.com/shop/app/blob/0a1b2c3/app/mail.py#L5-L6",
