@@ -35,9 +35,8 @@ async def test_twenty_mentions_at_once_get_twenty_answers_in_threads(tmp_path: P
 
 
 async def test_a_message_that_is_forwarded_to_the_bot_is_a_question(world: DiscordWorld) -> None:
-    bob = world.people["bob"]
-    original = world.fake.message(world.fake.dm_channel(bob), bob, "hello", files={"app.log": b"KeyError: 'cart'"})
-    world.fake.world.find(original).content = "ValueError: soon"
+    channel, bob = world._find_channel(""), world.people["bob"]
+    original = world.fake.message(channel, bob, "ValueError: soon", files={"app.log": b"KeyError: 'cart'"})
     world.fake.forward(original, world.people["ann"])
     await until(world, lambda said: any("Answer to:" in text for text in said))
     texts = [one.text for one in world.agent.attached[-1].texts]
