@@ -31,7 +31,7 @@ IndexerError
 └── UnknownPath              the path is not in the indexed commit
 """
 
-from indexer.types import RemoteState
+from indexer.types import Coverage, RemoteState
 
 
 class IndexerError(Exception):
@@ -153,4 +153,9 @@ class UnknownRevision(IndexerError):
 
 
 class UnknownPath(IndexerError):
-    """The path, or the lines, are not in the indexed commit."""
+    """The path, or the lines, are not in the indexed commit; says how much of that was read, where that is known."""
+
+    def __init__(self, message: str, coverage: Coverage | None = None, commit: str = "") -> None:
+        super().__init__(message)
+        self.coverage = coverage
+        self.commit = commit

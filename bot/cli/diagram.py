@@ -6,11 +6,13 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent import CodeSearch, build_graph
+from agent import CodeSearch, Denial, build_graph
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CommandOutcome, to_json
+from bot.cli.query import Listing
 from bot.drawings.call_map import Direction, map_calls
 from bot.drawings.module_map import map_modules
+from bot.errors import NothingToDraw
 from bot.pictures.flow import Flow, FlowBox, FlowLine
 from bot.pictures.flow_rendering import FORMS, render_flow
 
@@ -49,7 +51,13 @@ async def list_modules(
     code: CodeSearch, folder: str, picture: Path | None, terminal: Terminal, *, as_json: bool
 ) -> CommandOutcome:
     """List who imports whom among the parts of a folder, and draw it in a file where one is named."""
-    flow = await map_modules(code, folder)
+    try:
+        flow = await map_modules(code, folder)
+    except NothingToDraw as error:
+        if not as_json:
+            raise
+        no = Denial(text=str(error), coverage=await code.coverage())
+        return Listing(terminal=terminal, as_json=True).report_records(code, "modules", (), no)
     if picture is not None:
         await _write_picture(flow, picture, terminal)
     if not as_json:

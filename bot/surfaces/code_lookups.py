@@ -373,4 +373,6 @@ def _find_entries(files: Sequence[FileEntry], folder: str, pattern: str) -> list
 def _name(code: CodeSearch, no: Denial | None = None) -> dict[str, Any]:
     """Name the repository and the commit that a result was read at, and of a "no" how much it rests on."""
     named = {"repository": code.repository, "commit": code.commit.sha}
-    return {**named, "note": no.text, "coverage": describe_coverage(code, no.coverage)} if no is not None else named
+    if no is None:
+        return named
+    return {**named, "note": no.text, "coverage": describe_coverage(code.commit.sha, no.coverage)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
-from agent import CodeSearch
 from bot.surfaces.lookup_results import (
     FoundCall,
     FoundCode,
@@ -18,7 +17,7 @@ from bot.surfaces.lookup_results import (
     UnreadFile,
 )
 from bot.surfaces.shown_code import cut_line, show_hit
-from indexer import CallSite, Coverage, Definition, FileEntry, Hit, IndexStatus, Revision
+from indexer import CallSite, Coverage, Definition, FileEntry, Hit, IndexStatus, Revision, UnknownPath
 
 Mask = Callable[[str], str]
 
@@ -27,16 +26,23 @@ _MOST_WARNINGS = 5
 _MOST_NAMED = 50  # files
 
 
-def describe_coverage(code: CodeSearch, coverage: Coverage) -> ReadCoverage:
+def describe_coverage(commit: str, coverage: Coverage) -> ReadCoverage:
     """Describe how much of the code a "no" rests on."""
     return ReadCoverage(
-        commit=code.commit.sha,
+        commit=commit,
         files=coverage.files,
         left_out={reason: count for reason, count in sorted(coverage.skipped.items()) if count},
         uncommitted=coverage.uncommitted[:_MOST_NAMED],
         mentioned_in=tuple(UnreadFile(path=one.path, reason=one.reason) for one in coverage.holding[:_MOST_NAMED]),
         is_behind=coverage.is_behind,
     )
+
+
+def describe_missing(error: Exception) -> ReadCoverage | None:
+    """Describe how much of the code the error of a missing path rests on; None for any other."""
+    if not isinstance(error, UnknownPath) or error.coverage is None:
+        return None
+    return describe_coverage(error.commit, error.coverage)
 
 
 def describe_hit(hit: Hit, query: str, url: str | None, mask: Mask) -> FoundCode:

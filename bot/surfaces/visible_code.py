@@ -14,7 +14,7 @@ from bot.access import AccessPolicy
 from bot.errors import UnknownRepository
 from bot.ports import QuestionLimiter
 from bot.surfaces.principals import Principal
-from indexer import IndexStatus, NotIndexed, UnknownRevision
+from indexer import IndexStatus, NotIndexed, UnknownPath, UnknownRevision
 
 LONGEST_SHOWN = 80  # characters of what somebody has written
 FIRST_INDEX_SECONDS = 45.0  # that a lookup waits for the first index of a repository; a client gives up after 60
@@ -73,7 +73,8 @@ class VisibleCode:
         """Count a lookup, and hold the repository that it reads; `NotIndexed` where that takes too long at first.
 
         `at` names what it is read at, its newest commit where it is empty; `UnknownRevision` where there is no such
-        thing. Whether the repository may be seen at all is decided before that.
+        thing. Whether the repository may be seen at all is decided before that. An `UnknownPath` has
+        how much was read.
         """
         await self.count(principal)
         name = self.choose_repository(principal, repository)
@@ -88,7 +89,10 @@ class VisibleCode:
             raise NotIndexed(sentence) from None
         if not self.is_followed:
             code.follow(None)
-        yield code
+        try:
+            yield code
+        except UnknownPath as error:
+            raise UnknownPath(str(error), await code.coverage(), code.commit.sha) from error
 
 
 def look_again(

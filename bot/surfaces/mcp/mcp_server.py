@@ -18,7 +18,8 @@ from pydantic import ValidationError
 
 from agent import AgentError
 from bot.errors import BotError
-from bot.surfaces.lookup_results import FileText
+from bot.surfaces.described_results import describe_missing
+from bot.surfaces.lookup_results import FileText, ReadCoverage
 from bot.surfaces.mcp.mcp_tools import McpTool, ToolCall, make_tools
 from bot.surfaces.mcp.result_text import write_text
 from bot.surfaces.mcp.tool_arguments import explain_arguments
@@ -91,7 +92,7 @@ class _Handlers:
             async with asyncio.timeout(None if tool.name == "ask" else LOOKUP_SECONDS):
                 result = await tool.run(call)
         except (BotError, AgentError, IndexerError) as error:
-            return _refuse(self._core.lookups.mask(str(error)))
+            return _refuse(self._core.lookups.mask(str(error)), describe_missing(error))
         except TimeoutError:
             return _refuse("This took too long. Ask for less, such as a path or a narrower pattern.")
         except Exception:
@@ -158,8 +159,11 @@ def _describe_tool(tool: McpTool) -> types.Tool:
     )
 
 
-def _refuse(sentence: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=sentence)], is_error=True)
+def _refuse(sentence: str, coverage: ReadCoverage | None = None) -> types.CallToolResult:
+    read = {"coverage": coverage.model_dump(mode="json")} if coverage is not None else None
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=sentence)], structured_content=read, is_error=True
+    )
 
 
 def make_address(file: FileText) -> str:

@@ -116,6 +116,15 @@ async def test_a_wrong_call_says_what_is_wrong(served: Served, tool: str, argume
     assert said in text_of(result)
 
 
+async def test_a_path_that_is_not_there_says_how_much_was_read(served: Served) -> None:
+    async with connected(served.address, TOKENS["ben"]) as client:
+        for tool, arguments in {"read_file": {"path": "shop/gone.py"}, "list_files": {"folder": "gone"}}.items():
+            result = await client.call_tool(tool, arguments)
+
+            assert result.is_error
+            assert (result.structured_content or {})["coverage"]["files"] >= len(FILES)
+
+
 async def test_what_files_hold_is_data_with_secrets_masked_and_nothing_that_steers_a_terminal(served: Served) -> None:
     async with connected(served.address, TOKENS["ben"]) as client:
         calls = [
