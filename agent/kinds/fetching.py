@@ -13,10 +13,8 @@ from agent.history.changes import fetch_changes
 from agent.history.people import fetch_people
 from agent.kinds.command_search import fetch_commands
 from agent.kinds.error_origin import find_error_origin
-from agent.kinds.listing.entry_lookup import fetch_entry_points
-from agent.kinds.listing.option_lookup import fetch_options
-from agent.kinds.listing.subclass_lookup import fetch_subclasses
 from agent.kinds.outlines import fetch_folder
+from agent.kinds.registrations import fetch_registered, fetch_subclasses
 from agent.ports import CodeSearch
 from agent.state import Lookup, RetrievalRequest
 from indexer.errors import IndexerError
@@ -36,8 +34,8 @@ _KINDS: Mapping[Lookup, Fetch] = {
     "changes": fetch_changes,
     "people": fetch_people,
     "commands": fetch_commands,
-    "options": fetch_options,
-    "entry_points": fetch_entry_points,
+    "options": fetch_registered,
+    "entry_points": fetch_registered,
     "lists": fetch_subclasses,
     "outline": fetch_folder,
     "overview": _fetch_overview,

@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent.evidence.refs import is_test_or_docs, make_lines_ref
-from agent.kinds.listing.narrowing import count_meanings, list_meanings
 from agent.ports import CodeSearch
-from agent.questions.terms import split_words
+from agent.questions.terms import match_terms, split_words
 from agent.state import EvidenceRef
 from indexer.text.linear_patterns import compile_pattern
 from indexer.types import Match
 
+_LEAST_JOINED = 5  # letters of a word that is found in a longer one
 _MOST_LINES = 2_000
 _MOST_SHOWN = 3  # places that set one thing
+# Words that names shorten, or say otherwise; by stem.
+_ALIASES = (
+    frozenset({"db", "databas"}),
+    frozenset({"auth", "authentication", "login"}),
+    frozenset({"dir", "directory", "fold"}),
+    frozenset({"mail", "email", "smtp"}),
+    frozenset({"max", "maximum", "limit"}),
+    frozenset({"min", "minimum"}),
+    frozenset({"conn", "connection"}),
+    frozenset({"pass", "password"}),
+    frozenset({"color", "colour"}),
+    frozenset({"log", "logg"}),
+)
 _LITERAL = r"(?:[\"'\x60(\[]|-?\d|true\b|false\b|none\b|null\b|nil\b)"
 _ASSIGNED = compile_pattern(r"(?i)([A-Za-z_$][\w$]*)\s*(?::[^=\n]{0,60})?(?:=|:)\s*(" + _LITERAL + r"[^;\n]{0,120})")
 _DEFINED = compile_pattern(r"^\s*#\s*define\s+(\w+)\s+(\S[^\n]{0,120})")
@@ -67,3 +80,19 @@ def _read_assignment(match: Match) -> EvidenceRef | None:
     ref["signature"] = (found[2][: remark.start()] if remark is not None else found[2]).strip().rstrip(",;")
     ref["doc"] = behind[1] if behind is not None else ""
     return ref
+
+
+def list_meanings(terms: frozenset[str]) -> list[frozenset[str]]:
+    """Return each word with the others that mean the same."""
+    return [next((same for same in _ALIASES if term in same), frozenset({term})) for term in sorted(terms)]
+
+
+def count_meanings(text: str, meanings: Sequence[frozenset[str]]) -> int:
+    """Count the meanings that a text says, in whatever word, and also within joined ones."""
+    words = frozenset().union(*meanings)
+    found = match_terms(text, words)
+    missing = [word for word in words - found if len(word) >= _LEAST_JOINED and word in text.lower()]
+    if missing:  # names join words: TELNETCONSOLE_PORT
+        parts = split_words(text)
+        found |= {word for word in missing if any(part.startswith(word) or part.endswith(word) for part in parts)}
+    return sum(bool(found & same) for same in meanings)

@@ -1,0 +1,192 @@
+"""Fetches what a repository registers, narrowed to the words of a question: endpoints, commands, options, types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from agent.evidence.refs import is_test_or_docs, make_lines_ref
+from agent.evidence.retrieved import Retrieved
+from agent.kinds.assigned_values import count_meanings, find_assigned, list_meanings
+from agent.ports import CodeSearch
+from agent.questions.terms import find_content_terms
+from agent.state import EvidenceRef, Lookup, RetrievalRequest
+from indexer.text.linear_patterns import compile_pattern
+from indexer.types import RegistrationKind, RegistrationSite
+
+MAX_ENTRIES = 400  # that are kept; a list that is longer is counted, and cut
+_DECLARED = "declared"  # of an event: where it is made, as opposed to handled
+_OPTIONS: tuple[RegistrationKind, ...] = ("flag", "setting", "environment")
+# The kinds that a noun of the question stands for; the first that fits.
+_NOUNS: Mapping[Lookup, Mapping[str, tuple[RegistrationKind, ...]]] = {
+    "options": {
+        r"\benv(?:s|ironment)?\b|umgebungsvariabl|d['’]environnement|de entorno|環境変数|环境变量|env[ -]?vars?": (
+            "environment",
+        ),
+        r"\bflags?\b|\bswitch(?:es)?\b|command[- ]?line|\bcli\b|schalter|drapeau|フラグ|命令行": ("flag",),
+        r"\bsettings?\b|\bconfig|einstellung|réglage|ajustes|設定|设置|配置|\bknobs?\b|\bdefaults\b": (
+            "setting",
+            "environment",
+        ),
+        "": _OPTIONS,
+    },
+    "entry_points": {
+        r"task|job|worker|cron|aufgabe|tâche|tarea|タスク|任务": ("task",),
+        r"command|befehl|kommando|commande|comando|コマンド|命令": ("command",),
+        r"event|signal|ereignis|événement|señal|イベント|事件|listener|hook": ("event",),
+        r"model|table|entit|schema|tabelle|modell|modèle|tablas?|モデル|模型": ("model",),
+        "": ("route",),
+    },
+}
+_PATTERNS = {
+    lookup: [(compile_pattern(f"(?i){words}"), kinds) for words, kinds in nouns.items()]
+    for lookup, nouns in _NOUNS.items()
+}
+# Many call either by the other's name.
+_ALIKE: Mapping[tuple[RegistrationKind, ...], tuple[RegistrationKind, ...]] = {
+    ("task",): ("command",),
+    ("command",): ("task",),
+}
+_DEFAULTS = compile_pattern(r"(?i)\bdefaults?\b|standardwert|par d[ée]faut|por defecto|デフォルト|默认")
+_SAYS_NOTHING = find_content_terms(
+    "it this that the project repository app application service server tool library program package bot module"
+    " available supported system everything all default value set use have there setting option flag"
+    " cli binary executable command line website site codebase"
+)
+_BETWEEN = compile_pattern(r"(?i)\s*(?:,|;|/|\band\b|\bor\b|\bund\b|\boder\b|\bet\b|\bou\b)\s*")
+_BUILD_FOLDERS = frozenset("extras scripts tools contrib ci hack devtools build etc".split())
+_PROSE = (".md", ".mdx", ".rst", ".txt", ".adoc", ".markdown")
+
+
+async def fetch_registered(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+    """List what the question asks for; where nothing registered says its words, the values that the code assigns."""
+    parts, question = request.get("parts", {}), request["query"]
+    kinds = next(kinds for pattern, kinds in _PATTERNS[request["lookup"]] if pattern.search(question))
+    if "name" in parts:
+        found = await _list_entries(code, _OPTIONS)
+        wanted = _fold(parts["name"])
+        named = [ref for ref in found if wanted in map(_fold, ref["symbol"].split(","))]
+        return await _gather(code, named or await find_assigned(code, [find_content_terms(parts["name"])]), len(found))
+    for each in filter(None, (kinds, _ALIKE.get(kinds))):
+        found = await _list_entries(code, each)
+        if narrowed := _narrow(found, parts, code.repository):
+            return await _gather(code, narrowed, len(found))
+    if request["lookup"] == "options" and _DEFAULTS.search(question):
+        assigned = await find_assigned(code, _read_terms(parts, code.repository))
+        return await _gather(code, assigned, len(assigned))
+    return Retrieved(refs=())
+
+
+async def fetch_subclasses(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+    """List what inherits from the type that a question names, the direct ones first; nothing where it names none."""
+    base = request.get("parts", {}).get("base", "").strip("`")
+    refs: list[EvidenceRef] = []
+    for one in await code.subclasses(base) if base else ():
+        ref, symbol = make_lines_ref(one.definition.location, "entry"), one.definition.symbol
+        ref["symbol"], ref["kind"], ref["doc"] = symbol.qualified_name, symbol.kind, symbol.doc
+        ref["signature"] = "" if one.is_direct else one.base
+        refs.append(ref)
+    gathered = await _gather(code, refs, len(refs))
+    direct = sum(not ref["signature"] for ref in gathered.refs[: gathered.totals["entries"]])
+    return Retrieved(refs=gathered.refs, totals={**gathered.totals, "direct": direct}, facts={"base": base})
+
+
+async def _list_entries(code: CodeSearch, kinds: Sequence[RegistrationKind]) -> list[EvidenceRef]:
+    """Return what is registered, once for each name but for routes; options by kind, those of the code first."""
+    found = [_make_entry_ref(site) for site in await code.registrations(kinds)]
+    if "route" in kinds:
+        return found
+    found.sort(key=lambda ref: (_is_aside(ref), ref["signature"] != _DECLARED, not ref["signature"], _is_beside(ref)))
+    first: dict[tuple[str, str], EvidenceRef] = {}
+    for ref in found:  # the place that tells most stands, with what another one says of it
+        held = first.setdefault((ref["kind"], ref["symbol"]), ref)
+        held["doc"] = held["doc"] or ("" if _is_aside(ref) else ref["doc"])
+    if not set(kinds) <= set(_OPTIONS):
+        return list(first.values())
+    # A setting that hands on the environment variable of its name is listed as that alone.
+    listed = [ref for (kind, name), ref in first.items() if kind != "setting" or ("environment", name) not in first]
+    return sorted(listed, key=lambda ref: ([*kinds].index(ref["kind"]), *_rank_place(ref)))  # type: ignore[arg-type]
+
+
+def _make_entry_ref(site: RegistrationSite) -> EvidenceRef:
+    found = site.registration
+    ref = make_lines_ref(site.location, "entry")
+    ref["symbol"], ref["kind"], ref["doc"] = found.name, found.kind, found.help
+    is_handled = found.kind in {"route", "command", "event"} and not (
+        found.kind == "event" and found.detail == _DECLARED
+    )
+    ref["signature"] = found.handler if is_handled else found.detail
+    if found.kind == "event":
+        ref["signature"] = ref["signature"] or found.detail
+    return ref
+
+
+def _rank_place(ref: EvidenceRef) -> tuple[bool, bool, str, int]:
+    """Put the code first, then what serves to build it, then documentation."""
+    is_build = ref["path"].startswith(".") or ref["path"].partition("/")[0] in _BUILD_FOLDERS
+    return _is_beside(ref), is_build, ref["path"], ref["start_line"]
+
+
+def _is_beside(ref: EvidenceRef) -> bool:
+    return is_test_or_docs(ref["path"])
+
+
+def _is_aside(ref: EvidenceRef) -> bool:
+    """Whether an entry stands in a test or an example; documentation is as good as code here."""
+    return _is_beside(ref) and not ref["path"].lower().endswith(_PROSE)
+
+
+async def _gather(code: CodeSearch, refs: Sequence[EvidenceRef], whole: int) -> Retrieved:
+    """Return entries as evidence, those of tests last, with how many there are of which kind; `whole` before."""
+    main = [ref for ref in refs if not _is_aside(ref)] or refs  # the whole repository may be an example
+    asides = [ref for ref in refs if _is_aside(ref)] if main is not refs else []
+    tests = {entry.path for entry in await code.files() if entry.source_type == "test"}
+    totals = {"entries": len(main), "asides": len(asides), "whole": whole, "in files": len({r["path"] for r in main})}
+    totals["in tests"] = int(bool(main) and all(ref["path"] in tests for ref in main))
+    totals |= Counter(ref["kind"] for ref in main)
+    return Retrieved(refs=[*main, *asides][:MAX_ENTRIES], totals=totals)
+
+
+def _fold(name: str) -> str:
+    """Write a name as `--max-depth`, `max_depth` and `MAX_DEPTH` are all written."""
+    return name.strip(" `").partition(" ")[0].lstrip("-").replace("-", "_").lower()
+
+
+def _read_terms(parts: Mapping[str, str], repository: str) -> tuple[frozenset[str], ...]:
+    """Return the words that a list is narrowed by: all at first, then those of each thing that the question names."""
+    said = parts.get("target", "")
+    nothing = find_content_terms(repository) | _SAYS_NOTHING
+    groups = (find_content_terms(text) - nothing for text in (said, *_BETWEEN.split(said)))
+    return tuple(dict.fromkeys(filter(None, groups)))
+
+
+def _narrow(refs: Sequence[EvidenceRef], parts: Mapping[str, str], repository: str) -> Sequence[EvidenceRef]:
+    """Return the entries of a prefix, of a path of addresses, or that say the words of the question; maybe none.
+
+    Where no entry says all of the words, each thing that the question names has its own entries.
+    """
+    if "prefix" in parts:
+        beginning = _fold(parts["prefix"])
+        return [ref for ref in refs if any(_fold(name).startswith(beginning) for name in ref["symbol"].split(","))]
+    path = next(
+        (word.strip("`'\"*/") for word in parts.get("target", "").split() if word.lstrip("`'\"").startswith("/")), ""
+    )
+    if below := [ref for ref in refs if path and f"/{path}/" in f"{ref['symbol']}/"]:
+        return below
+    refs = _keep_saying(refs, find_content_terms(parts.get("sort", ""))) or refs
+    whole, *each = _read_terms(parts, repository) or [frozenset[str]()]
+    if not whole:
+        return refs
+    kept = _keep_saying(refs, whole) or [ref for terms in each[1:] and each for ref in _keep_saying(refs, terms)]
+    return [ref for ref in refs if ref in kept] or _keep_saying(refs, whole, least=0.5)
+
+
+def _keep_saying(refs: Sequence[EvidenceRef], terms: frozenset[str], *, least: float = 1.0) -> list[EvidenceRef]:
+    """Return the entries that say most of the words, in their names and help or else their paths, if enough do."""
+    meanings = list_meanings(terms)
+    for fields in (("symbol", "doc", "signature"), ("symbol", "doc", "signature", "path")):
+        said = [count_meanings(" ".join(ref[name] for name in fields), meanings) for ref in refs]  # type: ignore[literal-required]
+        most = max(said, default=0)
+        if most and most >= least * len(meanings):
+            return [ref for ref, count in zip(refs, said, strict=True) if count == most]
+    return []
