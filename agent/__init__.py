@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from agent.goals.goal_agent import GoalAgent
     from agent.goals.goal_verdict import GoalVerdict
     from agent.goals.proposal import GoalProposal, GoalRequest
-    from agent.goals.tools.goal_tools import make_goal_tools
+    from agent.goals.tools.copy_files import make_goal_tools
     from agent.goals.workspace import EditedCopy
     from agent.graph import Step, build_graph, list_steps
     from agent.guard.approval import UNDECIDED, is_undecided, parse_decision, parse_run_decision
@@ -201,7 +201,7 @@ _HOMES = {
     "agent.goals.copies": "DiskCopies",
     "agent.goals.goal_agent": "GoalAgent",
     "agent.goals.proposal": "GoalProposal GoalRequest",
-    "agent.goals.tools.goal_tools": "make_goal_tools",
+    "agent.goals.tools.copy_files": "make_goal_tools",
     "agent.goals.goal_verdict": "GoalVerdict",
     "agent.goals.workspace": "EditedCopy",
     "agent.graph": "Step build_graph list_steps",

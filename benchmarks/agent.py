@@ -34,7 +34,7 @@ from agent.agent import Agent
 from agent.limits import Budget
 from agent.persistence.checkpointer import open_saver
 from agent.ports import Answer, CodeSearch, Emit, TurnModels
-from agent.prompts.turn_tools import MAKE_PLAN
+from agent.prompts.output_schemas import MAKE_PLAN
 from agent.state import AgentState
 from benchmarks.index import put_in_git
 from indexer.index import CodeIndex

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from agent.evidence.lookups import MAX_PASSAGES
-from agent.evidence.part_search import search_parts
-from agent.evidence.request_builders import request_search
+from agent.evidence.requests import request_search
+from agent.evidence.search import search_parts
 from indexer.generations.reader import IndexReader
 from indexer.index import CodeIndex
 from indexer.search.ranking import RankingWeights

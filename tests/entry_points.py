@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from agent.answers.answer_parts import strip_doc_markup
-from agent.citations.claim_terms import find_claim_terms
+from agent.citations.citation_fit import find_claim_terms
 from agent.citations.claims import find_identifiers, find_names
 from agent.citations.written_citations import parse_citations
 from agent.evidence.page_headings import find_headings

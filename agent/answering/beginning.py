@@ -7,10 +7,14 @@ import secrets
 from agent.evidence.refs import make_lines_ref
 from agent.guard.reading_tools import harden, note_flags
 from agent.ports import Deps
-from agent.prompts.commit_evidence import load_change_evidence, load_commit_evidence
 from agent.prompts.loop_prompts import START, format_start, make_first_messages
 from agent.prompts.numbered_evidence import EvidenceNumbers, list_cited
-from agent.prompts.prompt_evidence import collect_flags, load_prompt_evidence
+from agent.prompts.prompt_evidence import (
+    collect_flags,
+    load_change_evidence,
+    load_commit_evidence,
+    load_prompt_evidence,
+)
 from agent.prompts.repository_overview import load_overview
 from agent.prompts.research_prompts import format_findings
 from agent.state import AgentState, CitationRef, EvidenceRef, clear_messages, to_location

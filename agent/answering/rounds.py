@@ -10,16 +10,15 @@ from agent.answering.attached_images import list_image_keys, show_images
 from agent.answering.model_answer import ModelAnswer, find_subject
 from agent.answering.replies import limit_reply
 from agent.errors import AnswerEmpty, AnswerMalformed, AnswerTruncated, ModelError, RequestRefused, ToolsUnsupported
-from agent.evidence.request_builders import decide_retrieval
+from agent.evidence.requests import decide_retrieval
 from agent.guard.approval import list_unapproved_tools
 from agent.guard.leak_check import check_leaks
 from agent.limits import MAX_ROUNDS
 from agent.ports import ChatModel, Deps
 from agent.prompts.loop_prompts import WRITE_NOW, format_task
 from agent.prompts.numbered_evidence import list_exhibits
-from agent.prompts.output_schemas import ClarifyOutput, PlanOutput
+from agent.prompts.output_schemas import ClarifyOutput, PlanOutput, is_turn_tool, list_turn_tools, read_turn_call
 from agent.prompts.research_prompts import insert_results, list_evidence_keys
-from agent.prompts.turn_tools import is_turn_tool, list_turn_tools, read_turn_call
 from agent.state import AgentState, RouterDecision, ToolRequest, clear_messages
 from agent.text.storable import make_storable
 

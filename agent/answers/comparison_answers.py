@@ -7,8 +7,8 @@ from itertools import groupby
 
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.answers.history_answers import format_commit, quote_section
-from agent.history.bot_commits import describe_updates, divide_commits
-from agent.history.comparison_refs import ADDED, FILE, REMOVED
+from agent.history.commit_refs import describe_updates, divide_commits
+from agent.history.comparison import ADDED, FILE, REMOVED
 from agent.state import Continuation, EvidenceRef, to_location
 from agent.text.code_lines import dedent
 from agent.text.escaping import format_code_block, format_code_span, replace_control_characters, to_one_line

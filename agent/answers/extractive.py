@@ -11,6 +11,7 @@ from agent.answers.answer_parts import (
     quote_definition,
     quote_first_sentence,
 )
+from agent.answers.command_answers import write_commands
 from agent.answers.comparison_answers import write_comparison
 from agent.answers.error_answers import write_error
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
@@ -21,10 +22,9 @@ from agent.answers.history_answers import (
 from agent.answers.listings import list_calls, list_files, list_folder, list_tests, write_attributes
 from agent.answers.places import describe_missing_files, list_further, write_places, write_related, write_telling_lines
 from agent.answers.registered_lists import list_entry_points, list_options, list_subclasses
-from agent.answers.usage_answers import write_commands
 from agent.evidence.coverage import deny, explain_missing_paths
 from agent.evidence.refs import is_import_line, is_test_or_docs, read_quote, sort_code_first
-from agent.evidence.request_builders import NONE_OF, NOT_INDEXED
+from agent.evidence.requests import NONE_OF, NOT_INDEXED
 from agent.questions.mentions import find_mentions
 from agent.questions.scopes import asks_for_yes_or_no
 from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest, to_location

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from agent.answers.entry_lists import write_entries
+from agent.answers.answer_parts import write_entries
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.evidence.refs import read_quote
-from agent.history.bot_commits import describe_updates, divide_commits
+from agent.history.commit_refs import describe_updates, divide_commits
 from agent.state import Continuation, EvidenceRef, to_location
 from agent.text.escaping import format_code_block, format_code_span, format_quote, to_one_line
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from agent.answers.answer_parts import format_name, format_outline_entry, format_site, quote_definition
-from agent.answers.entry_lists import write_entries
+from agent.answers.answer_parts import format_name, format_outline_entry, format_site, quote_definition, write_entries
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
-from agent.evidence.call_sites import count_calls, group_by_place
 from agent.evidence.coverage import deny
-from agent.evidence.refs import is_test_or_docs, read_quote
-from agent.evidence.request_builders import FILE_IS_THERE
+from agent.evidence.refs import count_calls, group_by_place, is_test_or_docs, read_quote
+from agent.evidence.requests import FILE_IS_THERE
 from agent.questions.scopes import asks_for_yes_or_no
 from agent.state import Continuation, EvidenceRef, Role, to_location
 from agent.text.code_lines import dedent

@@ -19,7 +19,7 @@ from agent.evidence.best_places import (
 )
 from agent.evidence.coverage import deny, explain_missing_paths
 from agent.evidence.path_lookup import FilePathLookup, find_folder
-from agent.evidence.request_builders import read_literal, request_search
+from agent.evidence.requests import read_literal, request_search
 from agent.questions.literals import Literal
 from agent.questions.mentions import find_mentions
 from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest, to_location

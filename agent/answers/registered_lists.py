@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from agent.answers.answer_parts import quote_first_sentence
-from agent.answers.entry_lists import write_entries
+from agent.answers.answer_parts import quote_first_sentence, write_entries
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.state import EvidenceRef, to_location
 from agent.text.escaping import format_code_span

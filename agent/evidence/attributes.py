@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from agent.evidence.definitions import TYPES
 from agent.evidence.refs import is_test_or_docs, make_lines_ref
-from agent.evidence.retrieved import Retrieved
+from agent.evidence.requests import Retrieved
 from agent.ports import CodeSearch
 from agent.state import EvidenceRef, RetrievalRequest
 from indexer.types import Definition, Location, Match

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from agent.evidence.page_headings import Heading, find_headings
-from agent.evidence.part_search import search_parts
-from agent.evidence.relaxed_search import search_relaxed
+from agent.evidence.search import search_parts, search_relaxed
 from agent.ports import CodeSearch
 from agent.questions.literals import Literal
 from agent.questions.terms import find_content_terms, match_terms, stem_word

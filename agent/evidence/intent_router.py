@@ -13,7 +13,7 @@ from agent.evidence.manifests import find_declarations, request_dependencies
 from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.quoted_text import find_said
 from agent.evidence.refs import is_test_or_docs
-from agent.evidence.request_builders import (
+from agent.evidence.requests import (
     NOT_INDEXED,
     OF_MANIFESTS,
     decide_retrieval,

@@ -9,22 +9,24 @@ from functools import cache, partial
 from pathlib import PurePosixPath
 
 from agent.evidence.attributes import find_attributes
-from agent.evidence.call_sites import count_by_definition, count_calls, group_by_place, make_call_refs, take_places
 from agent.evidence.definitions import find_hit_definition, find_similar_names, list_outline
-from agent.evidence.part_search import search_parts
 from agent.evidence.quoted_text import find_message, rank_by_literal
 from agent.evidence.refs import (
+    count_by_definition,
+    count_calls,
+    group_by_place,
     is_test_or_docs,
     make_call_ref,
+    make_call_refs,
     make_definition_ref,
     make_hit_ref,
     make_lines_ref,
     sort_code_first,
     sort_definitions,
+    take_places,
 )
-from agent.evidence.relaxed_search import search_relaxed
-from agent.evidence.request_builders import read_literal
-from agent.evidence.retrieved import Fetch, Retrieved
+from agent.evidence.requests import Fetch, Retrieved, read_literal
+from agent.evidence.search import search_parts, search_relaxed
 from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.literals import Literal, find_literals, parse_literal
 from agent.questions.mentions import find_mentions

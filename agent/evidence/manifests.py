@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
-from agent.evidence.request_builders import request_lines
+from agent.evidence.requests import request_lines
 from agent.ports import SourceFiles
 from agent.state import RetrievalRequest
 from indexer.text.linear_patterns import compile_pattern

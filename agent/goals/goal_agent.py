@@ -20,7 +20,7 @@ from agent.goals.goal_state import GoalState, read_stored_changes
 from agent.goals.goal_verdict import GoalVerdict, make_verdict
 from agent.goals.plan import NO_MODEL
 from agent.goals.proposal import LONGEST_TASK, MOST_ITERATIONS, GoalProposal, GoalRequest
-from agent.goals.tools.goal_tools import SANDBOX_TOOLS, make_copy_tools
+from agent.goals.tools.copy_files import SANDBOX_TOOLS, make_copy_tools
 from agent.goals.workspace import CommandRecord, WorkingCopies, open_workspace
 from agent.limits import Budget, TokenUsage, TurnLimits
 from agent.persistence.evidence_store import EvidenceStore

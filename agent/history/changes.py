@@ -7,11 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.evidence.refs import make_lines_ref
-from agent.evidence.retrieved import Retrieved
+from agent.evidence.requests import Retrieved
 from agent.history.changelogs import find_section
 from agent.history.commit_refs import count_touched, format_day, make_commit_ref
-from agent.history.compared_part import compare_part
-from agent.history.comparison_refs import count_comparison, describe_comparison, make_comparison_refs, make_end_refs
+from agent.history.comparison import (
+    compare_part,
+    count_comparison,
+    describe_comparison,
+    make_comparison_refs,
+    make_end_refs,
+)
 from agent.history.history_target import HistoryTarget, find_target
 from agent.ports import CodeSearch
 from agent.questions.asked_times import names_version, read_release, read_times

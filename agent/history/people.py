@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from agent.evidence.refs import make_lines_ref
-from agent.evidence.retrieved import Retrieved
+from agent.evidence.requests import Retrieved
 from agent.history.commit_refs import format_day, make_commit_ref, make_person_ref
 from agent.history.history_target import HistoryTarget, find_target
 from agent.ports import CodeSearch

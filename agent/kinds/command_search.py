@@ -8,7 +8,7 @@ from itertools import zip_longest
 from pathlib import PurePosixPath
 
 from agent.evidence.refs import make_lines_ref
-from agent.evidence.retrieved import Retrieved
+from agent.evidence.requests import Retrieved
 from agent.kinds.build_files import CommandSource, NamedCommand, is_command_file, read_commands
 from agent.ports import CodeSearch
 from agent.questions.terms import find_content_terms, match_terms

@@ -11,7 +11,7 @@ from typing import Literal
 from agent.evidence.definitions import TYPES
 from agent.evidence.manifests import find_declarations, normalize_library
 from agent.evidence.refs import is_test_or_docs, make_definition_ref, make_lines_ref, sort_definitions
-from agent.evidence.retrieved import Retrieved
+from agent.evidence.requests import Retrieved
 from agent.ports import CodeSearch
 from agent.state import EvidenceRef, RetrievalRequest, to_location
 from indexer.text.linear_patterns import Pattern, compile_pattern

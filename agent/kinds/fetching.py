@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from agent.evidence.lookups import LOOKUPS, search
 from agent.evidence.refs import make_lines_ref
-from agent.evidence.retrieved import Fetch, Retrieved
+from agent.evidence.requests import Fetch, Retrieved
 from agent.history.changes import fetch_changes
 from agent.history.people import fetch_people
 from agent.kinds.command_search import fetch_commands

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from agent.evidence.definitions import list_outline
 from agent.evidence.refs import make_lines_ref
-from agent.evidence.retrieved import Retrieved
+from agent.evidence.requests import Retrieved
 from agent.ports import CodeLookup, CodeSearch
 from agent.state import EvidenceRef, RetrievalRequest
 from indexer.types import FileEntry, Location

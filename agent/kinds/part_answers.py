@@ -1,10 +1,10 @@
-"""Answers each question of a message that asks several, one after the other, without a model."""
+"""Answers in parts, without a model: one for each question of a message, or for each of several repositories."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agent.answers.extractive import write_extractive_answer
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
@@ -13,8 +13,10 @@ from agent.kinds.fetching import try_fetch
 from agent.ports import Deps
 from agent.questions.follow_ups import Antecedent, is_pointing_back, resolve_references
 from agent.questions.terms import find_content_terms
+from agent.repositories.joined_code import CodeHome, JoinedCode
+from agent.repositories.labels import unlabel_ref
 from agent.state import EvidenceRef, RetrievalMetadata, make_empty_metadata
-from agent.text.escaping import format_quote
+from agent.text.escaping import format_code_span, format_quote
 
 _LONGEST = 120
 
@@ -70,4 +72,54 @@ async def _gather_material(question: str, deps: Deps) -> AnswerContext:
         retrieved=[ref for one in found for ref in one.refs],
         expanded=[ref for one in found for ref in one.around],
         metadata=metadata,
+    )
+
+
+async def write_answer(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Write the answer into the draft and return what it is about, of several parts the first."""
+    code = material.deps.code
+    if not isinstance(code, JoinedCode) or not any(one.get("repository") for one in material.decision["requests"]):
+        return await write_extractive_answer(draft, material)
+    subject: AnswerSubject | None = None
+    without: list[str] = []
+    parts = [(home, _take_part(material, code, home)) for home in code.list_homes("")]
+    is_found = any(_has_what_is_asked(part) for _, part in parts)
+    for home, part in parts:
+        if not part.retrieved or (is_found and not _has_what_is_asked(part)):
+            without.append(home.repository)
+            continue
+        draft.begin_part(home.repository, home.label)
+        draft.say(f"In {format_code_span(home.repository)}:")
+        written = await write_extractive_answer(draft, part)
+        # To go on with one of several lists, a person has to name its repository.
+        subject = subject or replace(written, more=None)
+    draft.begin_part("", "")
+    if subject is None:
+        return await write_extractive_answer(draft, material)
+    if without:
+        draft.say(f"Nothing in {', '.join(map(format_code_span, without))} fits this question.")
+    return subject
+
+
+def _has_what_is_asked(part: AnswerContext) -> bool:
+    """Whether there is more than what a search has found in its stead."""
+    return any(ref["role"] != "hit" for ref in part.retrieved)
+
+
+def _take_part(material: AnswerContext, code: JoinedCode, home: CodeHome) -> AnswerContext:
+    """Return what was found in one repository, as if it had been asked about alone."""
+
+    def take(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
+        return [unlabel_ref(ref, home.label) for ref in code.labels.select(refs, home.repository)]
+
+    notes = material.metadata.get("by_repository", {}).get(home.repository, {"totals": {}, "facts": {}})
+    requests = [one for one in material.decision["requests"] if one.get("repository") == home.repository]
+    return replace(
+        material,
+        deps=replace(material.deps, code=home.code),
+        decision={**material.decision, "requests": requests},
+        retrieved=take(material.retrieved),
+        expanded=take(material.expanded),
+        metadata={**material.metadata, **notes},
+        skip=0,
     )

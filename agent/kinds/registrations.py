@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from agent.evidence.refs import is_test_or_docs, make_lines_ref
-from agent.evidence.retrieved import Retrieved
+from agent.evidence.requests import Retrieved
 from agent.kinds.assigned_values import count_meanings, find_assigned, list_meanings
 from agent.ports import CodeSearch
 from agent.questions.terms import find_content_terms
@@ -185,7 +185,7 @@ def _keep_saying(refs: Sequence[EvidenceRef], terms: frozenset[str], *, least: f
     """Return the entries that say most of the words, in their names and help or else their paths, if enough do."""
     meanings = list_meanings(terms)
     for fields in (("symbol", "doc", "signature"), ("symbol", "doc", "signature", "path")):
-        said = [count_meanings(" ".join(ref[name] for name in fields), meanings) for ref in refs]  # type: ignore[literal-required]
+        said = [count_meanings(" ".join(ref[name] for name in fields), meanings) for ref in refs]
         most = max(said, default=0)
         if most and most >= least * len(meanings):
             return [ref for ref, count in zip(refs, said, strict=True) if count == most]

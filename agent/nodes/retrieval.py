@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 
 from agent.evidence.refs import make_definition_ref, tell_places
-from agent.evidence.retrieved import Retrieved
+from agent.evidence.requests import Retrieved
 from agent.guard.evidence_check import find_orders, list_rules
 from agent.guard.reading_tools import note_flags
 from agent.kinds.fetching import try_fetch

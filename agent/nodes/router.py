@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from agent.errors import ModelError
-from agent.evidence.request_builders import decide_retrieval, request_search
+from agent.evidence.requests import decide_retrieval, request_search
 from agent.guard.approval import list_unapproved_tools
 from agent.guard.leak_check import check_leaks
 from agent.limits import MAX_ITERATIONS

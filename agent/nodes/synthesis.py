@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING
 from agent.answering.beginning import list_noted_evidence
 from agent.answering.model_answer import ModelAnswer, find_subject
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext
-from agent.answers.repository_parts import write_answer
 from agent.errors import AnswerTruncated, ModelError
 from agent.evidence.refs import make_cited_ref
-from agent.evidence.request_builders import decide_retrieval
+from agent.evidence.requests import decide_retrieval
 from agent.guard.reading_tools import harden, note_flags
-from agent.kinds.part_answers import answer_parts
+from agent.kinds.part_answers import answer_parts, write_answer
 from agent.ports import ChatModel, Deps, Runtime
 from agent.prompts.answer_prompts import build_synthesis_prompt, format_question
-from agent.prompts.commit_evidence import load_change_evidence, load_commit_evidence
 from agent.prompts.numbered_evidence import EvidenceNumbers, list_exhibits
-from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, format_tool_results, load_prompt_evidence
+from agent.prompts.prompt_evidence import (
+    PromptEvidence,
+    collect_flags,
+    format_tool_results,
+    load_change_evidence,
+    load_commit_evidence,
+    load_prompt_evidence,
+)
 from agent.prompts.repository_overview import load_overview
 from agent.prompts.research_prompts import format_findings
 from agent.questions.follow_ups import find_run_turn

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from agent.ports import Deps
 from agent.prompts.answer_prompts import ANSWER_RULES, ORDERS_WARNING, READINGS, DataFence, format_question
-from agent.prompts.commit_evidence import format_history_facts
 from agent.prompts.numbered_evidence import format_cited
 from agent.prompts.past_turns import format_past_turns
-from agent.prompts.prompt_evidence import PromptEvidence, format_prompt_evidence
+from agent.prompts.prompt_evidence import PromptEvidence, format_history_facts, format_prompt_evidence
 from agent.prompts.research_prompts import DATA, format_findings
 from agent.state import AgentState, make_empty_metadata
 

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from agent.state import AgentState
 from agent.text.storable import make_storable
 from indexer.types import SourceType
 
 LONGEST_STEP = 300
 LONGEST_REASON = 300
+MAKE_PLAN: Final = "make_plan"
+ASK_PERSON: Final = "ask_person"
+DECLINE: Final = "not_about_the_code"
+_DESCRIPTIONS: Mapping[str, str] = {
+    MAKE_PLAN: (
+        "Have research done in steps before you answer. Only for a question that takes many calls in several parts of "
+        "the code; for anything less call the other tools yourself."
+    ),
+    ASK_PERSON: (
+        "Ask the person one short question. Only where the question could mean quite different things and neither the "
+        "code nor the conversation can tell."
+    ),
+    DECLINE: "Say that the message is neither about the code nor about this conversation.",
+}
 
 
 class ModelForm(BaseModel):
@@ -92,3 +109,48 @@ def clean_steps(steps: list[str], *, known: frozenset[str], most: int) -> list[s
     """Return the steps worth taking: on one line, not empty, not taken before, no more than wanted."""
     lines = [" ".join(make_storable(step[:10_000]).split())[:LONGEST_STEP] for step in steps[:50]]
     return [line for line in dict.fromkeys(lines) if line and line.lower() not in known][:most]
+
+
+_FORMS: Mapping[str, type[ModelForm]] = {MAKE_PLAN: PlanOutput, ASK_PERSON: ClarifyOutput, DECLINE: ModelForm}
+
+
+def list_turn_tools(state: AgentState, *, can_ask: bool = True) -> list[Mapping[str, Any]]:
+    """Return what may be called now: a plan is made once, and a person who can reply asked once."""
+    names = [DECLINE]
+    if not state.get("findings"):
+        names.insert(0, MAKE_PLAN)
+    if can_ask and not state.get("clarified"):
+        names.insert(0, ASK_PERSON)
+    return [
+        {"name": name, "description": _DESCRIPTIONS[name], "parameters": _make_schema(_FORMS[name])} for name in names
+    ]
+
+
+def read_turn_call(
+    calls: Sequence[Mapping[str, Any]], state: AgentState, *, can_ask: bool = True
+) -> tuple[str, ModelForm] | None:
+    """Return the first of the calls that changes the way of the turn, with its arguments; None where none can."""
+    possible = {str(tool["name"]) for tool in list_turn_tools(state, can_ask=can_ask)}
+    for call in calls:
+        if (name := str(call["name"])) in possible:
+            try:
+                return name, _FORMS[name].model_validate(call["args"])
+            except ValidationError:
+                continue
+    return None
+
+
+def is_turn_tool(name: str) -> bool:
+    """Whether the tool of that name changes the way of the turn."""
+    return name in _FORMS
+
+
+@cache
+def _make_schema(form: type[ModelForm]) -> Mapping[str, Any]:
+    """Describe a form, once: to work it out takes longer than most lookups."""
+    schema = form.model_json_schema()
+    properties = {
+        name: {key: value for key, value in about.items() if key not in {"title", "default"}}
+        for name, about in schema.get("properties", {}).items()
+    }
+    return {"type": "object", "properties": properties, "required": schema.get("required", [])}

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from agent.evidence.best_places import is_beside_code
 from agent.evidence.refs import is_test_or_docs
-from agent.evidence.retrieved import Retrieved
+from agent.evidence.requests import Retrieved
 from agent.state import EvidenceRef
 from indexer.types import CallSite, Definition, FileImport, Hit, Location, Match, Passage, RegistrationSite, Subclass
 

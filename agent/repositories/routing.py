@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from agent.evidence.request_builders import OF_MANIFESTS
+from agent.evidence.requests import OF_MANIFESTS
 from agent.evidence.rule_router import route_by_rules
 from agent.ports import CodeSearch
 from agent.repositories.joined_code import JoinedCode

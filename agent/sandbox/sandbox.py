@@ -13,6 +13,13 @@ from typing import Literal, Protocol
 Ending = Literal["exited", "timeout", "output", "memory", "files", "killed"]
 Channel = Literal["stdout", "stderr"]
 _MEGABYTE = 1 << 20
+_ENDINGS: Mapping[Ending, str] = {
+    "timeout": "It took too long and was ended. A command cannot wait for input here: there is none.",
+    "output": "It wrote too much and was ended.",
+    "memory": "It took too much memory and was ended.",
+    "files": "It left too many or too large files and was ended.",
+    "killed": "It was killed from outside.",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,6 +87,10 @@ class Execution:
     stderr: BoundedOutput
     report: bytes
     seconds: float
+
+    def explain(self) -> str:
+        """Say how the command ended."""
+        return _ENDINGS.get(self.ending, f"It ended with exit code {self.exit_code}.")
 
 
 class Sandbox(Protocol):

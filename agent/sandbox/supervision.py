@@ -1,8 +1,7 @@
 """Starts a box, follows what it does, and ends it: when it is done, at a limit, or when nobody wants it any more.
 
 A box begins to work only when it has been told to, by a line on its standard input. Until then it waits, and where
-citebot dies it finds its input closed and ends: no box is left that nothing would end.
-"""
+citebot dies it finds its input closed and ends: no box is left that nothing would end."""
 
 from __future__ import annotations
 
@@ -19,10 +18,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from agent.errors import SandboxUnavailable
-from agent.sandbox.bounded_buffer import BoundedBuffer
 from agent.sandbox.box_folders import BoxFolders
 from agent.sandbox.kernel.process_use import measure_memory, measure_removed_files
-from agent.sandbox.sandbox import Channel, Ending, Execution, SandboxCommand, SandboxLimits, StartProgram
+from agent.sandbox.sandbox import BoundedOutput, Channel, Ending, Execution, SandboxCommand, SandboxLimits, StartProgram
 from agent.sandbox.untrusted_folder import exceeds
 
 GRACE = 5  # seconds after its limit in which a box ends itself, if citebot has not done it
@@ -296,3 +294,27 @@ async def _open_pipe(descriptor: int) -> AsyncGenerator[asyncio.StreamReader]:
         yield reader
     finally:
         transport.close()
+
+
+class BoundedBuffer:
+    """Takes an output piece by piece and keeps at most `most` bytes of it, half from each end."""
+
+    def __init__(self, most: int) -> None:
+        self._half = most // 2
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.size = 0  # bytes that were taken
+
+    def append(self, data: bytes) -> None:
+        """Take the next piece."""
+        self.size += len(data)
+        room = self._half - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        if len(self._tail) > 2 * self._half:  # not at every piece: to shorten a buffer copies what is left
+            del self._tail[: -self._half]
+
+    def read(self) -> BoundedOutput:
+        """Return what was kept."""
+        tail = bytes(self._tail[max(0, len(self._tail) - self._half) :])
+        return BoundedOutput(head=bytes(self._head), tail=tail, omitted=self.size - len(self._head) - len(tail))

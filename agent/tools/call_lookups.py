@@ -7,9 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from agent.evidence.call_sites import count_calls, make_call_refs
 from agent.evidence.coverage import explain_no_calls
-from agent.evidence.refs import make_definition_ref
+from agent.evidence.refs import count_calls, make_call_refs, make_definition_ref
 from agent.ports import Deps
 from agent.questions.mentions import normalize_name
 from agent.repositories.joined_code import place_path

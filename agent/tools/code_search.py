@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 
 from agent.evidence.coverage import deny
 from agent.evidence.refs import make_hit_ref, make_lines_ref
-from agent.evidence.relaxed_search import search_relaxed
-from agent.evidence.request_builders import LONGEST_QUERY, request_search
+from agent.evidence.requests import LONGEST_QUERY, request_search
+from agent.evidence.search import search_relaxed
 from agent.ports import Deps
 from agent.prompts.evidence_lines import find_core
 from agent.questions.terms import find_content_terms, match_terms

@@ -19,9 +19,8 @@ from agent.ports import CodeSearch, Deps, ToolOutcome
 from agent.repositories.joined_code import JoinedCode
 from agent.tools.call_lookups import GetCallees, GetCallers
 from agent.tools.code_search import Grep, SearchCodebase
-from agent.tools.comparing import CompareRefs
 from agent.tools.files import ListDirectory, ReadFile, ReadFileHistory
-from agent.tools.repository_log import ReadRepositoryLog
+from agent.tools.repository_history import CompareRefs, ReadRepositoryLog
 from agent.tools.symbols import FindSymbol
 from agent.tools.tool import Tool
 from agent.tools.web_search import WebSearchTool

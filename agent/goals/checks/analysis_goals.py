@@ -15,7 +15,6 @@ from agent.errors import GoalUnreachable
 from agent.goals.checks.pinned_files import is_analysis_setting
 from agent.goals.goal import Goal, GoalResult
 from agent.goals.goal_state import GoalState, read_stored_changes
-from agent.goals.tools.sandbox_tool import explain_ending
 from agent.ports import Workspace
 from agent.sandbox.patch import FileChange
 from agent.sandbox.sandbox import Execution, SandboxCommand
@@ -201,7 +200,7 @@ def _explain_no_report(program: str, done: Execution) -> str:
             "the table [sandbox] of citebot.toml."
         )
     said = " ".join((done.stderr.text or done.stdout.text).split())[-300:]
-    return f"{program} gave no report that can be read. {explain_ending(done)} It says: {said}"
+    return f"{program} gave no report that can be read. {done.explain()} It says: {said}"
 
 
 def _format_findings(findings: Counter[Finding]) -> str:

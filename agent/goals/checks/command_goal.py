@@ -11,7 +11,6 @@ from agent.errors import GoalUnreachable
 from agent.goals.checks.pinned_files import is_pytest_setting
 from agent.goals.goal import Goal, GoalResult, describe_left_out
 from agent.goals.goal_state import GoalState, read_stored_changes
-from agent.goals.tools.sandbox_tool import explain_ending
 from agent.ports import Workspace
 from agent.sandbox.patch import FileChange
 from agent.sandbox.sandbox import Execution, SandboxCommand
@@ -82,5 +81,5 @@ def _make_result(done: Execution, note: str = "") -> GoalResult:
 
 def _explain(done: Execution, note: str = "") -> str:
     output = "\n".join(filter(None, (done.stdout.text.strip(), done.stderr.text.strip())))[-_LONGEST_OUTPUT:]
-    ended = "The command ended with exit code 0." if done.exit_code == 0 else explain_ending(done)
+    ended = "The command ended with exit code 0." if done.exit_code == 0 else done.explain()
     return f"{ended}{note}\n\n{output}".strip()

@@ -11,7 +11,7 @@ from agent.goals.goal import Goal, GoalResult, describe_left_out
 from agent.goals.goal_state import GoalState, read_stored_changes
 from agent.goals.tools.pytest_run import NO_PYTHON, NO_TESTS, NOT_INSTALLED, USAGE, PytestRun, format_pytest_command
 from agent.goals.tools.pytest_run import run_pytest as run_selection
-from agent.goals.tools.run_pytest import SelectionArguments
+from agent.goals.tools.sandbox_tools import SelectionArguments
 from agent.ports import Workspace
 from agent.sandbox.patch import FileChange
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from agent.goals.tools.sandbox_tool import CommandFailed, SandboxTool, explain_ending, fit_output, get_workspace
+from agent.goals.tools.sandbox_tools import (
+    BashExec,
+    CommandFailed,
+    RunPytest,
+    SandboxTool,
+    fit_output,
+    get_workspace,
+)
 from agent.ports import Deps
 from agent.sandbox.sandbox import Execution, SandboxCommand
-from agent.tools.tool import MAX_CHARACTERS, ToolEvidence
+from agent.tools.files import ListDirectory, ReadFile
+from agent.tools.registry import ToolRegistry, make_tool_registry
+from agent.tools.tool import MAX_CHARACTERS, Tool, ToolEvidence
 
 _LONGEST_PATH = 500
 _LONGEST_FILE = 400_000  # bytes that can be edited in part
@@ -163,5 +172,22 @@ async def _run(command: SandboxCommand, path: str, deps: Deps, *, kept_bytes: in
     done = await get_workspace(deps).run(command, kept_bytes=kept_bytes)
     if done.exit_code != 0:
         errors = fit_output(done.stderr, deps, most=500)
-        raise CommandFailed(f"{path[:200]} could not be used. {errors or explain_ending(done)}")
+        raise CommandFailed(f"{path[:200]} could not be used. {errors or done.explain()}")
     return done
+
+
+SANDBOX_TOOLS = (BashExec.name, FileRead.name, FileList.name, FileWrite.name, RunPytest.name)
+
+
+def make_goal_tools() -> ToolRegistry:
+    """Return a registry with everything that a model may call in a goal run; files are read from the copy alone."""
+    return make_tool_registry(_make_sandbox_tools(), without=(ReadFile.name, ListDirectory.name))
+
+
+def make_copy_tools() -> ToolRegistry:
+    """Return a registry with the tools of the sandbox alone, for a run whose commit is no longer the indexed one."""
+    return ToolRegistry(_make_sandbox_tools())
+
+
+def _make_sandbox_tools() -> Sequence[Tool[Any]]:
+    return (BashExec(), FileRead(), FileList(), FileWrite(), RunPytest())

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent.goals.tools.sandbox_tool import explain_ending
 from agent.ports import Workspace
 from agent.sandbox.sandbox import Execution, SandboxCommand
 
@@ -159,7 +158,7 @@ def read_run(done: Execution) -> PytestRun:
         failures=tuple(failures.values())[:MAX_FAILURES],
         missing=missing,
         proof=proof,
-        ended=explain_ending(done),
+        ended=done.explain(),
         output=done.stdout.text + done.stderr.text,
     )
 

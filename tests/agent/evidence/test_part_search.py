@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.evidence.part_search import MOST_PARTS, search_parts, split_question
-from agent.evidence.request_builders import request_search
+from agent.evidence.requests import request_search
+from agent.evidence.search import MOST_PARTS, search_parts, split_question
 from tests.fakes.code import FakeCode
 
 FILES = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.evidence.request_builders import request_lookup
+from agent.evidence.requests import request_lookup
 from agent.kinds.fetching import fetch_evidence
 from agent.text.message_match import MAX_PATTERN, is_confident_match, make_line_patterns, match_message
 from indexer.generations.grep import grep_texts

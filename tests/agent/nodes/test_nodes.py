@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from agent.branches import route_after_gateway, route_after_preprocessor, route_after_retrieval, route_after_router
 from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.refs import make_lines_ref
-from agent.evidence.request_builders import decide_retrieval, request_lookup, request_search
+from agent.evidence.requests import decide_retrieval, request_lookup, request_search
 from agent.evidence.rule_router import route_by_rules
 from agent.nodes.check_citations import check_citations
 from agent.nodes.conversation_memory import MAX_TURNS, conversation_memory

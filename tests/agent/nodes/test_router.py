@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from agent.agent import Agent
 from agent.evidence.refs import make_lines_ref
-from agent.evidence.request_builders import decide_retrieval, request_search
+from agent.evidence.requests import decide_retrieval, request_search
 from agent.limits import Budget
 from agent.llm.metered_model import RetryPolicy
 from agent.llm.models import ChatModels, open_models

@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 from pydantic import SecretStr
 
 from agent.evidence.refs import make_lines_ref
-from agent.evidence.request_builders import decide_retrieval, request_lookup
+from agent.evidence.requests import decide_retrieval, request_lookup
 from agent.limits import Budget
 from agent.llm.metered_model import RetryPolicy
 from agent.llm.models import ChatModels, open_models

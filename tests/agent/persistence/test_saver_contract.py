@@ -13,10 +13,10 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
+from agent.conversations import prune_conversations
 from agent.errors import CheckpointError, CheckpointOvertaken
 from agent.persistence.conversation_saver import ConversationSaver
 from agent.persistence.evidence_store import EvidenceStore
-from agent.persistence.pruning import prune_conversations
 from agent.persistence.run_claims import RunClaim
 from tests.agent.persistence.conftest import OpenSaver
 from tests.fakes.id_clock import IdClock

@@ -1,19 +1,28 @@
-"""One search that degrades instead of failing: filters are relaxed step by step, then modes."""
+"""Searches for a question and its parts, with the filters of a request as long as they leave anything."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain, zip_longest
 
 from agent.ports import TextSearch
+from agent.questions.terms import find_content_terms
 from agent.state import RetrievalRequest
 from indexer.errors import BadPattern, IndexerError
-from indexer.types import Filters, Hit, SearchAim, SearchMode
+from indexer.types import Filters, Hit, Location, SearchAim, SearchMode
 
 MODES: tuple[SearchMode, ...] = ("hybrid", "lexical", "vector")
 
 log = logging.getLogger(__name__)
+MOST_PARTS = 4
+_FEWEST_TERMS = 3  # of a part; fewer of them could be about anything
+# The end of a sentence, and a comma or "and" before a word that asks; white space is single by then.
+_ASKING = r"(?=(?:how|what|where|which|when|whether|who|why)\b)"
+_BOUNDARY = re.compile(rf"[?!;] ?|\. |,? and {_ASKING}|, {_ASKING}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,3 +77,30 @@ async def _search_in_any_mode(
             log.warning("the %s search failed, trying the next mode: %s", mode, error)
             failures.append(str(error))
     return (), tuple(failures)
+
+
+def split_question(question: str) -> tuple[str, ...]:
+    """Return the parts of a question that asks for several things; none where it asks for one."""
+    lines = (" ".join(line.split()) for line in question.splitlines())
+    parts = [part.strip() for line in lines for part in _BOUNDARY.split(line)]
+    meaningful = [part for part in dict.fromkeys(parts) if len(find_content_terms(part)) >= _FEWEST_TERMS]
+    return tuple(meaningful[:MOST_PARTS]) if len(meaningful) > 1 else ()
+
+
+async def search_parts(
+    code: TextSearch, request: RetrievalRequest, *, limit: int, aim: SearchAim = "passages"
+) -> SearchResult:
+    """Search for the whole question and for its parts, and take turns with what each finds."""
+    queries = (request["query"], *split_question(request["query"]))
+    results = await asyncio.gather(
+        *(search_relaxed(code, {**request, "query": query}, limit=limit, aim=aim) for query in queries)
+    )
+    first: dict[Location, Hit] = {}
+    for hit in chain.from_iterable(zip_longest(*(result.hits for result in results))):
+        if hit is not None:
+            first.setdefault(hit.location, hit)
+    return SearchResult(
+        hits=list(first.values())[:limit],
+        relaxed=results[0].relaxed,
+        failures=tuple(dict.fromkeys(failure for result in results for failure in result.failures)),
+    )

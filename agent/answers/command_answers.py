@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.answers.entry_lists import write_entries
+from agent.answers.answer_parts import write_entries
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.evidence.refs import read_quote
 from agent.state import EvidenceRef, to_location

@@ -1,11 +1,13 @@
-"""Makes the typed requests and decisions that the router passes to retrieval."""
+"""Makes the typed requests and decisions that the router passes to retrieval, and holds what a request brings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from agent.ports import CodeSearch
 from agent.questions.literals import Literal, parse_literal
-from agent.state import Lookup, RetrievalRequest, RouterDecision
+from agent.state import EvidenceRef, Lookup, RetrievalRequest, RouterDecision
 from indexer.types import SourceType
 
 LONGEST_QUERY = 1000
@@ -74,3 +76,21 @@ def decide_retrieval(
         "unknown": list(unknown),
         "reasoning": reasoning,
     }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Retrieved:
+    """The result of one request: evidence, what surrounds it, how much there was in all, and notes for the answer.
+
+    `facts` are what the evidence itself does not say, by name.
+    """
+
+    refs: Sequence[EvidenceRef]
+    around: Sequence[EvidenceRef] = ()
+    totals: Mapping[str, int] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    relaxed: str = ""
+    failures: tuple[str, ...] = ()
+
+
+Fetch = Callable[[CodeSearch, RetrievalRequest], Awaitable[Retrieved]]
