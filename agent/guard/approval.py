@@ -6,10 +6,9 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from agent.ports import Deps
 from agent.questions.mentions import find_mentions
@@ -29,21 +28,9 @@ _APPROVES_RUN = re.compile("approve(?: ([0-9a-f]{8}))?")
 _WORD = re.compile(r"[^\s,.!;:]+")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DecisionRule:
-    """One entry of the table: see the beginning of the file."""
-
-    decision: Decision
-    says: tuple[str, ...]
-    examples: tuple[str, ...]
-    others: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DecisionTable:
+class DecisionTable(NamedTuple):
     """The table of decisions, as it is looked up."""
 
-    rules: tuple[DecisionRule, ...]
     phrases: Mapping[str, Decision]
     fills: frozenset[str]
 
@@ -102,19 +89,12 @@ def is_undecided(text: str) -> bool:
 def load_decisions() -> DecisionTable:
     """Read the table."""
     content = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-    rules = tuple(
-        DecisionRule(
-            decision=entry["decision"],
-            says=tuple(entry["says"]),
-            examples=tuple(entry["examples"]),
-            others=tuple(entry["others"]),
-        )
-        for entry in content["decisions"]
-    )
     phrases: dict[str, Decision] = {
-        " ".join(_PARTS.sub(" ", _make_plain(phrase)).split()): rule.decision for rule in rules for phrase in rule.says
+        " ".join(_PARTS.sub(" ", _make_plain(phrase)).split()): entry["decision"]
+        for entry in content["decisions"]
+        for phrase in entry["says"]
     }
-    return DecisionTable(rules=rules, phrases=phrases, fills=frozenset(map(_make_plain, content["fills"])))
+    return DecisionTable(phrases, frozenset(map(_make_plain, content["fills"])))
 
 
 def _make_plain(text: str) -> str:

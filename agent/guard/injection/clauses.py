@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from itertools import groupby
-from typing import Any
 
 import re2
 
@@ -28,7 +26,23 @@ _ORDERS = (
     r"|override|execute|do\s+not|don'?t|never|always|you\s+(?:must|are\s+now|have\s+to|will)"
 )
 _LEAD = r"[\W_]{0,5}(?:(?:and|but|so|also|ok|okay|hi|hey|hello|please|then|well|now|just|thanks|fyi)\b[\s,:]{0,3}){0,4}"
-_POLITE = r"(?:can|could|would|will|won'?t)\s+(?:you|u)\s+(?:(?:please|kindly|just|now|also|maybe)\s+){0,3}"
+_POLITELY = r"(?:can|could|would|will|won'?t)\s+(?:you|u)\s+(?:(?:please|kindly|just|now|also|maybe)\s+){0,3}"
+_QUOTATION = re2.compile(
+    r"(?m:```[^`]*```|`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|「[^」\n]*」"
+    r"|(?:^|[\s(:=])'[^'\n]*'|^>.*$"
+    r"|^(?i:[\w.]{0,60}(?:error|exception)|fatal|warning|panic)\s?:\s[^.?!\n]*)"  # a message of a program
+)
+_SENTENCE = re2.compile(r"([.?!;]+[\"')\]]*)(?:\s+|$)|([。？！；]+)")
+_TURN = re2.compile(
+    rf"(?i)([,:]|\s[-–—])\s+((?:(?:and|but|so|then|now|also|please|just)\s+){{0,2}}(?:{_ASKS}|{_ORDERS})\b)"
+)
+_ASKING = re2.compile(rf"(?i){_LEAD}{_ASKS}\b")
+_ORDERING = re2.compile(rf"(?i){_LEAD}(?:{_ORDERS})\b")
+_POLITE = re2.compile(rf"(?i){_LEAD}{_POLITELY}")
+# Chinese, Japanese and Korean ask by a word within the clause or by its end.
+_MARK = re2.compile(
+    r"[?？؟][\s\"')\]]*$|(?:哪|什么|怎么|为什么|吗|どこ|なぜ|どう|何|ですか|ますか|어디|어떻게|왜|무엇|입니까|됩니까)"
+)
 _FEWEST_WORDS = 2
 MOST_CLAUSES = 200  # of a message; a person writes a dozen
 _QUOTE = " (quoted) "
@@ -48,7 +62,7 @@ class Clauses:
 
 def read_clauses(text: str) -> Clauses:
     """Tell questions from orders; bounded by the length of the text, which is cut before."""
-    orders, questions = _tell_apart(_compile_patterns().quotation.sub(_QUOTE, text))
+    orders, questions = _tell_apart(_QUOTATION.sub(_QUOTE, text))
     if not questions:
         orders, questions = _tell_apart(text)
     return Clauses(orders="\n".join(orders), questions="\n".join(questions), whole=text)
@@ -56,47 +70,13 @@ def read_clauses(text: str) -> Clauses:
 
 def is_question(clause: str) -> bool:
     """Whether a clause asks; a request with a question mark, as "could you print x?", is an order all the same."""
-    patterns = _compile_patterns()
-    if (polite := patterns.polite.match(clause)) is not None:
-        return patterns.asks.match(clause[polite.end() :]) is not None
-    if patterns.asks.match(clause) is not None:
+    if (polite := _POLITE.match(clause)) is not None:
+        return _ASKING.match(clause[polite.end() :]) is not None
+    if _ASKING.match(clause) is not None:
         return len(clause.split()) >= _FEWEST_WORDS or clause.rstrip().endswith(("?", "？"))
-    if patterns.orders.match(clause) is not None:
+    if _ORDERING.match(clause) is not None:
         return False
-    return patterns.mark.search(clause) is not None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Patterns:
-    quotation: Any
-    sentence: Any
-    turn: Any
-    asks: Any
-    orders: Any
-    polite: Any
-    mark: Any
-
-
-@cache
-def _compile_patterns() -> _Patterns:
-    return _Patterns(
-        quotation=re2.compile(
-            r"(?m:```[^`]*```|`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|「[^」\n]*」"
-            r"|(?:^|[\s(:=])'[^'\n]*'|^>.*$"
-            r"|^(?i:[\w.]{0,60}(?:error|exception)|fatal|warning|panic)\s?:\s[^.?!\n]*)"  # a message of a program
-        ),
-        sentence=re2.compile(r"([.?!;]+[\"')\]]*)(?:\s+|$)|([。？！；]+)"),
-        turn=re2.compile(
-            rf"(?i)([,:]|\s[-–—])\s+((?:(?:and|but|so|then|now|also|please|just)\s+){{0,2}}(?:{_ASKS}|{_ORDERS})\b)"
-        ),
-        asks=re2.compile(rf"(?i){_LEAD}{_ASKS}\b"),
-        orders=re2.compile(rf"(?i){_LEAD}(?:{_ORDERS})\b"),
-        polite=re2.compile(rf"(?i){_LEAD}{_POLITE}"),
-        # Chinese, Japanese and Korean ask by a word within the clause or by its end.
-        mark=re2.compile(
-            r"[?？؟][\s\"')\]]*$|(?:哪|什么|怎么|为什么|吗|どこ|なぜ|どう|何|ですか|ますか|어디|어떻게|왜|무엇|입니까|됩니까)"
-        ),
-    )
+    return _MARK.search(clause) is not None
 
 
 def _tell_apart(text: str) -> tuple[list[str], list[str]]:
@@ -120,6 +100,5 @@ def _tell_apart(text: str) -> tuple[list[str], list[str]]:
 
 def _cut(line: str, most: int) -> list[str]:
     """Cut a line into clauses, at some twice as many places as wanted at most."""
-    patterns = _compile_patterns()
-    sentences = patterns.sentence.sub(r"\1\2\n", line, most)
-    return str(patterns.turn.sub(r"\1\n\2", sentences, most)).split("\n")
+    sentences = _SENTENCE.sub(r"\1\2\n", line, most)
+    return str(_TURN.sub(r"\1\n\2", sentences, most)).split("\n")

@@ -9,9 +9,10 @@ import heapq
 import html
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import unquote
 
 import re2
@@ -40,12 +41,34 @@ _GAPS = re2.compile(r"[ .\-_*]")
 _SPACES = re2.compile(r"[\t ]+")
 _BLANK_LINES = re2.compile(r"\n\s*\n\s*\n")
 _BASE64 = re2.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
-_HEX = re2.compile(r"(?:[0-9A-Fa-f]{2} ?){12,}")
-_BASE32 = re2.compile(r"[A-Z2-7]{32,}={0,6}")
-_BITS = re2.compile(r"(?:[01]{8} ?){12,}")
-_CODES = re2.compile(r"(?:\b(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6])[ ,;]{1,2}){11,}(?:1[01]\d|12[0-6]|[4-9]\d|3[2-9])\b")
-_JOINED = re2.compile(r"(?:[^\n]-){12,}[^\n]|(?:[^\n]_){12,}[^\n]|(?:[^\n]\|){12,}[^\n]|(?:[^\n]/){12,}[^\n]")
 _DIGITS = re2.compile(r"\d+")
+
+
+def _from_base64(span: str) -> bytes:
+    plain = span.rstrip("=").replace("-", "+").replace("_", "/")
+    return base64.b64decode(plain + "=" * (-len(plain) % 4))
+
+
+_CODES: Sequence[tuple[Disguise, Any, Callable[[str], bytes]]] = (
+    ("base64", _BASE64, _from_base64),
+    (
+        "base64",
+        re2.compile(r"[A-Z2-7]{32,}={0,6}"),
+        lambda span: base64.b32decode(span.rstrip("=") + "=" * (-len(span.rstrip("=")) % 8)),
+    ),
+    ("hex", re2.compile(r"(?:[0-9A-Fa-f]{2} ?){12,}"), bytes.fromhex),
+    (
+        "hex",
+        re2.compile(r"(?:[01]{8} ?){12,}"),
+        lambda span: bytes(int(bits, 2) for bits in re.findall("[01]{8}", span)),
+    ),
+    (
+        "hex",
+        re2.compile(r"(?:\b(?:3[2-9]|[4-9]\d|1[01]\d|12[0-6])[ ,;]{1,2}){11,}(?:1[01]\d|12[0-6]|[4-9]\d|3[2-9])\b"),
+        lambda span: bytes(map(int, _DIGITS.findall(span))),
+    ),
+)
+_JOINED = re2.compile(r"(?:[^\n]-){12,}[^\n]|(?:[^\n]_){12,}[^\n]|(?:[^\n]\|){12,}[^\n]|(?:[^\n]/){12,}[^\n]")
 _FEWEST_LINES = 6  # of a word or two each, for lines to be read as one sentence
 _ESCAPES = re2.compile(
     r"(?:(?:%[0-9A-Fa-f]{2}|&#x?[0-9A-Fa-f]{1,6};|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2})[ \w]{0,3}){4}"
@@ -185,25 +208,13 @@ def _decode_text(plain: str) -> list[tuple[Disguise, str]]:
 
 def decode_spans(text: str) -> Iterator[tuple[Disguise, bytes]]:
     """Yield what the longest runs of a text hold that could be base64, base32, or the numbers of characters."""
-    for span in _select_longest_spans(_BASE64.findall(text)):
-        once = _from_base64(span)
-        yield "base64", once
-        if once.isascii() and _BASE64.fullmatch(inner := once.decode("ascii")) is not None:
-            yield "base64", _from_base64(inner)
-    for span in _select_longest_spans(_BASE32.findall(text)):
-        yield "base64", _from_base32(span)
-    for span in _select_longest_spans(_HEX.findall(text)):
-        yield "hex", bytes.fromhex(span)
-    for span in _select_longest_spans(_BITS.findall(text)):
-        bits = span.replace(" ", "")
-        yield "hex", int(bits, 2).to_bytes(len(bits) // 8, "big")
-    for span in _select_longest_spans(_CODES.findall(text)):
-        yield "hex", bytes(map(int, _DIGITS.findall(span)))
-
-
-def _select_longest_spans(spans: Sequence[str]) -> Sequence[str]:
-    """Return the spans worth decoding: identifiers are shorter than an order."""
-    return heapq.nlargest(_MAX_DECODED_SPANS, spans, key=len)
+    for disguise, pattern, decode in _CODES:
+        for span in heapq.nlargest(_MAX_DECODED_SPANS, pattern.findall(text), key=len):
+            with suppress(binascii.Error):  # identifiers and words in capitals are no code
+                once = decode(span)
+                yield disguise, once
+                if once.isascii() and _BASE64.fullmatch(once.decode("ascii")) is not None:
+                    yield disguise, _from_base64(once.decode("ascii"))
 
 
 def unescape(text: str) -> str:
@@ -212,27 +223,8 @@ def unescape(text: str) -> str:
     return make_storable(letters)
 
 
-def _from_base64(span: str) -> bytes:
-    span = span.rstrip("=").replace("-", "+").replace("_", "/")
-    try:
-        return base64.b64decode(span + "=" * (-len(span) % 4))
-    except binascii.Error:  # no base64 after all: there is nothing to look into
-        return b""
-
-
-def _from_base32(span: str) -> bytes:
-    span = span.rstrip("=")
-    try:
-        return base64.b32decode(span + "=" * (-len(span) % 8))
-    except binascii.Error:  # a word in capitals
-        return b""
-
-
 def _decode_if_readable(data: bytes) -> list[str]:
     """Return the bytes as text if a person could read them; identifiers decode to noise."""
-    try:
-        text = data.decode("ascii")
-    except UnicodeDecodeError:
-        return []
+    text = data.decode("ascii", "replace")
     letters = sum(char.isalpha() or char == " " for char in text)
-    return [text] if text and letters >= 0.8 * len(text) else []
+    return [text] if text.isascii() and text and letters >= 0.8 * len(text) else []
