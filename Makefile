@@ -11,6 +11,7 @@
 # make fuzz [SECONDS=600]              put random text through the parsers of outside text for that long
 # make audit                           look for known vulnerabilities in the dependencies
 # make pins                            pin what the container is built from
+# make lock                            pin what `make install` installs, with uv
 # make sbom                            list what the container is made of
 # make pictures                        make the pictures of the README, with Chromium
 # make clean                           remove .venv and everything that was built
@@ -43,7 +44,7 @@ CITEBOT_CONFIG ?= $(abspath $(HERE)citebot.toml)
 export CITEBOT_CONFIG
 endif
 
-.PHONY: run serve ask help install test test-fast test-all lint bench audit pins sbom pictures fuzz clean
+.PHONY: run serve ask help install test test-fast test-all lint bench audit pins lock sbom pictures fuzz clean
 
 run: $(INSTALLED)
 	@exec $(BIN)/python -P -m bot chat $${REPO:+--repo "$$REPO"}
@@ -95,10 +96,18 @@ audit: $(INSTALLED_AUDIT)
 pins sbom: $(INSTALLED_AUDIT)
 	$(BIN)/python scripts/pin_container.py $@
 
+# Needs uv: https://docs.astral.sh/uv/
+lock:
+	@uv pip compile --quiet --universal --python-version 3.11 --override requirements/unused.txt \
+		--constraint constraints.txt --no-emit-index-url --no-annotate --no-header pyproject.toml > requirements/install.new
+	@{ echo '# What `make install` installs, for Linux and macOS and Python 3.11 to 3.13: `make lock` writes this file.'; \
+		grep -v "'never'\|== 'emscripten'" requirements/install.new; } > requirements/install.txt
+	@rm requirements/install.new
+
 pictures: $(INSTALLED_DEV)
 	$(BIN)/python scripts/make_pictures.py
 
-$(INSTALLED): $(HERE)pyproject.toml $(HERE)constraints.txt
+$(INSTALLED): $(HERE)pyproject.toml $(HERE)constraints.txt $(HERE)requirements/install.txt
 	@$(if $(HERE),cd $(HERE) && )sh scripts/setup.sh .venv .
 	@touch $@
 

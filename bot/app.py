@@ -87,6 +87,13 @@ class App:
             )
 
 
+def load_answering() -> None:
+    """Import what answers; opening an assistant does it as well, when somebody waits."""
+    from agent import Agent, build_graph, open_conversations, open_models  # noqa: F401
+
+    build_graph().compile()
+
+
 @dataclass(frozen=True, kw_only=True)
 class TeamRepositories:
     """The repositories of a team, with their watcher, their hosts, and what tells one from another.

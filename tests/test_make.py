@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -21,7 +23,8 @@ def bench(tmp_path: Path) -> Path:
     """A project folder whose installed Python prints its arguments, one a line."""
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, tmp_path / name)
-    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    for name in ("scripts", "requirements"):
+        shutil.copytree(ROOT / name, tmp_path / name)
     installed = tmp_path / ".venv" / "bin" / "python"
     installed.parent.mkdir(parents=True)
     script(installed, 'for each in "$@"; do printf "%s\\n" "$each"; done')
@@ -116,14 +119,20 @@ def test_fuzzing_takes_a_number_of_seconds_and_nothing_else(bench: Path) -> None
     assert make(bench, "fuzz", "SECONDS=0").returncode == 0
 
 
-def setup(folder: Path, *tools: str, **scripts: str) -> str:
-    """Run the setup script where nothing but the given tools is on the path; return what it complains of."""
+def put_tools(folder: Path, *tools: str, **scripts: str) -> Path:
+    """Make a folder that has nothing but the given tools, for the path."""
     path = folder / "bin"
     path.mkdir()
     for tool in ("sh", *tools):
         (path / tool).symlink_to(shutil.which(tool) or "")
     for name, body in scripts.items():
         script(path / name, body)
+    return path
+
+
+def setup(folder: Path, *tools: str, **scripts: str) -> str:
+    """Run the setup script where nothing but the given tools is on the path; return what it complains of."""
+    path = put_tools(folder, *tools, **scripts)
     command = [str(path / "sh"), "scripts/setup.sh", "new", "."]
     done = subprocess.run(
         command, cwd=folder, env={"PATH": str(path)}, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS
@@ -153,15 +162,44 @@ def test_a_python_without_venv_is_one_line(bench: Path) -> None:
 
 
 UV = 'case "$1" in venv) mkdir -p new/bin;; pip) echo "Downloading numpy (16.2MiB)"; {};; esac'
-SHELL_TOOLS = ("git", "mkdir", "sleep", "sed", "tail", "cat", "rm")
+SHELL_TOOLS = ("git", "mkdir", "sleep", "sed", "cat", "rm", "grep", "find", "wc", "ls")
 
 
 def test_an_installation_that_fails_shows_all_that_the_installer_said(bench: Path) -> None:
     said = setup(bench, *SHELL_TOOLS, uv=UV.format('echo "no space left"; exit 1'))
 
     assert said.splitlines() == [
-        "Installing citebot into new (once; it takes a minute) ...",
+        "Installing citebot into new, once: about half a minute.",
         "Downloading numpy (16.2MiB)",
         "no space left",
-        "citebot: The installation failed; what went wrong is above, and in new/install.log.",
+        "citebot: The installation failed; the reason is above, and in new/install.log.",
     ]
+
+
+@pytest.mark.parametrize("reason", ["dns error: failed to lookup", "NewConnectionError: [Errno 111]"])
+def test_an_index_that_cannot_be_reached_is_one_line(bench: Path, reason: str) -> None:
+    said = setup(bench, *SHELL_TOOLS, uv=UV.format(f'echo "{reason}"; exit 1'))
+
+    (_, line) = said.splitlines()
+    assert line.startswith("citebot: The package index cannot be reached. ")
+
+
+def test_a_terminal_is_told_how_many_of_how_many_are_installed(bench: Path) -> None:
+    made = "new/lib/python3.12/site-packages/yarl-1.0.dist-info"
+    steps = f"sleep 1; mkdir -p {made}; while [ ! -e seen ]; do sleep 1; done; exit 1"
+    path = put_tools(bench, *SHELL_TOOLS, uv=UV.format(steps))
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [path / "sh", "scripts/setup.sh", "new", "."], cwd=bench, env={"PATH": str(path)}, stderr=theirs
+    ) as setting_up:
+        os.close(theirs)
+        said = b""
+        while not re.search(rb"  \d+ s  Installing 1 of \d{3}: yarl", said):
+            said += os.read(ours, 65_536)
+        (bench / "seen").touch()
+        with suppress(OSError):  # the other end is closed
+            while os.read(ours, 65_536):
+                pass
+    os.close(ours)
+
+    assert setting_up.returncode == 1

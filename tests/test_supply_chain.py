@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections.abc import Set as AbstractSet
 from importlib.metadata import PackageNotFoundError, requires
 from pathlib import Path
 from typing import Any
@@ -51,15 +52,15 @@ def environment(machine: str) -> dict[str, str]:
     return here | python | {"platform_machine": machine, "platform_system": "Linux", "sys_platform": "linux"}
 
 
-def needed(requirements: list[str], machine: str) -> set[str]:
-    """The names of all packages that requirements lead to, by what the installed ones say."""
+def needed(requirements: list[str], machine: str, *, without: AbstractSet[str] = frozenset()) -> set[str]:
+    """The names of all packages that requirements lead to, by what the installed ones say; not by way of some."""
     found: set[str] = set()
     waiting = [(Requirement(each), "") for each in requirements]
     while waiting:
         requirement, extra = waiting.pop()
         name = canonicalize_name(requirement.name)
         marker = requirement.marker
-        if marker and not marker.evaluate(environment(machine) | {"extra": extra}):
+        if name in without or (marker and not marker.evaluate(environment(machine) | {"extra": extra})):
             continue
         waiting += [
             (each, wanted)
@@ -92,6 +93,30 @@ def test_everything_that_citebot_needs_is_pinned_by_checksum(machine: str) -> No
     assert len(wanted) > 100
     assert wanted - set(pins(CONTAINER)) == set()
     assert needed(told["optional-dependencies"]["cluster"], machine) - set(pins(CLUSTER)) == set()
+
+
+def test_the_lock_of_an_installation_has_the_versions_of_the_constraints_and_no_address() -> None:
+    locked = read_lock()
+
+    assert len(locked) > 100
+    assert {name: constraints().get(name) for name in locked} == locked
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_lock_leaves_out_what_is_never_imported_and_nothing_else(machine: str) -> None:
+    lines = (ROOT / "requirements" / "unused.txt").read_text(encoding="utf-8").splitlines()
+    unused = {line.split()[0] for line in lines if not line.startswith("#")}
+
+    assert unused & set(read_lock()) == set()
+    assert needed(project()["project"]["dependencies"], machine, without=unused) - set(read_lock()) == set()
+
+
+def read_lock() -> dict[str, str]:
+    """The version of each package that `make install` installs; a line of any other form fails."""
+    lines = (ROOT / "requirements" / "install.txt").read_text(encoding="utf-8").splitlines()[1:]
+    matches = [re.fullmatch(r"([a-z0-9-]+)==([^ ]+)(?: ; .+)?", line) for line in lines]
+    assert None not in matches
+    return {match[1]: match[2] for match in matches if match is not None}
 
 
 def test_citebot_is_built_with_exactly_what_pyproject_names() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib.metadata import version
 from typing import TextIO
 
@@ -10,19 +11,27 @@ from bot.adapters.terminal.console import COMMANDS, ConsoleChat, InputLines, Pip
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CommandOutcome
 from bot.adapters.terminal.suggestions import suggest_questions
-from bot.app import App, find_writer, make_redactor
+from bot.app import App, find_writer, load_answering, make_redactor
 from bot.repositories.refresh import refresh_if_stale
 
 
 async def chat(app: App, terminal: Terminal, stream: TextIO, *, interactive: bool) -> CommandOutcome:
     """Hold a conversation until the person leaves; the lines of a pipe are answered one after the other."""
     if interactive:
-        await refresh_if_stale(app.index, terminal)
+        await asyncio.gather(refresh_if_stale(app.index, terminal), asyncio.to_thread(load_modules))
     async with app.open_assistant() as assistant:
         lines = await _begin_prompt(app, terminal) if interactive else PipedInput(stream)
         chat = ConsoleChat(app.index, assistant, terminal=terminal, lines=lines, stoppable=interactive, refs=app.refs)
         good = await chat.run()
     return CommandOutcome(ok=good or interactive)
+
+
+def load_modules() -> None:
+    """Import what the prompt and the first answer need: seconds, which pass while the repository is indexed."""
+    from bot.adapters.terminal.completion import PromptCompleter  # noqa: F401
+    from bot.adapters.terminal.prompt import PromptedInput  # noqa: F401
+
+    load_answering()
 
 
 async def _begin_prompt(app: App, terminal: Terminal) -> InputLines:

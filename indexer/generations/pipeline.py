@@ -104,7 +104,6 @@ def build_generation(
         build = _Build(parts, plan, writer, generation, progress)
         snapshot = build.run(update_history(parts, commit, current if plan.previous is not None else None))
         writer.leave_out(generation, [*plan.omissions, *build.unfit], instead_of=plan.touched)
-        progress(Progress(stage="writing", done=0, total=0))
         target = parts.folder.snapshot(generation)
         shutil.rmtree(target, ignore_errors=True)  # a killed refresh may have left it
         snapshot.save(target, parts.folder.snapshot(current[0].id) if current else None)
@@ -211,6 +210,7 @@ class _Build:
                 self._add(entry, contents)
             if done % 50 == 0 or done == total:
                 self._progress(Progress(stage="parsing", done=done, total=total))
+        self._progress(Progress(stage="writing", done=0, total=0))
         vectors = self._vectors.finish()
         snapshot = self._assembly.build(self._plan.removed, vectors, history)
         # A small change moves the ranks little; ranking the whole graph again would take longer than the change.

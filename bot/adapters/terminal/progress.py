@@ -108,9 +108,8 @@ class IndexingBar:
                     self._bar.start()
                 else:
                     self._console.print("Indexing the repository ...")
-        self._bar.update(
-            self._task, description=_STAGES[progress.stage], completed=progress.done, total=progress.total or None
-        )
+        self._bar.tasks[self._task].total = progress.total or None  # without one, the bar moves to and fro
+        self._bar.update(self._task, description=_STAGES[progress.stage], completed=progress.done)
 
     def close(self) -> None:
         """Take the bar away."""
