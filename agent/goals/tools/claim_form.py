@@ -20,7 +20,7 @@ LONGEST_CLAIM = 2_000  # characters
 LONGEST_SOURCE = 20_000  # characters
 
 STANDARD = frozenset(
-    "argparse asyncio base64 collections contextlib copy csv dataclasses datetime decimal enum fractions functools "
+    "asyncio base64 collections contextlib copy csv dataclasses datetime decimal enum fractions "
     "hashlib inspect io itertools json logging math os pathlib re shutil sqlite3 string subprocess sys tempfile "
     "textwrap time tomllib types typing urllib uuid zoneinfo __future__".split()
 )
@@ -365,20 +365,21 @@ class Wording:
             raise Formless(f"`{HOLDS}` has to assert what the claim says, which denies it: with `not`, or `!=`.")
 
     def _check_arguments(self) -> None:
-        """What the claim calls with values is called with these."""
-        assigned = {
-            node.targets[0].id: node.value
-            for node in ast.walk(self._call)
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-        }
-        calls = [node for node in ast.walk(self._call) if isinstance(node, ast.Call)]
+        """What the claim calls with values is called with these, never with others, and never by another name."""
+        assigned = _list_assigned(self._call)
+        calls = {id(node.func): node for node in ast.walk(self._call) if isinstance(node, ast.Call)}
+        wanted: dict[str, list[tuple[str, Any]]] = {}
         for other, name, arguments in _CALLED.findall(self._claim):
-            wanted = _parse_arguments(arguments)
-            same = [one for one in calls if ast.unparse(one.func).split(".")[-1] == name.split(".")[-1]]
-            if other or wanted is None or not same:
-                continue
-            if not any(_write_arguments(one, assigned) == _write_arguments(wanted, {}) for one in same):
-                raise Formless(f"`{CALL}` has to call `{name}({arguments})`, as the claim does.")
+            if (parsed := _parse_arguments(arguments)) is not None:
+                wanted.setdefault(name.split(".")[-1], []).append((other, _write_arguments(parsed, {})))
+        for name, said in wanted.items():
+            same = [node for node in ast.walk(self._call) if _read_last_name(node) == name]
+            made = [_write_arguments(calls[id(one)], assigned) if id(one) in calls else None for one in same]
+            allowed = [arguments for _, arguments in said]
+            if same and not all(one in allowed for one in made):
+                raise Formless(f"`{CALL}` may call `{name}` only as the claim does, and may not hand it on.")
+            if same and not all(other or arguments in made for other, arguments in said):
+                raise Formless(f"`{CALL}` has to call `{name}` as the claim does.")
 
     def _check_measures(self) -> None:
         """A claim of more or less is asserted as such, in the same direction, and no other claim is."""
@@ -445,6 +446,23 @@ def _parse_arguments(text: str) -> Any:
     except (SyntaxError, ValueError, TypeError, AttributeError, MemoryError, RecursionError):
         return None
     return call if call.args or call.keywords else None
+
+
+def _list_assigned(function: ast.FunctionDef) -> dict[str, ast.expr]:
+    """List the values of the names that are given one value, once."""
+    stored = [node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    return {
+        node.targets[0].id: node.value
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        if stored.count(node.targets[0].id) == 1
+    }
+
+
+def _read_last_name(node: ast.AST) -> str:
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _write_arguments(call: ast.Call, assigned: dict[str, ast.expr]) -> tuple[list[str], list[tuple[str, str]]]:
