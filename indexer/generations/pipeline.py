@@ -262,10 +262,16 @@ class _VectorFeed:
             self._flush(_BATCH)
 
     def finish(self) -> Floats:
-        """The vectors of everything added, in order."""
+        """Return the vectors of everything added, in order; they are moved, so that memory holds them once."""
         if self._keys:
             self._flush(len(self._keys))
-        return np.concatenate(self._done) if self._done else np.empty((0, self._embedder.dimensions), dtype=np.float32)
+        vectors = np.empty((sum(map(len, self._done)), self._embedder.dimensions), dtype=np.float32)
+        end = len(vectors)
+        while self._done:
+            batch = self._done.pop()
+            vectors[end - len(batch) : end] = batch
+            end -= len(batch)
+        return vectors
 
     def _flush(self, count: int) -> None:
         keys, inputs = self._keys[:count], self._inputs[:count]
