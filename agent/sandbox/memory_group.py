@@ -83,8 +83,9 @@ class MemoryGroup:
         try:
             if self.way == "v1":
                 (group / "memory.limit_in_bytes").write_text(str(most), encoding="ascii")
-                with suppress(OSError):  # there where the kernel counts swap
-                    (group / "memory.memsw.limit_in_bytes").write_text(str(most), encoding="ascii")
+                for more in ("memory.memsw.limit_in_bytes", "memory.kmem.tcp.limit_in_bytes"):
+                    with suppress(OSError):  # there where the kernel counts swap, and buffers of TCP by themselves
+                        (group / more).write_text(str(most), encoding="ascii")
             else:
                 (group / "memory.max").write_text(str(most), encoding="ascii")
                 with suppress(OSError):
