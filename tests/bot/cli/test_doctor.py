@@ -375,7 +375,7 @@ async def told_of(discord: FakeDiscord, home: Path, **variables: str) -> list[Do
         }
     )
     found = await run_doctor(settings, home, open_app=FakeOpening(), call_model=False)
-    others = ("Slack", "language model", "Goal runs", "MCP")
+    others = ("Slack", "language model", "Goal runs", "andbox", "MCP")
     return [each for each in found if not any(words in each.what for words in others)]
 
 

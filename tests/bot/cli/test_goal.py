@@ -64,7 +64,7 @@ def refuse_name_spaces(*_: object) -> None:
     raise SandboxUnavailable("bwrap: No permissions to create new namespace")
 
 
-@pytest.mark.parametrize("mechanism", mark_all_but(["bubblewrap"], ["bubblewrap", "Landlock"]))
+@pytest.mark.parametrize("mechanism", mark_all_but(["whichever works"], ["whichever works", "Landlock"]))
 def test_a_failing_test_is_mended_and_the_patch_on_standard_output_applies(
     citebot: Citebot, repo: GitRepo, gemini: FakeGemini, monkeypatch: pytest.MonkeyPatch, mechanism: str
 ) -> None:
@@ -79,10 +79,10 @@ def test_a_failing_test_is_mended_and_the_patch_on_standard_output_applies(
 
     done = goal(citebot, repo, "pytest", "accept empty input", "--select", "test_parser.py", "--yes")
 
-    if done.out == "" and f"{mechanism}: " in done.err:
-        pytest.skip(f"{mechanism} cannot be used here: {done.err[-300:]}")
+    if done.out == "" and "Landlock: " in done.err:
+        pytest.skip(f"no sandbox can be used here: {done.err[-300:]}")
     assert done.code == 0, done
-    assert f"in a sandbox ({mechanism})" in done.err
+    assert f"in a sandbox ({mechanism if mechanism == 'Landlock' else ''}" in done.err
     subprocess.run(["git", "apply"], cwd=repo.root, input=done.out, text=True, check=True)
     assert (repo.root / "parser.py").read_text() == MENDED
     assert "$ cat parser.py" in done.err

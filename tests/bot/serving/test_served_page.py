@@ -125,7 +125,7 @@ async def test_who_may_ask_about_nothing_sees_that_and_no_name(serving: Serve) -
         seen = [start, *[(await read(browser, base + path))[1] for path in ("/repositories", "/runs", "/c/x")]]
 
     assert status == 200
-    assert "There is no repository here that you may ask about." in start
+    assert "You have no access to any repository here." in start
     for text in seen:
         assert not any(name in text for name in NAMES)
 
