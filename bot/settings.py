@@ -24,13 +24,6 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import ErrorDetails
-from pydantic_settings import (
-    BaseSettings,
-    EnvSettingsSource,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
 
 from bot.access import AccessPolicy, AccessRule, ChannelTable
 from bot.config_file import CONFIG_VARIABLE, FILE_NAME, choose_config
@@ -94,7 +87,7 @@ def _check_temperature(value: object) -> object:
 
 
 Temperature = Annotated[float | None, BeforeValidator(_check_temperature)]
-Globs = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+Globs = Annotated[tuple[str, ...], BeforeValidator(_split)]
 Folder = Annotated[Path, BeforeValidator(_to_absolute)]
 
 
@@ -237,14 +230,14 @@ _SEVERAL = frozenset({"access.rules", "mcp.tokens", "repositories"})  # lists of
 _LIST = 'This is a list of texts, such as ["one", "another"]'
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Every setting. A variable wins over citebot.toml, and that wins over the default.
 
     Keys, tokens, addresses and all of Slack are read from the environment alone: no file must be able to send a key or
     a question to an address of its choice. A citebot.toml that nobody named may set still less (`bot.config_file`).
     """
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid", env_ignore_empty=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
     home: Folder = Field(default_factory=lambda: platformdirs.user_data_path("citebot"))
     repo: Folder | None = None
@@ -317,25 +310,13 @@ class Settings(BaseSettings):
     )
 
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003 - the signature is pydantic's
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Read nothing behind the caller's back; `load` names the sources."""
-        return (init_settings,)
-
-    @classmethod
     def load(cls, environ: Mapping[str, str] | None = None, directory: Path | None = None) -> Self:
         """Read the environment and citebot.toml; `SettingsError` lists everything that is wrong with them."""
         directory = directory or Path.cwd()
         variables = _merge_variables(os.environ if environ is None else environ, directory)
         config = choose_config(variables.get(CONFIG_VARIABLE), directory, platformdirs.user_config_path("citebot"))
         from_file = _read_toml(config.path) if config.path else {}
-        from_variables = _read_variables(cls, variables)
+        from_variables = _read_variables(variables)
         problems = _find_misspelt_variables(variables)
         problems += [f"{FILE_NAME}: {_describe_unknown_key(key)}" for key in from_file if key not in list_file_keys()]
         if refused := config.find_refused(from_file):
@@ -373,9 +354,14 @@ class Settings(BaseSettings):
 
 def list_variable_names() -> tuple[str, ...]:
     """Every variable that citebot reads."""
+    return (*_list_variables(), CONFIG_VARIABLE, DOTENV_VARIABLE)
+
+
+def _list_variables() -> Mapping[str, str]:
+    """List the variables of settings, each with the key that `Settings` takes its value by."""
     fields = {name: field for name, field in Settings.model_fields.items() if name not in (*TABLES, *_RESOLVED)}
-    names = [str(field.validation_alias or PREFIX + name.upper()) for name, field in fields.items()]
-    return (*names, CONFIG_VARIABLE, DOTENV_VARIABLE)
+    keys = {name: field.validation_alias or name for name, field in fields.items()}
+    return {PREFIX + key.upper() if key == name else str(key): str(key) for name, key in keys.items()}
 
 
 def list_file_keys() -> tuple[str, ...]:
@@ -402,11 +388,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path} cannot be read: {error}") from error
 
 
-def _read_variables(settings: type[Settings], variables: Mapping[str, str]) -> dict[str, Any]:
-    source = EnvSettingsSource(settings)
-    known = list_variable_names()
-    source.env_vars = {name.lower(): value for name, value in variables.items() if value.strip() and name in known}
-    return source()
+def _read_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    return {key: variables[name] for name, key in _list_variables().items() if variables.get(name, "").strip()}
 
 
 def _read_tokens(tables: object, variables: Mapping[str, str]) -> dict[str, SecretStr]:

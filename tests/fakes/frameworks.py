@@ -166,6 +166,12 @@ def report(): ...
     secret: str = Field("none", description="What signs the cookies.")
     boxes: int = Field(default=3, validation_alias="SHOP_BOXES")
 
+class MailOptions(pydantic.BaseModel):
+    sender: str = Field("shop@example.org", validation_alias="MAIL_SENDER")
+
+class Order(BaseModel):
+    boxes: int = 1
+
 @dataclass
 class RetryConfig:
     attempts: int = 3  # before it gives up
@@ -175,6 +181,10 @@ class RetryConfig:
             'setting secret = "none" -> Settings : What signs the cookies.',
             "setting boxes = 3 -> Settings",
             "environment SHOP_BOXES = 3",
+            "model MailOptions = pydantic.BaseModel -> MailOptions",
+            "model Order = BaseModel -> Order",
+            'setting sender = "shop@example.org" -> MailOptions',
+            'environment MAIL_SENDER = "shop@example.org"',
             "setting attempts = 3 -> RetryConfig : before it gives up",
         ),
     ),

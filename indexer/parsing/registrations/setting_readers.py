@@ -25,7 +25,6 @@ _SETTINGS_FILE = re.compile(
 _CONFIG_FILE = re.compile(r"conf|option|setting|default|env", re.IGNORECASE)
 _SETTING = re.compile(r"[A-Z][A-Z0-9_]*[A-Z0-9]")
 _SETTINGS_CLASS = re.compile(r"\w*(?:Settings|Config|Configuration|Options)")
-_SETTINGS_BASES = frozenset({"BaseSettings"})
 _PLACEHOLDER = re.compile(r"[$#]\{([\w.-]{1,120})(?::([^}]{0,120}))?\}")
 _DEFAULT_FIELD = re.compile(r"default|value$", re.IGNORECASE)
 _COMMENT_MARK = re.compile(r"^#[#:\s]*")
@@ -61,10 +60,13 @@ def _read_remark(name: Node, context: FileContext) -> str:
 
 
 def find_settings_class(base: Node, context: FileContext) -> Iterator[Registration]:
-    """Find the fields of a class that inherits from pydantic's `BaseSettings`."""
+    """Find the fields of a pydantic class of settings, by its base or, of a plain model, by its name."""
     owner = next((each for each in list_surroundings(base) if each.type == "class_definition"), None)
-    if owner is not None and context.code_of(base).rpartition(".")[2] in _SETTINGS_BASES:
-        yield from _read_fields(owner, context)
+    kind = context.code_of(base).rpartition(".")[2]
+    if owner is not None and kind in {"BaseSettings", "BaseModel"}:
+        name = read_definition_name(owner, context.source)
+        if kind == "BaseSettings" or _SETTINGS_CLASS.fullmatch(name):
+            yield from _read_fields(owner, context)
 
 
 def read_dataclass(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
