@@ -18,7 +18,7 @@ from indexer.generations.generation_cache import GenerationCache
 from indexer.generations.history_reader import HistoryReader, RefFinder
 from indexer.generations.overview_file import OVERVIEW_FILE
 from indexer.generations.reader import IndexReader
-from indexer.git.objects import describe_limits
+from indexer.git.objects import OVER, describe_limits
 from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
 from indexer.parser_pool.plain_files import PlainFiles
@@ -211,8 +211,10 @@ class CodeIndex:
             self._catalogs.close()
             return
         self._parsers.close()
-        with suppress(StorageError), self._folder.sole_writer():  # another process that writes will note it itself
-            self._catalogs.get().note()
+        with suppress(StorageError):  # another process that writes will note it itself
+            if not (catalog := self._catalogs.get()).is_noted():
+                with self._folder.sole_writer():
+                    catalog.note()
         self._catalogs.close()
         self._repository.close()
 
@@ -284,9 +286,34 @@ class CodeIndex:
             return await asyncio.to_thread(self._refresh, full, progress or (lambda _: None))
 
     def _refresh(self, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
+        started = time.monotonic()
         commit = self._repository.commit(self._ref)
+        with self._folder.sole_writer():
+            if full or (snapshot := self._find_snapshot_of(commit)) is None:
+                return self._index(commit, full, progress)
+            return RefreshReport(
+                commit=commit.sha,
+                previous=commit.sha,
+                changed=0,
+                removed=0,
+                files=len(snapshot.files.paths),
+                chunks=len(snapshot.chunks.ids),
+                seconds=time.monotonic() - started,
+            )
+
+    def _find_snapshot_of(self, commit: Commit) -> Snapshot | None:
+        """Return the current generation's arrays if a refresh would make just these again, and no vector is lost."""
+        try:
+            generation, snapshot = self._get_current()
+        except (NotIndexed, DamagedCatalog):
+            return None
+        is_same = (generation.commit, generation.provenance) == (commit, self._provenance)
+        is_within = len(snapshot.files.paths) <= self._limits.files and OVER.isdisjoint(generation.skipped)
+        is_whole = is_same and is_within and (self._store is not None or self._vectors.is_intact())
+        return snapshot if is_whole else None
+
+    def _index(self, commit: Commit, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
         with (
-            self._folder.sole_writer(),
             closing(KeptParses(self._folder.kept_parses)) as kept,
             note_attempt(self._folder.attempt, commit.sha, full=full, kept=kept.count),
         ):

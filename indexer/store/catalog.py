@@ -123,9 +123,13 @@ class Catalog:
         except FileNotFoundError:
             return True
 
+    def is_noted(self) -> bool:
+        """Whether the file has a digest."""
+        return self._checksums.is_noted()
+
     def note(self) -> None:
         """Note the digest of the file where there is none, for whoever opens it next; not while somebody reads."""
-        if self._checksums.is_noted() or self.is_damaged or self.is_gone():
+        if self.is_noted() or self.is_damaged or self.is_gone():
             return
         with self._map_errors(), closing(self._connect()) as db:
             db.execute("PRAGMA busy_timeout=0")

@@ -78,5 +78,9 @@ class PassingVectorPlace:
         known = None if embedder.name.startswith(STATIC) else self.open_known()
         return PassingVectors(embedder.dimensions, known)
 
+    def is_intact(self) -> bool:
+        """Say yes: none is kept that could be lost."""
+        return True
+
     def clear(self) -> None:
         """Do nothing: nothing is kept."""

@@ -40,6 +40,14 @@ class VectorPlace:
 
         return ServerVectors(self.server, self._name_collections() + digest, embedder.dimensions)
 
+    def is_intact(self) -> bool:
+        """Whether the vectors are surely as they were left, as can be told without opening them; not of a server's."""
+        if self.server is not None:
+            return False
+        from indexer.store.vectors import find_checksums
+
+        return find_checksums(self.folder.vectors).match() is True
+
     def clear(self) -> None:
         """Delete the vectors of all embedders, closed ones."""
         if self.server is None:

@@ -187,7 +187,7 @@ class ChromaVectors(ChromaCollection):
     def __init__(self, folder: Path, collection: str, dimensions: int) -> None:
         self._folder = folder
         self._closed = False
-        self._checksums = Checksums(folder / "checksums.json", lambda: [*folder.glob("*/*"), *folder.glob("*.sqlite3")])
+        self._checksums = find_checksums(folder)
         with _map_chroma_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             if self._checksums.match() is False:
@@ -229,6 +229,11 @@ class ChromaVectors(ChromaCollection):
         close_client(self._client)
         self._client = open_folder_client(self._folder)
         self._collection = self._open_collection()
+
+
+def find_checksums(folder: Path) -> Checksums:
+    """Find the digests of a Chroma folder, which are there after it was closed."""
+    return Checksums(folder / "checksums.json", lambda: [*folder.glob("*/*"), *folder.glob("*.sqlite3")])
 
 
 @contextmanager

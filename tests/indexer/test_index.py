@@ -347,6 +347,33 @@ async def test_a_deleted_vector_store_is_filled_without_reading_the_repository(
         assert (await index.refresh()).changed == 1
 
 
+async def test_a_refresh_without_a_change_makes_nothing_anew(repository: GitRepo, tmp_path: Path) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        first = await index.refresh()
+        vectors = {path: path.read_bytes() for path in (tmp_path / "home").rglob("vectors/**/*") if path.is_file()}
+    async with opened(repository, tmp_path / "home") as index:
+        again = await index.refresh()
+        assert (again.commit, again.previous, again.changed, again.removed) == (first.commit, first.commit, 0, 0)
+        assert (again.files, again.chunks) == (first.files, first.chunks)
+        assert (await index.pin()).generation.id == 1
+        full = await index.refresh(full=True)
+        assert (full.changed, (await index.pin()).generation.id) == (4, 2)
+    assert vectors
+
+
+async def test_vectors_that_are_lost_come_back_although_nothing_has_changed(
+    repository: GitRepo, tmp_path: Path
+) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+    (database,) = (tmp_path / "home").rglob("chroma.sqlite3")
+    shutil.rmtree(database.parent)
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+    with closing(sqlite3.connect(database)) as db:
+        assert db.execute("SELECT count(*) FROM embeddings").fetchone() > (0,)
+
+
 @pytest.mark.parametrize("part", ["snapshot", "history", "segment"])
 @pytest.mark.exhaustive
 async def test_a_damaged_snapshot_is_reported_and_the_next_refresh_repairs_it(
@@ -534,6 +561,7 @@ async def test_what_a_whole_index_leaves_behind_is_swept_bit_by_bit(
 
         await index.refresh(full=True)
         first = dead()
+        repository.commit("nothing new")
         await index.refresh()
         second = dead()
         await index.sweep()

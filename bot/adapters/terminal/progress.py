@@ -80,11 +80,11 @@ class LiveAnswer:
 
 
 class IndexingBar:
-    """A progress bar that appears once its patience has run out; one line where there is no terminal."""
+    """A progress bar that appears at a time of the monotonic clock; one line where there is no terminal."""
 
-    def __init__(self, console: Console, patience: float) -> None:
+    def __init__(self, console: Console, since: float) -> None:
         self._console = console
-        self._from = time.monotonic() + patience
+        self._from = since
         self._lock = threading.Lock()
         self._shown = False
         self._bar = Bar(
