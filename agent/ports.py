@@ -7,46 +7,46 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from agent.events import EventKind
 from agent.limits import APPROVAL_CALLS, Budget
-from agent.sandbox.patch import FileChange
-from agent.sandbox.sandbox import Execution, SandboxCommand
 from agent.text.masked_values import MaskedValues
 from agent.text.storable import make_storable
-from indexer.types import (
-    CallSite,
-    CodeOwners,
-    Commit,
-    CommitLog,
-    Comparison,
-    Contributors,
-    Coverage,
-    Definition,
-    DiffQuery,
-    FileEntry,
-    FileHistory,
-    FileImport,
-    Filters,
-    Hit,
-    LeftOut,
-    LineOrigin,
-    Location,
-    LogQuery,
-    Matches,
-    Passage,
-    RegistrationKind,
-    RegistrationSite,
-    RepositoryOverview,
-    SearchAim,
-    SearchMode,
-    Subclass,
-)
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
     from pydantic import BaseModel
 
+    from agent.events import EventKind
+    from agent.sandbox.patch import FileChange
+    from agent.sandbox.sandbox import Execution, SandboxCommand
     from agent.state import EvidenceRef
+    from indexer.types import (
+        CallSite,
+        CodeOwners,
+        Commit,
+        CommitLog,
+        Comparison,
+        Contributors,
+        Coverage,
+        Definition,
+        DiffQuery,
+        FileEntry,
+        FileHistory,
+        FileImport,
+        Filters,
+        Hit,
+        LeftOut,
+        LineOrigin,
+        Location,
+        LogQuery,
+        Matches,
+        Passage,
+        RegistrationKind,
+        RegistrationSite,
+        RepositoryOverview,
+        SearchAim,
+        SearchMode,
+        Subclass,
+    )
 
 
 Form = TypeVar("Form", bound="BaseModel")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from bot.errors import NotAllowed, OutsidersPresent
-from bot.messages import IncomingMessage, Place
+
+if TYPE_CHECKING:
+    from bot.messages import IncomingMessage, Place
 
 ANYBODY = "*"
 DIRECT = "direct"  # stands for DMs among the channels

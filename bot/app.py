@@ -11,22 +11,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from agent import AsyncEventBus, Classifier, CodeLibrary, CodeSearch, EventKind, ModelSource
 from bot.clock import SystemClock
 from bot.errors import SettingsError
 from bot.jobs.local_refreshes import LocalRefreshJobs
-from bot.ports import Answerer, Assistant, GoalRuns, RefreshJobs, RefSource, RepositoryIndex
 from bot.repositories.cloned_index import ClonedIndex
-from bot.repositories.library import RepositoryLibrary
 from bot.repositories.names import RepositoryProfile, split_pinned_name
-from bot.repositories.refresh import ProgressDisplay
 from bot.repositories.status import RepositoryState, read_state
 from bot.settings import GuardTable, RepositoryTable, Settings
 from bot.storage.data_lock import hold_shared_lock
 from indexer import IndexStatus, NamedRef
 
 if TYPE_CHECKING:
-    from agent import Agent, EditedCopy, OnnxModel, SandboxTrial
+    from agent import (
+        Agent,
+        AsyncEventBus,
+        Classifier,
+        CodeLibrary,
+        CodeSearch,
+        EditedCopy,
+        EventKind,
+        ModelSource,
+        OnnxModel,
+        SandboxTrial,
+    )
+    from bot.ports import Answerer, Assistant, GoalRuns, RefreshJobs, RefSource, RepositoryIndex
+    from bot.repositories.library import RepositoryLibrary
+    from bot.repositories.refresh import ProgressDisplay
     from bot.repositories.segments import SharedSegments
     from indexer import CodeIndex, ParserPool, RemoteClone, RemoteRepository, RepositoryRefs, SharedIndex, Watcher
 
@@ -163,6 +173,7 @@ async def open_team_repositories(
 
     With `segments`, a process that indexes publishes what it builds, and one that answers serves what was published.
     """
+    from bot.repositories.library import RepositoryLibrary
     from indexer import LocalHead, ParserPool, Watcher, WatchIntervals, open_clones
 
     tables = settings.repositories or (make_path_table(settings, repository),)
@@ -219,6 +230,7 @@ async def _serve_published(
     jobs: RefreshJobs,
 ) -> AsyncGenerator[TeamRepositories]:
     """Open the repositories as they are published: neither they nor their clones need to be here."""
+    from bot.repositories.library import RepositoryLibrary
     from indexer import ReadingParts, Watcher
 
     google = settings.embedder.startswith("google_genai:")  # its key must not be sent to another provider

@@ -6,20 +6,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequ
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Protocol
 
-from agent import AgentEvent, Answer, Attachments, CodeSearch, GoalProposal, GoalRequest, RunPermit
-from bot.messages import (
-    AttachedFile,
-    Capabilities,
-    IncomingMessage,
-    MessageContent,
-    MessageHandle,
-    MessageKey,
-    Place,
-    ThreadMessage,
-)
 from indexer import Drift, IndexStatus, NamedRef, Progress, RefKind, RefreshReport
 
 if TYPE_CHECKING:  # most questions of the command line need no database
+    from agent import AgentEvent, Answer, Attachments, CodeSearch, GoalProposal, GoalRequest, RunPermit
+    from bot.messages import (
+        AttachedFile,
+        Capabilities,
+        IncomingMessage,
+        MessageContent,
+        MessageHandle,
+        MessageKey,
+        Place,
+        ThreadMessage,
+    )
     from bot.repositories.choice import RepositoryChoice
     from bot.repositories.choice_store import ConversationTopic, PendingQuestion
     from bot.storage.inbox import InboxEntry

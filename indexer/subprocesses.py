@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -90,7 +91,12 @@ def _make_git_environment(protocols: str = "") -> dict[str, str]:
 
 def find_program(name: str) -> str:
     """Return where a program is; `FileNotFoundError` if it is in no folder of the PATH."""
-    found = shutil.which(name, path=select_environment(os.environ)["PATH"])
+    return _search_path(name, select_environment(os.environ)["PATH"])
+
+
+@lru_cache(maxsize=8)
+def _search_path(name: str, path: str) -> str:
+    found = shutil.which(name, path=path)
     if found is None:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
     return found

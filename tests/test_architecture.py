@@ -114,7 +114,6 @@ HOMES = {
     "psycopg": ("agent/persistence/", "bot/storage/postgres.py", "bot/storage/postgres_errors.py", "bot/jobs/"),
     "psycopg_pool": ("agent/persistence/", "bot/storage/postgres.py", "bot/storage/postgres_errors.py", "bot/jobs/"),
     "pygments": ("bot/surfaces/web/highlight_worker.py",),
-    "pydantic_settings": ("bot/settings.py",),
     "rank_bm25": ("indexer/search/bm25.py",),
     "rich": ("bot/adapters/",),
     "slack_bolt": ("bot/adapters/slack/",),
@@ -355,32 +354,67 @@ IDLE = {
     "langsmith",
     "networkx",
     "onnxruntime",
+    "pathspec",
     "prometheus_client",
     "prompt_toolkit",
+    "pydantic_settings",
     "requests",
     "slack_bolt",
     "slack_sdk",
     "tree_sitter",
 }
+# And what a lookup does without, or an index in which nothing has changed.
+IDLE_IN_LOOKUPS = IDLE | {
+    "agent.agent",
+    "agent.ports",
+    "bot.repositories.library",
+    "bot.repositories.ref_chooser",
+    "bot.surfaces",
+    "filelock",
+    "indexer.generations.pipeline",
+    "indexer.secrets.masking",
+    "rich.progress",
+}
 
 
 @pytest.mark.parametrize("question", ["where is parse_date defined?", "how are dates parsed?"])
 def test_a_question_without_a_model_loads_nothing_that_it_has_no_use_for(question: str, tmp_path: Path) -> None:
+    said = run_on_shop(tmp_path, ["index"], ["ask", question])
+
+    assert "shop/dates.py" in said[1]
+    assert IDLE & set(said[1].split()) == set()
+
+
+@pytest.mark.parametrize(
+    ("lookup", "needed"),
+    [
+        (["callers", "parse_date"], set()),
+        (["search", "parse dates", "--mode", "lexical"], set()),
+        (["index"], {"filelock", "indexer.secrets.masking"}),
+    ],
+    ids=["callers", "search", "index"],
+)
+def test_a_lookup_loads_nothing_that_it_has_no_use_for(lookup: list[str], needed: set[str], tmp_path: Path) -> None:
+    said = run_on_shop(tmp_path, ["index"], lookup)
+
+    assert ("0 parsed" if lookup == ["index"] else "shop/dates.py") in said[1]
+    assert (IDLE_IN_LOOKUPS - needed) & set(said[1].split()) == set()
+
+
+def run_on_shop(tmp_path: Path, *lines: list[str]) -> list[str]:
+    """Run commands in a small repository; return what each printed, and the names of the modules that it loaded."""
     repository = GitRepo(tmp_path / "shop")
-    repository.write("shop/dates.py", "def parse_date(text):\n    return text.split('-')\n")
+    repository.write("shop/dates.py", "def parse_date(text):\n    return text.split('-')\n\n\nTODAY = parse_date('')\n")
     repository.commit("Sell things")
     home = {"CITEBOT_HOME": str(tmp_path / "home"), "CITEBOT_MODEL": "none", "PATH": os.environ["PATH"]}
     program = "import sys; from bot.cli.main import run; code = run(sys.argv[1:]); print(*sys.modules); sys.exit(code)"
-    said = [
+    return [
         subprocess.run(
             [sys.executable, "-c", program, *words, "--repo", str(repository.root)],
             cwd=ROOT, env=home, capture_output=True, text=True, check=True, timeout=LIMIT_SECONDS,
         ).stdout
-        for words in (["index"], ["ask", question])
+        for words in lines
     ]  # fmt: skip
-
-    assert "shop/dates.py" in said[1]
-    assert IDLE & set(said[1].split()) == set()
 
 
 @pytest.mark.exhaustive

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from agent import AgentError, Answer
 from bot.adapters.terminal import output
@@ -16,12 +16,14 @@ from bot.adapters.terminal.output import CommandOutcome
 from bot.adapters.terminal.trace import RunTrace
 from bot.app import App, open_joint_assistant
 from bot.errors import SettingsError
-from bot.ports import Assistant, RepositoryIndex
 from bot.repositories.names import RepositoryProfile, find_named, pin_name
 from bot.repositories.ref_chooser import RefChooser, choose_ref, hold_ref
 from bot.repositories.refresh import refresh_if_stale
-from bot.settings import Settings
 from indexer import IndexerError
+
+if TYPE_CHECKING:
+    from bot.ports import Assistant, RepositoryIndex
+    from bot.settings import Settings
 
 log = logging.getLogger(__name__)
 

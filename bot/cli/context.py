@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from bot.serving.roles import Role
     from bot.settings import RepositoryTable, Settings
 
+_LOADING_SECONDS = 2.0
+
 OpenApp = Callable[["Settings", "RepositoryTable"], AbstractAsyncContextManager["App"]]
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -59,7 +61,7 @@ class CliContext:
 
     def print_outcome(self, work: Coroutine[Any, Any, CommandOutcome]) -> int:
         """Do the work, print its outcome; return the exit code."""
-        outcome = asyncio.run(run_until_signal(work))
+        outcome = asyncio.run(_run_work(work))
         if outcome.note:
             print_error(outcome.note)
         if outcome.data and not sys.stdout.isatty():
@@ -70,22 +72,17 @@ class CliContext:
 
     def serve(self, repo: str | None, role: Role) -> None:
         """Serve the platforms until the process is stopped."""
-        with pause_collection():
-            self._serve(repo, role)
-
-    def serve_page(self, repo: str | None, port: int) -> None:
-        """Serve the page to the person at this machine until the process is stopped."""
-        with pause_collection():
-            from bot.serving.local_page import serve_local_page
-
-            settings = self.narrow_settings(repo, self.settings())
-            self._run_until_signal(serve_local_page(settings, self.default_path(settings), print_error, port=port))
-
-    def _serve(self, repo: str | None, role: Role) -> None:
         from bot.serving import service
 
         settings = self.narrow_settings(repo, self.settings())
         self._run_until_signal(service.serve_team(settings, self.default_path(settings), print_error, role=role))
+
+    def serve_page(self, repo: str | None, port: int) -> None:
+        """Serve the page to the person at this machine until the process is stopped."""
+        from bot.serving.local_page import serve_local_page
+
+        settings = self.narrow_settings(repo, self.settings())
+        self._run_until_signal(serve_local_page(settings, self.default_path(settings), print_error, port=port))
 
     def _run_until_signal(self, serving: Coroutine[Any, Any, None]) -> None:
         from bot.monitoring.watchdog import WatchedLoop
@@ -132,9 +129,14 @@ class CliContext:
         return settings.repo or Path.cwd()
 
 
+async def _run_work(work: Coroutine[Any, Any, CommandOutcome]) -> CommandOutcome:
+    asyncio.get_running_loop().call_later(_LOADING_SECONDS, gc.enable)
+    return await run_until_signal(work)
+
+
 @contextmanager
 def pause_collection() -> Iterator[None]:
-    """Look for no garbage until whoever runs within enables that: while all is loaded there is none.
+    """Look for no garbage until what takes longer than a start enables that: while all is loaded there is none.
 
     To look for it takes a tenth of the time of a start.
     """

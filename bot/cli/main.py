@@ -7,6 +7,7 @@ before a command is known to be right, so that `--help` and mistakes are answere
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import logging
 import os
@@ -202,8 +203,7 @@ def mcp(invocation: CliContext, repo: str | None, editor: Editor | None) -> int:
 
     if sys.stdin.isatty():
         raise click.UsageError(FOR_PROGRAMS)
-    with pause_collection():
-        return invocation.print_outcome(work())
+    return invocation.print_outcome(work())
 
 
 @cli.command()
@@ -274,12 +274,13 @@ def search(
     """Rank the places in the code that a query is about."""
     if bool(query and query.strip()) == bool(batch):
         raise click.UsageError('Give a query, or --batch with a file of {"id", "query"} lines.')
-    from indexer import BadPattern, compile_globs
+    if globs:
+        from indexer import BadPattern, compile_globs
 
-    try:
-        compile_globs(globs)
-    except BadPattern as error:
-        raise click.UsageError(str(error)) from error
+        try:
+            compile_globs(globs)
+        except BadPattern as error:
+            raise click.UsageError(str(error)) from error
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:
         from bot.cli.query import Listing, SearchQuery, pin_named, run_batch, run_search
@@ -491,7 +492,8 @@ def run(arguments: Sequence[str], *, open_app: OpenApp | None = None) -> int:
     """Do what the arguments say and return the exit code."""
     _prepare_streams()
     try:
-        code = cli.main(list(arguments), "citebot", standalone_mode=False, obj=CliContext(open_app=open_app))
+        with pause_collection():
+            code = cli.main(list(arguments), "citebot", standalone_mode=False, obj=CliContext(open_app=open_app))
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -522,4 +524,6 @@ def _describe_error(error: Exception) -> str:
 def main() -> None:
     """Run as a program."""
     restrict_umask()
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    gc.freeze()  # else the end would look through all that is loaded once more
+    sys.exit(code)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -32,7 +31,6 @@ async def serve_mcp(
             principal = make_local_principal()
             server = make_server(core, lambda: principal)
             wire = await Wire.take()
-            gc.enable()
             await serve_stdio(server, wire)
     finally:
         await asyncio.wait({loading})

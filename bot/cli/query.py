@@ -6,19 +6,19 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agent import CodeSearch, Denial, deny, explain_no_calls, explain_undefined
 from bot.adapters.terminal import output
-from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CodeLine, CommandOutcome
-from bot.app import App
 from bot.markdown import to_one_line
-from bot.ports import RepositoryIndex
-from bot.repositories.ref_chooser import RefChooser
 from bot.repositories.refresh import PATIENCE_SECONDS, ProgressDisplay, refresh_if_stale, refresh_index
-from bot.surfaces.described_results import describe_coverage
 from indexer import CallSite, Filters, IndexerError, RefreshReport, SearchMode
+
+if TYPE_CHECKING:
+    from agent import CodeSearch, Denial
+    from bot.adapters.terminal.display import Terminal
+    from bot.app import App
+    from bot.ports import RepositoryIndex
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +43,8 @@ class Listing:
         """List what was found as JSON, below a key; of a "no" how much it rests on."""
         rows: dict[str, Any] = {key: [*records]}
         if no is not None:
+            from bot.surfaces.described_results import describe_coverage
+
             rows["coverage"] = describe_coverage(code.commit.sha, no.coverage).model_dump(mode="json")
         return CommandOutcome(output=output.to_json(rows), note=no.text if no is not None else "", ok=no is None)
 
@@ -63,6 +65,8 @@ async def pin_named(app: App, display: ProgressDisplay, at: str) -> CodeSearch:
     newest = await pin_current(app.index, display)
     if not at:
         return newest
+    from bot.repositories.ref_chooser import RefChooser
+
     chooser = RefChooser(app.refs)
     ref = await chooser.find(newest.repository, at)
     if ref is None:
@@ -111,6 +115,8 @@ async def run_search(code: CodeSearch, text: str, query: SearchQuery, listing: L
 
 
 async def _explain_no_hits(code: CodeSearch, filters: Filters) -> Denial:
+    from agent import deny
+
     no = await deny(code, "No match was found", quote=str)
     present = {file.language for file in await code.files()}
     unknown = [language for language in filters.languages if language not in present]
@@ -134,7 +140,7 @@ async def list_left_out(code: CodeSearch, *, as_json: bool) -> CommandOutcome:
 async def list_definitions(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
     """List the definitions of a name."""
     found = await code.definitions(name)
-    no = None if found else await explain_undefined(code, name)
+    no = None if found else await _explain_undefined(code, name)
     if listing.as_json:
         return listing.report_records(code, "symbols", map(output.definition_to_record, found), no)
     return listing.report_lines([*map(output.describe_definition, found)], no)
@@ -143,7 +149,7 @@ async def list_definitions(code: CodeSearch, name: str, listing: Listing) -> Com
 async def list_callers(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
     """List where a function or class is called."""
     calls = await code.callers(name)
-    no = None if calls else await explain_no_calls(code, name, f"No call of {name} was found")
+    no = None if calls else await _explain_no_calls(code, name, f"No call of {name} was found")
     if listing.as_json:
         return listing.report_records(code, "callers", map(output.call_to_record, calls), no)
     return listing.report_lines([output.describe_caller(call, await _read_line(code, call)) for call in calls], no)
@@ -152,10 +158,22 @@ async def list_callers(code: CodeSearch, name: str, listing: Listing) -> Command
 async def list_callees(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
     """List what a function calls."""
     calls = await code.callees(name)
-    no = None if calls else await explain_no_calls(code, name, f"{name} calls nothing that is known by name")
+    no = None if calls else await _explain_no_calls(code, name, f"{name} calls nothing that is known by name")
     if listing.as_json:
         return listing.report_records(code, "callees", map(output.call_to_record, calls), no)
     return listing.report_lines([output.describe_callee(call, await _read_line(code, call)) for call in calls], no)
+
+
+async def _explain_undefined(code: CodeSearch, name: str) -> Denial:
+    from agent import explain_undefined
+
+    return await explain_undefined(code, name)
+
+
+async def _explain_no_calls(code: CodeSearch, name: str, sentence: str) -> Denial:
+    from agent import explain_no_calls
+
+    return await explain_no_calls(code, name, sentence)
 
 
 async def _read_line(code: CodeSearch, call: CallSite) -> str:

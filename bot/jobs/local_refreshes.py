@@ -7,9 +7,12 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from bot.ports import RefreshCourse, RefreshWork
 from indexer import Progress, RefreshReport
+
+if TYPE_CHECKING:
+    from bot.ports import RefreshCourse, RefreshWork
 
 log = logging.getLogger(__name__)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from agent import Citation
 from agent.text.citation_markers import format_marker
 from indexer import is_safe_path
+
+if TYPE_CHECKING:
+    from agent import Citation
 
 # What a file could steer a terminal with: control characters (but newline and tab), direction overrides, surrogates.
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from agent import CodeSearch
-from bot.ports import RepositoryIndex
-from bot.repositories.library import BranchClone
-from indexer import Drift, IndexStatus, Progress, RefreshReport
+if TYPE_CHECKING:
+    from agent import CodeSearch
+    from bot.ports import RepositoryIndex
+    from bot.repositories.library import BranchClone
+    from indexer import Drift, IndexStatus, Progress, RefreshReport
 
 
 class ClonedIndex:

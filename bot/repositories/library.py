@@ -7,10 +7,9 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from agent import CodeMoved, CodeSearch
-from bot.ports import RefreshJobs, RefSource, Repositories, RepositoryIndex
 from bot.repositories.names import split_pinned_name
 from bot.repositories.ref_chooser import RefChooser
 from bot.repositories.refresh import ProgressDisplay, refresh_index
@@ -26,6 +25,9 @@ from indexer import (
     RepositoryError,
     StorageLocked,
 )
+
+if TYPE_CHECKING:
+    from bot.ports import RefreshJobs, RefSource, Repositories, RepositoryIndex
 
 log = logging.getLogger(__name__)
 

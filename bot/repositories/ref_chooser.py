@@ -8,11 +8,9 @@ import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast, get_args
+from typing import TYPE_CHECKING, cast, get_args
 
 from agent import AskedComparison, CodeSearch, parse_comparison
-from bot.ports import RefSource, RepositoryIndex
-from bot.repositories.names import RepositoryProfile
 from bot.repositories.ref_mentions import (
     RefMention,
     find_ref_mentions,
@@ -22,6 +20,10 @@ from bot.repositories.ref_mentions import (
 )
 from bot.repositories.refresh import PATIENCE_SECONDS, ProgressDisplay
 from indexer import IndexerError, NamedRef, Progress, RefKind, UnknownRevision, describe_unknown
+
+if TYPE_CHECKING:
+    from bot.ports import RefSource, RepositoryIndex
+    from bot.repositories.names import RepositoryProfile
 
 _WORD = re.compile(r"[^\W\d_]{3}")
 _NUMBER = re.compile(r"\d+")

@@ -7,11 +7,13 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from bot.errors import RefreshStopped
-from bot.ports import RepositoryIndex
 from indexer import IndexerError, Progress, RefreshReport, StorageLocked
+
+if TYPE_CHECKING:
+    from bot.ports import RepositoryIndex
 
 log = logging.getLogger(__name__)
 

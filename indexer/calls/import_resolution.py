@@ -46,7 +46,7 @@ class ImportTarget:
 
 def is_package_manifest(path: str) -> bool:
     """Whether a file names the package that its folder is."""
-    return PurePosixPath(path).name in _NAMES_IN_MANIFESTS
+    return path.rpartition("/")[2] in _NAMES_IN_MANIFESTS
 
 
 class ImportResolver:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import SecretStr
+from typing import TYPE_CHECKING
 
 from indexer.embedding.embedder import STATIC, Embedder
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
 
 
 def open_embedder(spec: str = STATIC, *, api_key: SecretStr | None = None, base_url: str | None = None) -> Embedder:

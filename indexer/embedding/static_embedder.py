@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain, count, pairwise
 from pathlib import Path
 
@@ -85,7 +85,11 @@ class StaticEmbedder:
         self._vectors = np.load(folder / "vectors.npy", mmap_mode="r")
         self._scales: FloatArray = np.load(folder / "scales.npy")
         self._query_weights = np.load(folder / "query_weights.npy", mmap_mode="r")
-        self._pieces = WordPieceTokenizer((folder / "vocabulary.txt").read_text(encoding="utf-8").split("\n"))
+        self._vocabulary = folder / "vocabulary.txt"
+
+    @cached_property
+    def _pieces(self) -> WordPieceTokenizer:
+        return WordPieceTokenizer(self._vocabulary.read_text(encoding="utf-8").split("\n"))
 
     @property
     def name(self) -> str:

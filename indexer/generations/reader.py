@@ -13,18 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from indexer.embedding.embedder import Embedder
 from indexer.errors import UnknownPath, VectorsUnavailable
-from indexer.generations.generation_cache import CachedFile, FileListing, GenerationCache
 from indexer.generations.grep import READING_ORDER, grep_texts
-from indexer.generations.history_reader import HistoryReader
 from indexer.generations.mounted_routes import mount_routes
 from indexer.git.permalinks import make_permalink
 from indexer.search.path_traits import list_packed_traits, read_source_type
 from indexer.search.ranking import Mask, RankingWeights, make_chunk_mask, rank_chunks, score_cosine
-from indexer.search.signals import Scores
-from indexer.search.snapshot import Snapshot
-from indexer.store.catalog import Catalog, Generation
+from indexer.text.globs import compile_globs
 from indexer.types import (
     CallSite,
     Commit,
@@ -49,6 +44,12 @@ from indexer.types import (
 )
 
 if TYPE_CHECKING:
+    from indexer.embedding.embedder import Embedder
+    from indexer.generations.generation_cache import CachedFile, FileListing, GenerationCache
+    from indexer.generations.history_reader import HistoryReader
+    from indexer.search.signals import Scores
+    from indexer.search.snapshot import Snapshot
+    from indexer.store.catalog import Catalog, Generation
     from indexer.store.vectors import VectorStore
 
 log = logging.getLogger(__name__)
@@ -180,8 +181,6 @@ class IndexReader:
             folders = _make_prefixes(filters.folders)
             allowed &= [f"{path}/".startswith(folders) for path in table.paths]
         if filters.patterns:
-            from indexer.text.globs import compile_globs  # pathspec takes its time to import
-
             globs = compile_globs(filters.patterns)
             allowed &= [globs.match_file(path) for path in table.paths]
         return make_chunk_mask(self._snapshot, allowed)

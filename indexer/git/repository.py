@@ -82,8 +82,6 @@ class Repository:
         self.git_dir = git.git_dir
         self.web_url = self._find_web_url()
         self.name = _choose_name(root, self.web_url)
-        is_shallow = git.run("rev-parse", "--is-shallow-repository").strip() == b"true"
-        self.warnings: tuple[str, ...] = (SHALLOW,) if is_shallow else ()
 
     @classmethod
     def open(cls, path: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Repository:
@@ -93,6 +91,11 @@ class Repository:
         """
         git, root = _GitCommand.discover(_find_folder(path))
         return cls(git, root=root, selection=FileSelection(include, exclude))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is wrong with the repository, as sentences."""
+        return (SHALLOW,) if self.history.read_shallow_commits() else ()
 
     def __enter__(self) -> Repository:
         return self

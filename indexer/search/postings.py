@@ -6,6 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count as count_up
 from itertools import islice
 from typing import Any
 
@@ -194,7 +195,7 @@ class Vocabulary:
     """
 
     def __init__(self, words: Iterable[str] = ()) -> None:
-        self._numbers = _Numbers((word, number) for number, word in enumerate(words))
+        self._numbers = _Numbers(zip(words, count_up(), strict=False))
 
     def __len__(self) -> int:
         return len(self._numbers)

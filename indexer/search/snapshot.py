@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -178,8 +179,8 @@ class Snapshot:
             segments=segments,
             order=order,
             frequencies=frequencies,
-            terms=Vocabulary(term for segment in segments for term in segment.new_terms),
-            names=Vocabulary(name for segment in segments for name in segment.new_names),
+            terms=Vocabulary(chain.from_iterable(segment.new_terms for segment in segments)),
+            names=Vocabulary(chain.from_iterable(segment.new_names for segment in segments)),
             history=CommitHistory.load(folder),
         )
 

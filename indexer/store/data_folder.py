@@ -13,8 +13,6 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from indexer.errors import DamagedCatalog, StorageError, StorageLocked, StorageUnwritable
 from indexer.git.git_errors import format_path
 from indexer.git.repository import Repository
@@ -82,6 +80,8 @@ class DataFolder:
     @contextmanager
     def sole_writer(self) -> Iterator[None]:
         """Hold the folder for writing; `StorageLocked` at once if another process does."""
+        from filelock import FileLock, Timeout  # only who writes needs it
+
         with map_storage_errors(self.catalog):
             self.root.mkdir(parents=True, exist_ok=True)
             lock = FileLock(self.root / "writer.lock", timeout=0)
@@ -126,6 +126,8 @@ def make_utf8_folder(home: Path) -> Path:
 @contextmanager
 def lock_schema(database: Path) -> Iterator[None]:
     """Wait until no other process creates the schema: SQLite itself does not wait when it switches to WAL."""
+    from filelock import FileLock
+
     with FileLock(database.with_suffix(".lock"), timeout=_LAYOUT_SECONDS):
         yield
 

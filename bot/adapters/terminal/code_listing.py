@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.text import Text
 
-from bot.adapters.terminal.output import CodeLine
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bot.adapters.terminal.output import CodeLine
 
 CODE_THEME = "ansi_dark"  # the colours that the person chose for the terminal, light or dark
 

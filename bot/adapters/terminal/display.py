@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Self, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
 from rich.console import Console
 from rich.control import Control
@@ -15,16 +16,19 @@ from rich.segment import ControlType
 from rich.text import Text
 from rich.theme import Theme
 
-from agent import AgentEvent, Answer
 from agent.text.citation_markers import format_marker
 from bot.adapters.terminal.code_listing import format_code_lines
 from bot.adapters.terminal.output import CodeLine, format_answer, format_author
-from bot.adapters.terminal.trace import RunTrace
 from bot.errors import AnswerFailed
 from bot.markdown import find_link_target, format_cited_place, replace_control_characters, to_one_line
 from bot.monitoring.logs import hold_log
-from bot.ports import RepositoryIndex
-from indexer import NamedRef, Progress
+
+if TYPE_CHECKING:
+    from agent import AgentEvent, Answer
+    from bot.adapters.terminal.progress import IndexingBar
+    from bot.adapters.terminal.trace import RunTrace
+    from bot.ports import RepositoryIndex
+    from indexer import NamedRef, Progress
 
 _LONGEST_COPY = 74_000  # characters in base64; many terminals take no more
 # rich puts code in a line on black, which is a hole in a light window.
@@ -104,14 +108,22 @@ class Terminal:
     @contextmanager
     def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
         """Show a refresh, beginning after `patience` seconds; the callback may be called from any thread."""
-        from bot.adapters.terminal.progress import IndexingBar
+        since = time.monotonic() + patience
+        bars: list[IndexingBar] = []
 
-        bar = IndexingBar(self.err, patience)
+        def advance(progress: Progress) -> None:
+            if not bars:
+                from bot.adapters.terminal.progress import IndexingBar  # nothing may have to be done
+
+                bars.append(IndexingBar(self.err, since))
+            bars[0].advance(progress)
+
         with hold_log() if self.err.is_terminal else nullcontext():
             try:
-                yield bar.advance
+                yield advance
             finally:
-                bar.close()
+                for bar in bars:
+                    bar.close()
 
     async def follow(
         self, events: AsyncIterator[AgentEvent], trace: RunTrace | None = None, *, root: Path | None = None

@@ -9,12 +9,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agent import Answer
 from bot.markdown import format_footnote, format_location, replace_control_characters, to_one_line
-from bot.repositories.status import RepositoryState
 from indexer import PLAIN_REASONS, CallSite, Definition, Hit, IndexStatus, RefreshReport
+
+if TYPE_CHECKING:
+    from agent import Answer
+    from bot.repositories.status import RepositoryState
 
 _MOST_PLAIN = 10  # files that are named
 _LONGEST_CODE = 200  # characters of a line that are shown

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent import AgentEvent, Answer, EventKind, TokenUsage
 from bot.markdown import format_location, to_one_line
-from indexer import Location
+
+if TYPE_CHECKING:
+    from indexer import Location
 
 MOST_PLACES = 5
 LONGEST_VALUE = 300
