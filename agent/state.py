@@ -99,6 +99,7 @@ class RouterDecision(TypedDict):
     fast_path: bool
     unknown: list[str]
     reasoning: str
+    meanings: NotRequired[list[str]]  # questions that this one may also be
 
 
 class EvidenceRef(TypedDict):

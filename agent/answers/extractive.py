@@ -40,7 +40,10 @@ async def write_extractive_answer(draft: AnswerBuilder, material: AnswerContext)
     is_known = material.lookup == "error" and bool(material.metadata.get("facts"))  # whose the exception is
     if not material.retrieved and not is_known:
         return await _write_nothing(draft, material)
-    return await _choose_form(material)(draft, material)
+    subject = await _choose_form(material)(draft, material)
+    if meanings := material.decision.get("meanings"):
+        draft.say(f"If you meant something else, ask: {' · '.join(meanings)}")
+    return subject
 
 
 def _choose_form(material: AnswerContext) -> _Form:

@@ -30,9 +30,8 @@ async def list_calls(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
     mentions = material.of("mention")
     subject = _make_subject(material, definitions)
     target = _format_target(draft, material, definitions)
-    pages = {entry.path for entry in await material.deps.code.files() if entry.source_type == "doc"}
     is_function = bool(definitions) and definitions[0]["kind"] in _CALLED
-    is_used = material.lookup == "usages" and not is_function and any(ref["path"] not in pages for ref in mentions)
+    is_used = material.lookup == "usages" and not is_function and bool(material.metadata["totals"].get("uses"))
     if sites:
         await _write_sites(draft, material, sites, role, target)
     elif is_used:
@@ -56,7 +55,7 @@ async def _deny_calls(draft: AnswerBuilder, material: AnswerContext, role: Role,
     plain = material.name.rpartition(".")[2]
     if role == "callee":
         claim, words = f"{target} calls nothing that is known by name", []
-    elif material.of("definition") or material.lookup == "callers":
+    elif material.lookup == "callers" or {ref["kind"] for ref in material.of("definition")} & _CALLED:
         claim, words = f"No call of {target} was found", [plain]
     else:
         claim, words = f"No use of {target} was found", [plain]

@@ -34,7 +34,8 @@ _EMPTY = frozenset({'""', "''", "None", "nil", "null", "undefined", '"none"'})
 async def list_options(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write options with their defaults; of one that the question names, its default first."""
     entries = material.of("entry")
-    if "name" in material.parts and entries:
+    is_one = "value" in material.parts and len(entries) == 1 and bool(entries[0]["signature"])
+    if ("name" in material.parts and entries) or is_one:
         return _write_default(draft, material, entries)
     return _write_list(draft, material, entries)
 
@@ -61,14 +62,16 @@ async def list_subclasses(draft: AnswerBuilder, material: AnswerContext) -> Answ
 def _write_default(draft: AnswerBuilder, material: AnswerContext, entries: list[EvidenceRef]) -> AnswerSubject:
     first = entries[0]
     name, mark = format_code_span(first["symbol"]), draft.cite(to_location(first))
-    place = f"{name}, {_article(_NOUNS.get(first['kind'], 'setting'))}"
+    is_value = first["kind"] == "value"
+    place = name if is_value else f"{name}, {_article(_NOUNS.get(first['kind'], 'setting'))},"
     about = quote_first_sentence(first, longest=240)
     if first["signature"]:
         draft.say(
-            f"{place}, is {format_code_span(first['signature'])} by default {mark}." + (f" {about}" if about else "")
+            f"{place} is {format_code_span(first['signature'])}{' by default' * (not is_value)} {mark}."
+            + (f" {about}" if about else "")
         )
     else:
-        draft.say(f"{place}, has no default that can be seen {mark}." + (f" {about}" if about else ""))
+        draft.say(f"{place} has no default that can be seen {mark}." + (f" {about}" if about else ""))
     more = None
     if len(entries) > 1:
         draft.say("The name stands for more than one thing:")

@@ -41,11 +41,13 @@ MAX_ALIKE = 3  # files of one name that are shown side by side
 MAX_NAMES = 2  # that one lookup is made for
 _NAMED = 0.4  # the least confidence that a question asks for a name where a common word stands
 _SHORTEST_NAME = 3
+_UNSURE = 0.7  # confidence below which an answer says what else a question may mean
 _FEWEST_SAID = 3  # words by which what somebody saw can be told from other texts
 _ABOUT_PLACES: frozenset[IntentName] = frozenset({"changes", "origin", "people"})
 _OF_PAST: frozenset[IntentName] = frozenset({"changes", "origin"})
 _LONGEST = 2_000  # characters
 _VALUES = frozenset({"constant", "macro"})
+_COMPARED = 2
 _READ = find_content_terms("read set defined looked used called")
 _USES: frozenset[IntentName] = frozenset({"callers", "absence"})
 _NAMING: frozenset[IntentName] = frozenset({"callers", "callees", "tests", "definition"})
@@ -70,7 +72,6 @@ _DEPENDENCIES = compile_pattern(
     r"|dépendance|bibliothèque|librairie|dependencia|librerías?|dependência|dipendenz)|依存|ライブラリ|依赖|第三方库|зависимост"
     r"|библиотек|의존|라이브러리"
 )
-_PROJECT = compile_pattern(r"(?i)(?:it|this|the|our|we|project|repo(?:sitory)?|\s)*")
 _SUBTYPES = compile_pattern(
     r"(?i)\b(?:sub ?(?:class|type)|inherit|extend|implement|deriv|descend|child|children|unterklasse|erb(?:en|t)\b"
     r"|abgeleitet|sous-classe|hérit|subclase|hereda)|サブクラス|継承|子类|继承|실현|하위 클래스|наследу|подкласс"
@@ -116,7 +117,7 @@ async def recognise_intent(question: str, code: SymbolIndex) -> AskedIntent:
     scope = read_scope(question)
     if scope.source_types:
         limited = await _recognise(scope.rest, code)
-        if limited.name in _USES and (limited.names or _find_unknown(scope.rest, limited)):
+        if limited.name in _USES and (limited.names or _find_unknown(scope.rest, limited.name)):
             return replace(limited, source_types=scope.source_types)
     return await _recognise(question, code)
 
@@ -127,11 +128,9 @@ async def _recognise(question: str, code: SymbolIndex) -> AskedIntent:
     ranked = model.rank(asked, lambda word: "xsym" if word in names else "")
     if not names:
         names, ranked = await _try_common_words(asked, code, ranked)
-    best, second = ranked[0], ranked[1]
-    if not names and (best.name, second.name) == ("callees", "listing") and asks_for_dependencies(asked):
-        subject = model.find_subject(asked, best.name)
-        if _PROJECT.fullmatch(subject):  # what it calls and what it depends on are one
-            best = replace(second, confidence=best.confidence + second.confidence)
+    if not names:
+        ranked = _leave_out(ranked, "callees")
+    best = ranked[0]
     return AskedIntent(
         name=best.name,
         confidence=best.confidence,
@@ -139,6 +138,13 @@ async def _recognise(question: str, code: SymbolIndex) -> AskedIntent:
         subject=model.find_subject(asked, best.name),
         alternatives=tuple(one.name for one in ranked[1:3]),
     )
+
+
+def _leave_out(ranked: Sequence[RankedIntent], name: IntentName) -> list[RankedIntent]:
+    """Rank without an intent that cannot be meant, such as the calls made by something where nothing known is named."""
+    rest = [one for one in ranked if one.name != name]
+    share = sum(one.confidence for one in rest) or 1.0
+    return [replace(one, confidence=one.confidence / share) for one in rest]
 
 
 async def _find_names(question: str, code: SymbolIndex) -> dict[str, KnownName]:
@@ -179,7 +185,13 @@ async def _try_common_words(
 ) -> tuple[dict[str, KnownName], list[RankedIntent]]:
     """Take a common word for a name where the question asks for one just there: "who calls send?"."""
     best, names = ranked, dict[str, KnownName]()
-    if ranked[0].confidence >= _NAMED and ranked[0].name not in _NAMING | {"absence", "explanation", "place", "people"}:
+    if ranked[0].confidence >= _NAMED and ranked[0].name not in _NAMING | {
+        "absence",
+        "explanation",
+        "overview",
+        "place",
+        "people",
+    }:
         return names, best
     plain = [] if _list_typed(question) else list(dict.fromkeys(_PLAIN.findall(question)))
     for word in plain[: 2 * MAX_TRIED]:
@@ -219,6 +231,15 @@ async def route_intent(question: str, asked: AskedIntent, code: CodeSearch) -> R
     return await choose(question, asked, code)
 
 
+def list_meanings(asked: AskedIntent) -> list[str]:
+    """Return the questions that a question about one name may also be, where it is not sure which it is."""
+    if asked.confidence >= _UNSURE or len(asked.names) != 1:
+        return []
+    shown = _ALIKE.get(asked.name, asked.name)
+    others = dict.fromkeys(_ALIKE.get(one, one) for one in asked.alternatives)
+    return [_MEANINGS[one].format(asked.names[0].name) for one in others if one != shown and one in _MEANINGS]
+
+
 async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Look up the uses of what the question names; of a word that is not defined, the lines that say it."""
     if _SETS.search(question) and (chosen := await _route_set(question, asked, code)) is not None:
@@ -230,7 +251,7 @@ async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
     inside = await _find_scope(question, code)
     lookup: Lookup = "callers" if asked.name == "callers" and _CALLS.search(question) else "usages"
     known = asked.names[:MAX_NAMES]
-    word = "" if known or inside else _find_unknown(question, asked)
+    word = "" if known or inside else _find_unknown(question, asked.name)
     if word and (alike := await _find_alike(word, code)) is not None:
         known = (alike,)
     requests = [request_name(lookup, one, inside, asked.source_types) for one in known]
@@ -278,11 +299,12 @@ async def _find_alike(word: str, code: CodeSearch) -> KnownName | None:
     return None if is_there else await find_name_alike(word, code)
 
 
-def _find_unknown(question: str, asked: AskedIntent) -> str:
+def _find_unknown(question: str, intent: IntentName) -> str:
     """Return the one name that the code does not define and that the question is about: a library, a setting."""
     if typed := _list_typed(question):
         return typed[0]
-    words = [normalize_name(word) for word in asked.subject.split() if list_words(word)]
+    subject = load_model().find_subject(question, intent)
+    words = [normalize_name(word) for word in subject.split() if list_words(word)]
     rare = [
         word for word in words if word.isascii() and (word.lower() not in load_model().common or is_code_like(word))
     ]
@@ -324,7 +346,7 @@ async def _route_name(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
     if _SETS.search(question) and (chosen := await _route_set(question, asked, code)) is not None:
         return chosen
     inside = [] if asked.name == "definition" else await _find_scope(question, code)
-    word = _find_unknown(question, asked) if not asked.names and not inside else ""
+    word = _find_unknown(question, asked.name) if not asked.names and not inside else ""
     if word and (alike := await _find_alike(word, code)) is not None:
         asked = replace(asked, names=(alike,))
     if len(asked.names) == 1:
@@ -354,8 +376,8 @@ async def _route_declared(question: str, asked: AskedIntent, code: CodeSearch) -
 
 async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Show the declaration of what a question names, the version of a library, or what its words say of a default."""
-    if (declared := await _route_declared(question, asked, code)) is not None:
-        return declared
+    if (chosen := await _route_set(question, asked, code)) is not None:
+        return chosen
     if _VERSIONS.search(question):
         return await _route_version(asked.subject.split(), code)
     default = _DEFAULTS.search(question)
@@ -363,7 +385,10 @@ async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> R
         return _decide_kind("options", question, {"name": typed[0]})
     target = question[default.end() :].strip(" ?!.") if default is not None else asked.subject
     is_of_options = default is not None or _OPTIONS.search(question) is not None
-    return _decide_kind("options", question, {"target": target or asked.subject}) if is_of_options else None
+    sort = "default" if is_of_options else "constant"
+    return _decide_kind(
+        "options", question, {"target": target if is_of_options and target else question, "value": sort}
+    )
 
 
 async def _route_version(words: Sequence[str], code: CodeSearch) -> RouterDecision | None:
@@ -476,6 +501,19 @@ async def _route_prose(question: str, asked: AskedIntent, code: CodeSearch) -> R
     return {**decision, "fast_path": False}
 
 
+async def _route_compared(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
+    """Show the two things that a question compares; what is no name is looked for in the documentation."""
+    names = {known.name: known for known in asked.names}
+    for word in dict.fromkeys(_PLAIN.findall(asked.subject)):
+        known = await _find_plain_name(word, question, code) if word not in names else None
+        if known is not None and known.name not in names:
+            names[known.name] = known
+    if len(names) != _COMPARED:
+        return await _route_prose(question, asked, code)
+    compared = [request_name("definition", known) for known in names.values()]
+    return decide_retrieval(compared, fast_path=True, reasoning="two names that are compared")
+
+
 async def _route_reported(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Find what somebody saw where the code says it; else show the code whose failure is reported."""
     is_telling = len(asked.subject.split()) >= _FEWEST_SAID
@@ -488,6 +526,21 @@ async def _route_reported(question: str, asked: AskedIntent, code: CodeSearch) -
     return decide_retrieval(requests, fast_path=False, reasoning="a reported failure") if asked.names else None
 
 
+# Intents that lead to the same lookup, and the plainest wording of what each asks for.
+_ALIKE: Mapping[IntentName, IntentName] = {
+    "absence": "callers",
+    "place": "definition",
+    "explanation": "definition",
+    "origin": "changes",
+}
+_MEANINGS: Mapping[IntentName, str] = {
+    "callers": "who uses `{}`?",
+    "callees": "what does `{}` call?",
+    "tests": "which tests cover `{}`?",
+    "definition": "where is `{}` defined?",
+    "people": "who wrote `{}`?",
+    "changes": "when was `{}` changed?",
+}
 _Choice = Callable[[str, AskedIntent, CodeSearch], Awaitable[RouterDecision | None]]
 _KINDS: Mapping[IntentName, Lookup] = {
     "people": "people",
@@ -502,7 +555,8 @@ _CHOICES: Mapping[IntentName, _Choice] = {
     **dict.fromkeys(("callers", "absence"), _route_uses),
     **dict.fromkeys(_BY_NAME, _route_name),
     **dict.fromkeys(_KINDS, _route_kind),
-    **dict.fromkeys(("explanation", "reason", "comparison"), _route_prose),
+    **dict.fromkeys(("explanation", "reason"), _route_prose),
+    "comparison": _route_compared,
     "place": _route_place,
     "error": _route_reported,
     "value": _route_value,

@@ -137,7 +137,9 @@ async def _find_usages(code: CodeSearch, request: RetrievalRequest) -> Retrieved
     taken = {(ref["path"], ref["start_line"]) for ref in calls.refs}
     found = [*await _find_registrations(code, request["query"]), *await _find_mentions(code, request, "mention")]
     mentions = [ref for ref in _keep_one_per_line(found) if (ref["path"], ref["start_line"]) not in taken]
-    totals = {**calls.totals, "mention": len(mentions)}
+    uses = [ref for ref in mentions if ref["score"]]
+    mentions = uses if uses and not calls.totals["caller"] else mentions
+    totals = {**calls.totals, "mention": len(mentions), "uses": len(uses)}
     return Retrieved(refs=[*calls.refs, *_keep_one_per_symbol(sort_code_first(mentions)[:MAX_SITES])], totals=totals)
 
 
@@ -156,7 +158,7 @@ async def _find_registrations(code: CodeSearch, name: str) -> list[EvidenceRef]:
     plain = name.rpartition(".")[2]
     sites = [one for one in await code.registrations(_HANDLED) if one.registration.handler.rpartition(".")[2] == plain]
     sites += [one for one in await code.registrations(_READ) if one.registration.name == name]
-    return [make_lines_ref(one.location, "mention") for one in sites]
+    return [{**make_lines_ref(one.location, "mention"), "score": 1.0} for one in sites]
 
 
 async def _find_tests(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -220,7 +222,10 @@ async def _add_definition(
 
 
 async def _find_mentions(code: CodeSearch, request: RetrievalRequest, role: Role) -> list[EvidenceRef]:
-    """Find the lines that contain the name and do not define it: code first, then what is no program, then tests."""
+    """Find the lines that contain the name and do not define it: code first, then what is no program, then tests.
+
+    What only speaks of it, a comment or a page of the documentation, has no score.
+    """
     name = request["query"].rpartition(".")[2]
     defined = {(one.path, one.symbol.start_line) for one in await code.definitions(name)}
     found = await _grep_name(code, name)
@@ -233,8 +238,11 @@ async def _find_mentions(code: CodeSearch, request: RetrievalRequest, role: Role
     if request["folders"] or request["source_types"]:
         inside = await _list_paths(code, request)
         refs = [ref for ref in refs if ref["path"] in inside]
+    pages = {entry.path for entry in await code.files() if entry.source_type == "doc"}
+    for ref in refs:
+        ref["score"] = float(ref["path"] not in pages and (ref["path"], ref["start_line"]) not in remarks)
     programs = {entry.path for entry in await code.files() if entry.source_type == "code" and entry.language}
-    refs.sort(key=lambda ref: (ref["path"] not in programs, (ref["path"], ref["start_line"]) in remarks))
+    refs.sort(key=lambda ref: (ref["path"] not in programs, not ref["score"]))
     refs = sort_code_first(refs)
     for ref in refs[:MAX_SITES]:
         around = await code.enclosing(to_location(ref))

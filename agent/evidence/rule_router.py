@@ -13,6 +13,7 @@ from agent.evidence.intent_router import (
     MAX_ALIKE,
     AskedIntent,
     choose_files,
+    list_meanings,
     recognise_intent,
     request_name,
     route_comparison,
@@ -152,7 +153,7 @@ async def _route_message(question: str, asked: AskedIntent, code: CodeLookup) ->
 async def _route_rest(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision:
     """Choose by what is wanted, then by the files, the texts and the names of the question, and search else."""
     if (chosen := await route_intent(question, asked, code)) is not None:
-        return chosen
+        return {**chosen, "meanings": meanings} if (meanings := list_meanings(asked)) else chosen
     for attempt in (_route_paths, _route_literals, _route_names):
         chosen = await attempt(question, code)
         if chosen is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from agent.evidence.refs import is_test_or_docs, make_lines_ref
 from agent.evidence.requests import Retrieved
-from agent.kinds.assigned_values import count_meanings, find_assigned, list_meanings
+from agent.kinds.assigned_values import count_meanings, find_assigned, find_named_values, list_meanings
 from agent.ports import CodeSearch
 from agent.questions.terms import find_content_terms
 from agent.state import EvidenceRef, Lookup, RetrievalRequest
@@ -51,6 +51,7 @@ _DEFAULTS = compile_pattern(r"(?i)\bdefaults?\b|standardwert|par d[ée]faut|por 
 _SAYS_NOTHING = find_content_terms(
     "it this that the project repository app application service server tool library program package bot module"
     " available supported system everything all default value set use have there setting option flag"
+    " read take know support accept understand respect expose"
     " cli binary executable command line website site codebase"
 )
 _BETWEEN = compile_pattern(r"(?i)\s*(?:,|;|/|\band\b|\bor\b|\bund\b|\boder\b|\bet\b|\bou\b)\s*")
@@ -67,12 +68,21 @@ async def fetch_registered(code: CodeSearch, request: RetrievalRequest) -> Retri
         wanted = _fold(parts["name"])
         named = [ref for ref in found if wanted in map(_fold, ref["symbol"].split(","))]
         return await _gather(code, named or await find_assigned(code, [find_content_terms(parts["name"])]), len(found))
+    if parts.get("value") == "constant":
+        values = await find_named_values(code, _read_terms(parts, code.repository))
+        return await _gather(code, values, len(values)) if values else Retrieved(refs=())
+    is_default = request["lookup"] == "options" and _DEFAULTS.search(question) is not None
     for each in filter(None, (kinds, _ALIKE.get(kinds))):
         found = await _list_entries(code, each)
-        if narrowed := _narrow(found, parts, code.repository):
+        narrowed = _narrow(found, parts, code.repository)
+        # What says some of the words is no default where the code sets something by that name.
+        is_said = not is_default or _keep_saying(
+            narrowed[:1], next(iter(_read_terms(parts, code.repository)), frozenset())
+        )
+        assigned = [] if is_said else await find_assigned(code, _read_terms(parts, code.repository))
+        if narrowed and not assigned:
             return await _gather(code, narrowed, len(found))
-    if request["lookup"] == "options" and _DEFAULTS.search(question):
-        assigned = await find_assigned(code, _read_terms(parts, code.repository))
+    if is_default:
         return await _gather(code, assigned, len(assigned))
     return Retrieved(refs=())
 

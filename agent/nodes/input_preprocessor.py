@@ -34,6 +34,7 @@ from agent.questions.intent import (
 from agent.questions.intents.model import SURE, IntentName, load_model
 from agent.questions.literals import find_quoted_messages
 from agent.questions.mentions import find_mentions
+from agent.questions.question_parts import drop_talk
 from agent.questions.remarks import is_bare_question
 from agent.questions.stack_traces import parse_frames
 from agent.questions.terms import find_content_terms
@@ -79,7 +80,7 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
     history = state.get("conversation_history", [])
     # From here on nobody sees a secret that was pasted into the question.
     own, background = split_background(strip_invisible(runtime.context.redact(state.get("user_query", ""))))
-    question = clean_question(own)
+    question = clean_question(drop_talk(own))
     further = find_continuation(question, history)
     picked = further["question"] if further is not None else resolve_selection(question, history)
     intent = _classify_intent(question, history) if picked is None else "follow_up_with_retrieval"

@@ -1,39 +1,104 @@
-"""Parts a message that asks several things into its questions."""
+"""Parts a message into what it asks: its questions one by one, without greetings and thanks."""
 
 from __future__ import annotations
 
+import re
+
 from agent.questions.mentions import find_mentions
+from agent.questions.pasted_errors import parse_pasted_error
+from agent.questions.remarks import find_remark
 from indexer.text.linear_patterns import compile_pattern
 
 _MOST = 3
 _LONGEST = 600
 _LEAST_WORDS = 3
-_END = compile_pattern(r"\?\s+(?:(?:and|also|und|et|y)\s+)?")
+_LEAST_OF_ITEM = 2  # words of a question in a list
+_LONGEST_PREFACE = 6  # words, such as "two quick things:"
+_QUOTED = re.compile(r"`[^`\n]{1,200}`|\"[^\"\n]{1,300}\"")
+_END = re.compile(r"\n\s*|(?<=[?？])\s*(?=\S)|(?<=[.!;:])\s+(?=\S)|(?<=[。！])(?=\S)")
+_LIST_MARK = re.compile(r"(?:(?<=\s)|^)(?:\(?[1-5a-c]\)|[1-5]\.(?=\s)|[-*•](?=\s))\s*")
+_JOINER = re.compile(r"(?i)(?:and|also|then|und|et|y)\b[\s,]+(?:also\s+)?")
+_SALUTATION = re.compile(r"[^,`\n]{1,40},\s+(?=\S)")
+_THANKS = re.compile(r"[,.!?]\s+(?P<said>[^,.!?`\n]{1,40})[.!)\s]*$")
 _ASKS = compile_pattern(
     r"(?i)(?:who|what|which|where|when|why|how|does|do|is|are|can|list|show|wer|was|welche[rsn]?|wo|wann|warum|wie|qui"
     r"|que|quel(?:le)?s?|où|comment|pourquoi|quién|qué|dónde|cómo|cuál(?:es)?)\b.*"
 )
-# A second question that is about what the first one names: "where is pay defined and who calls it?"
+# A second question that names code, or is about what the first one names: "where is pay defined and who calls it?"
 _JOINED = compile_pattern(
     r"(?i)(?P<first>.+?),?\s+(?:and|und|et|y)\s+(?P<second>(?:who|what|wer|was|wo|(?:where|when|why|how|what|which"
-    r"|wann|warum|wie)\s+(?:is|was|are|were|does|did|do|has|can|wird|wurde|ist|hat))\s(?:\S+\s){0,6}(?:it|es)\b.*)"
+    r"|wann|warum|wie)(?:'s|\s+(?:is|was|are|were|does|did|do|has|can|wird|wurde|ist|hat)))\s.*)"
 )
+_IT = compile_pattern(r"(?i)\b(?:it|es)\b")
 
 
 def split_questions(message: str) -> list[str]:
     """Return the questions of a message, at most three; the message itself where it asks one thing."""
-    line = " ".join(message[:_LONGEST].split())
-    if len(message) > _LONGEST or "`" in line or "\n" in message.strip():
+    clauses = _split_clauses(message)
+    is_list = sum(is_item for _, is_item in clauses) > 1
+    around = [text for text, is_item in clauses if is_list and not is_item]
+    if not all(map(_is_preface, around)):  # "where is what reads a) the file b) the socket"
         return [message]
-    ended = (part.strip(" ?") for part in _END.split(line))
-    parts = [part for one in ended if one for part in _split_joined(one)]
-    asks = [len(part.split()) >= _LEAST_WORDS and _ASKS.fullmatch(part) is not None for part in parts]
+    parts = [part for text, is_item in clauses if is_item or not is_list for part in _split_joined(text)]
+    least = _LEAST_OF_ITEM if is_list else _LEAST_WORDS
+    asks = [len(part.split()) >= least and (is_list or _ASKS.fullmatch(part) is not None) for part in parts]
     return [f"{part}?" for part in parts] if 1 < len(parts) <= _MOST and all(asks) else [message]
 
 
+def drop_talk(message: str) -> str:
+    """Return the one question of a message without the greeting before and the thanks behind it."""
+    said = _drop_salutation(message.strip())
+    clauses = _split_clauses(said)
+    if len(clauses) == 1 and clauses[0][0] != said.rstrip(" ?.!;:"):
+        [(text, _)] = clauses
+        return f"{text}?" if f"{text}?" in said else text
+    return said
+
+
+def _split_clauses(message: str) -> list[tuple[str, bool]]:
+    """Cut a message at the ends of its sentences and lines; say of each whether it is an item of a list.
+
+    What only greets or thanks is left out. A message with code, a log or a stack trace is one.
+    """
+    if len(message) > _LONGEST or "```" in message:
+        return [(message, False)]
+    error = parse_pasted_error(message)
+    if error is not None and error.is_evident:
+        return [(message, False)]
+    shown = _QUOTED.sub(lambda found: "x" * len(found[0]), message)
+    marks = list(_LIST_MARK.finditer(shown))
+    marks = marks if len(marks) > 1 else []
+    starts = {found.end() for found in _END.finditer(shown)} - {found.end() for found in marks}
+    starts |= {found.start() for found in marks} | {0}
+    items = {found.start(): found.end() for found in marks}
+    clauses: list[tuple[str, bool]] = []
+    for start, end in zip(sorted(starts), [*sorted(starts)[1:], len(message)], strict=True):
+        text = message[items.get(start, start) : end].strip()
+        text = _JOINER.sub("", text, count=1) if _JOINER.match(text) else text
+        text = _drop_thanks(text.rstrip(" ?？.!;。"))
+        if text and find_remark(text) is None:
+            clauses.append((text.rstrip(":") if start in items else text, start in items))
+    return clauses or [(message, False)]
+
+
+def _drop_salutation(text: str) -> str:
+    found = _SALUTATION.match(text)
+    return text[found.end() :] if found is not None and find_remark(found[0].strip(" ,")) is not None else text
+
+
+def _drop_thanks(text: str) -> str:
+    found = _THANKS.search(text)
+    return text[: found.start()] if found is not None and find_remark(found["said"]) is not None else text
+
+
+def _is_preface(text: str) -> bool:
+    return text.endswith(":") and len(text.split()) <= _LONGEST_PREFACE
+
+
 def _split_joined(question: str) -> list[str]:
-    """Part a question from one that is joined to it, and leans on the name in it."""
+    """Part a question from one that is joined to it, and names code or leans on the name in the first."""
     found = _JOINED.fullmatch(question)
     if found is None or not find_mentions(found["first"]).names:
         return [question]
-    return [found["first"], found["second"]]
+    is_own = find_mentions(found["second"]).anything or _IT.search(found["second"]) is not None
+    return [found["first"], found["second"]] if is_own else [question]

@@ -191,6 +191,8 @@ async def test_a_stack_trace_leads_to_its_lines(agent: Agent) -> None:
         ("does anything call parse_date?", "Yes: 3 calls of `parse_date` [1]"),
         ("who calls parse_date outside tests?", "2 calls of `parse_date` [1] outside the tests:"),
         ("is load_order used?", "No: no call of `load_order` [1] was found in the 6 files of `shop`"),
+        ("Hi! is load_order used? thx", "No: no call of `load_order` [1]"),
+        ("1) tests for label 2) who calls load_order", "***who calls load_order?***"),
         ("do we use django?", "No: `django` does not appear in the 6 files of `shop`"),
         ("which tests cover parse_date?", "These tests use `parse_date`"),
         ("tests for label", "No test names `label`"),

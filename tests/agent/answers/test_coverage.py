@@ -47,6 +47,7 @@ def unused():
     return 1
 
 MAX_MAILS = 3
+# MAX_MAILS is for a day
 """
 
 
@@ -96,10 +97,12 @@ async def test_a_function_without_calls_shows_what_mentions_or_registers_it(agen
 
 async def test_where_a_constant_is_set_is_its_declaration_and_where_it_is_used_is_not(agent: Agent) -> None:
     is_set = await answer_to(agent, "where is MAX_MAILS set?", "1")
+    valued = await answer_to(agent, "what is the value of MAX_MAILS?", "3")
     used = await answer_to(agent, "is MAX_MAILS used?", "2")
 
     assert "`MAX_MAILS` is defined in `app/Tasks.py` [1], line 20." in is_set.text
-    assert used.text.startswith("No: no call of `MAX_MAILS` [1] was found in the 1 file of `shop` at ")
+    assert "line 20." in valued.text
+    assert used.text.startswith("No: no use of `MAX_MAILS` [1] was found in the 1 file of `shop` at ")
 
 
 async def test_a_path_is_found_whatever_its_case_and_slashes(agent: Agent) -> None:

@@ -83,7 +83,7 @@ async def test_a_page_leads_where_its_heading_says_how(saver: SafeSqliteSaver) -
 async def test_a_value_is_printed_beside_the_line_that_names_it(saver: SafeSqliteSaver) -> None:
     question = "how long may a pet wait for its papers by default?"
     answer = await answer_to(Agent(FakeLibrary(FakeCode({"src/settings.py": SETTINGS})), saver, redact), question, "t")
-    assert "`PET_WAIT` = `30`" in answer.text
+    assert "`PET_WAIT`, a setting, is `30` by default" in answer.text
 
 
 async def test_a_long_line_is_cut_at_its_end(saver: SafeSqliteSaver) -> None:

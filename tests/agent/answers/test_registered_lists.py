@@ -77,7 +77,7 @@ async def ask(tmp_path: Path, *questions: str, files: Mapping[str, str] = SHOP) 
 
 
 def list_names(answer: Answer) -> list[str]:
-    return re.findall(r"^- `([^`]+)`", answer.text, re.MULTILINE)
+    return re.findall(r"^(?:- |(?=`[^`]+`(?:, an?| is) ))`([^`]+)`", answer.text, re.MULTILINE)
 
 
 async def test_endpoints_are_counted_and_listed_with_what_answers_them_those_of_tests_last(tmp_path: Path) -> None:
@@ -241,12 +241,13 @@ VALUES: Mapping[str, str] = {
 @pytest.mark.parametrize(
     ("question", "lines"),
     [
-        ("what is the default max nesting depth of replies?", ["- `READER_MAX_REPLY_DEPTH` = `1024` [1]"]),
+        ("what is the default max nesting depth of replies?", ["`READER_MAX_REPLY_DEPTH` is `1024` [1]."]),
         (
             "what are the default connect timeout and max body size?",
             ["- `timeoutMillis` = `30000` [1]: *30 seconds*", "- `maxBodySize` = `1024 * 1024` [2]"],
         ),
-        ("what is the default maxBodySize?", ["`maxBodySize`, an assigned value, is `1024 * 1024` by default [1]."]),
+        ("max body size?", ["`maxBodySize` is `1024 * 1024` [1]."]),
+        ("what is the default maxBodySize?", ["`maxBodySize` is `1024 * 1024` [1]."]),
     ],
 )
 async def test_a_default_that_no_option_has_is_what_the_code_sets(

@@ -122,6 +122,33 @@ async def test_a_name_is_found_in_another_case_number_and_unicode_form(question:
     assert [(one["query"], chosen["unknown"]) for one in chosen["requests"]] == [(name, [])]
 
 
+@pytest.mark.parametrize(
+    "question", ["send vs order", "difference between flush and send?", "send or order, which one?"]
+)
+async def test_two_names_that_are_compared_are_both_shown(question: str) -> None:
+    chosen = await route_by_rules(question, FakeCode(COMMON_WORDS))
+
+    assert [one["lookup"] for one in chosen["requests"]] == ["definition", "definition"]
+    assert all(one["query"] in question for one in chosen["requests"])
+
+
+async def test_a_question_that_is_not_sure_says_what_else_it_may_mean() -> None:
+    unsure = await route_by_rules("parse_date?? people", FakeCode(SHOP))
+    sure = await route_by_rules("who calls parse_date?", FakeCode(SHOP))
+
+    assert unsure["meanings"]
+    assert all("`parse_date`" in one for one in unsure["meanings"])
+    assert "meanings" not in sure
+
+
+async def test_what_an_unknown_name_calls_is_not_asked_for() -> None:
+    code = FakeCode({**COMMON_WORDS, "tests/test_http.py": "def httpie():\n    return 1\n"})
+
+    [request] = (await route_by_rules("what does httpie depend on", code))["requests"]
+
+    assert (request["lookup"], request["path"]) == ("lines", "requirements.txt")
+
+
 async def test_a_folder_of_a_path_is_no_name_of_its_own() -> None:
     code = FakeCode({**COMMON_WORDS, "tests/test_all.py": "def packages():\n    return 1\n"})
 
