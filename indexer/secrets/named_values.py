@@ -100,6 +100,8 @@ def _is_password(data: bytes, match: Any) -> bool:
         return True
     if _SHORT_NAME.fullmatch(data, match.start(), match.end(2)) is None:
         return False
+    if data[match.start() : match.end(2)] == b"_PASS":  # of a constant or a variable of the environment
+        return True
     return _USER.search(data, max(0, match.start() - _NEAR), min(len(data), match.end() + _NEAR)) is not None
 
 
