@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agent.agent import Agent
+    from agent.answers.places import is_only_pointing
     from agent.conversations import open_conversations, prune_idle_conversations
     from agent.errors import (
         INTERRUPTED,
@@ -156,6 +157,7 @@ __all__ = [
     "is_bare_question",
     "is_history_request",
     "is_inference",
+    "is_only_pointing",
     "is_repeat_request",
     "is_statement",
     "is_stop_request",
@@ -228,6 +230,7 @@ _HOMES = {
     "agent.ports": "Answer ChatModel Citation Classifier CodeLibrary CodeSearch ModelSource RunPermit SourceFiles",
     "agent.goals.checks.goal_requests": "WantedGoal claim_answer is_inference is_verify_request parse_goal_request",
     "agent.history.changes": "AskedComparison parse_comparison",
+    "agent.answers.places": "is_only_pointing",
     "agent.questions.follow_ups": "concerns_answer",
     "agent.questions.intent": "find_small_talk is_history_request is_repeat_request",
     "agent.questions.mentions": "find_mentions normalize_name",

@@ -59,6 +59,11 @@ async def write_places(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
     return AnswerSubject(symbol=label, more=more if len(places) == MAX_PLACES else None)
 
 
+def is_only_pointing(question: str, answer: str) -> bool:
+    """Whether an answer has places alone, for a question that names no code: it may be about something else."""
+    return FRAME in answer and not find_mentions(question).anything
+
+
 async def _find_by_words(material: AnswerContext) -> list[BestPlace]:
     """Find the places of the question's words.
 

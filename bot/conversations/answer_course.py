@@ -15,6 +15,7 @@ from agent import (
     Answer,
     CheckpointOvertaken,
     is_bare_question,
+    is_only_pointing,
     parse_decision,
     with_background,
 )
@@ -274,7 +275,8 @@ class AnswerCourse:
             return Said(content=self._answer.content_at_stop(TOO_LATE), outcome=outcome)
         if answer.route == "stopped":
             return Said(content=self._answer.content_at_stop(STOPPED), outcome=outcome)
-        self.has_found = answer.found
+        # Overheard, a question that names no code may be one of the office.
+        self.has_found = answer.found and not (self.is_overheard and is_only_pointing(choice.question, answer.text))
         offered = self._deps.goals.offer_check(message, choice.question, answer)
         await self._keep_record(answer, choice.why, offered)
         sharing = message.private and message.kind == "command"

@@ -7,11 +7,12 @@ import re
 import pytest
 
 from agent.agent import Agent
-from agent.answers.places import FRAME
+from agent.answers.places import FRAME, is_only_pointing
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Answer
 from tests.agent.conftest import answer_to, redact
 from tests.fakes.code import FakeCode, FakeLibrary
+from tests.fakes.shop import SHOP
 
 CODE = "def check_pet(pet):\n    if not pet.name:\n        raise ValueError('validated in vain')\n"
 LONG = f"    return validate(pets, {'x' * 200})\n"
@@ -99,3 +100,20 @@ async def test_where_an_error_is_handled_is_not_where_it_is_defined(saver: SafeS
     }
     answer = await answer_to(Agent(FakeLibrary(FakeCode(files)), saver, redact), "where is StopEarly handled?", "t")
     assert "`src/run.py:4`" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "is_pointing"),
+    [
+        ("what time is standup?", True),
+        ("who calls parse_date?", False),
+        ("do we use django?", False),
+        ("how do `parse_date` and the reminders work together?", False),
+    ],
+)
+async def test_only_what_names_no_code_is_answered_by_pointing_alone(
+    saver: SafeSqliteSaver, question: str, is_pointing: bool
+) -> None:
+    answer = await answer_to(Agent(FakeLibrary(FakeCode(SHOP)), saver, redact), question)
+
+    assert is_only_pointing(question, answer.text) == is_pointing

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.answers.places import FRAME
 from bot.access import Manners, find_manners
 from bot.conversations.assembly import ChatPolicy
 from bot.conversations.manners import is_question
@@ -111,6 +112,16 @@ async def test_nothing_is_said_where_nothing_was_found(opening: Opening, tmp_pat
         assert world.agent.forgotten == [world.agent.asked[0][1]]
         if isinstance(world, DiscordWorld):
             assert question not in world.fake.world.channels
+
+
+async def test_places_for_what_names_no_code_are_not_posted_in_a_help_channel(tmp_path: Path) -> None:
+    async with in_slack(tmp_path, "every question") as world:
+        await say(world, f"what time is standup? {FRAME}")  # the answer repeats what is asked
+        await world.agent.begun.acquire()
+        await wait_until(lambda: not world.conversations.turns.list_active(), "no turn is active")
+        await say(world, f"where is parse_date? {FRAME}")
+
+        await settled(world, f"Answer to: where is parse_date? {FRAME}")
 
 
 async def test_talk_in_a_help_channel_is_left_to_people(tmp_path: Path) -> None:
