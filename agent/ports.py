@@ -12,9 +12,9 @@ from agent.text.masked_values import MaskedValues
 from agent.text.storable import make_storable
 
 if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
     from pydantic import BaseModel
 
+    from agent import chat
     from agent.events import EventKind
     from agent.sandbox.patch import FileChange
     from agent.sandbox.sandbox import Execution, SandboxCommand
@@ -64,9 +64,6 @@ class CodePast(Protocol):
     async def compare(self, query: DiffQuery) -> Comparison:
         """Compare two commits; `UnknownRevision` as above."""
 
-    async def first_release(self, sha: str) -> str:
-        """Find the oldest finished version that has a commit; empty where none has."""
-
     async def people(self, path: str = "") -> Contributors:
         """Count who changed a file, what lies in a folder, or everything."""
 
@@ -75,31 +72,6 @@ class CodePast(Protocol):
 
     async def owners(self, path: str) -> CodeOwners | None:
         """Find who owns a path by the CODEOWNERS file of the commit."""
-
-
-class PinnedCommit(Protocol):
-    """The commit that everything is read at: what it is called, what came before it, where its lines can be seen."""
-
-    @property
-    def repository(self) -> str:
-        """The name that people call the repository by."""
-
-    @property
-    def commit(self) -> Commit:
-        """The commit that everything is read at."""
-
-    @property
-    def past(self) -> CodePast:
-        """What happened to the code up to the commit."""
-
-    async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
-        """The commits that touched a file, and the one that last wrote a line of it; 0 asks for no line."""
-
-    def permalink(self, location: Location, commit: str = "") -> str | None:
-        """A web address of the lines at the commit, or another one; None where the repository has no web host."""
-
-    def follow(self, catch_up: CatchUp | None) -> None:
-        """Have each "no" wait for newer commits first; None: no longer."""
 
 
 class SourceFiles(Protocol):
@@ -151,21 +123,8 @@ class SymbolIndex(Protocol):
     async def subclasses(self, name: str) -> Sequence[Subclass]:
         """What inherits from a type, implements it or mixes it in, the direct ones first."""
 
-    async def types_named(self, ending: str) -> Sequence[Definition]:
-        """The types whose names end so, in any case, by path and line."""
-
     async def registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
         """What the files register of some kinds, by path and line: routes, commands, options, settings."""
-
-
-class NameLists(Protocol):
-    """Names of one commit's code for a person who does not know them yet."""
-
-    async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
-        """Qualified names of definitions whose plain name (`send`) or last parts (`Session.se`) begin so."""
-
-    async def list_central(self, *, limit: int = 20) -> Sequence[Definition]:
-        """The definitions that most of the code leads to, the most central first."""
 
 
 class TextSearch(Protocol):
@@ -189,12 +148,35 @@ class TextSearch(Protocol):
         """
 
 
-class CodeLookup(SourceFiles, SymbolIndex, Protocol):
-    """What can be looked up by name or path, without a search."""
-
-
-class CodeSearch(PinnedCommit, CodeLookup, TextSearch, NameLists, Protocol):
+class CodeSearch(SourceFiles, SymbolIndex, TextSearch, Protocol):
     """One repository at one commit. It does not change while it is held, whatever is pushed meanwhile."""
+
+    @property
+    def repository(self) -> str:
+        """The name that people call the repository by."""
+
+    @property
+    def commit(self) -> Commit:
+        """The commit that everything is read at."""
+
+    @property
+    def past(self) -> CodePast:
+        """What happened to the code up to the commit."""
+
+    async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
+        """The commits that touched a file, and the one that last wrote a line of it; 0 asks for no line."""
+
+    def permalink(self, location: Location, commit: str = "") -> str | None:
+        """A web address of the lines at the commit, or another one; None where the repository has no web host."""
+
+    def follow(self, catch_up: CatchUp | None) -> None:
+        """Have each "no" wait for newer commits first; None: no longer."""
+
+    async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
+        """Qualified names of definitions whose plain name (`send`) or last parts (`Session.se`) begin so."""
+
+    async def list_central(self, *, limit: int = 20) -> Sequence[Definition]:
+        """The definitions that most of the code leads to, the most central first."""
 
 
 class CodeLibrary(Protocol):
@@ -344,15 +326,15 @@ class ChatModel(Protocol):
     def calls_tools(self) -> bool:
         """Whether it can call functions, as far as is known."""
 
-    def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
+    def stream(self, messages: Sequence[chat.BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
         """Write text, piece by piece; a failure may come after some; `AnswerTruncated` ends one that is too long."""
 
-    async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
+    async def generate_structured(self, messages: Sequence[chat.BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in a form; `AnswerMalformed` where the model cannot."""
 
     async def reply_with_tools(
-        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], *, task: str
-    ) -> AIMessage:
+        self, messages: Sequence[chat.BaseMessage], tools: Sequence[Mapping[str, Any]], *, task: str
+    ) -> chat.AIMessage:
         """Answer with text, tool calls or both; a tool is `{"name", "description", "parameters": JSON schema}`.
 
         Keep the message as it is: it carries signatures that some models want back.
@@ -360,12 +342,12 @@ class ChatModel(Protocol):
 
     async def stream_with_tools(
         self,
-        messages: Sequence[BaseMessage],
+        messages: Sequence[chat.BaseMessage],
         tools: Sequence[Mapping[str, Any]],
         write: Callable[[str], None],
         *,
         task: str,
-    ) -> AIMessage:
+    ) -> chat.AIMessage:
         """Answer as `reply_with_tools`, with each piece of the text written as it comes; `AnswerTruncated` as above."""
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar
 
+from agent import chat
 from indexer.types import Location, SourceType
-
-if TYPE_CHECKING:
-    from langchain_core.messages import RemoveMessage
 
 Intent = Literal["history_request", "follow_up", "follow_up_with_retrieval", "new_question", "out_of_scope"]
 VerdictName = Literal["allow", "watch", "block"]
@@ -390,13 +388,12 @@ def reset_research(left: AgentState) -> AgentState:
     return {**changes, "messages": [clear_messages()]} if left.get("messages") else changes
 
 
-def clear_messages() -> RemoveMessage:
+def clear_messages() -> chat.RemoveMessage:
     """Return the change that empties `messages`."""
     # As in `merge_messages`.
-    from langchain_core.messages import RemoveMessage
     from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-    return RemoveMessage(id=REMOVE_ALL_MESSAGES)
+    return chat.RemoveMessage(id=REMOVE_ALL_MESSAGES)
 
 
 def is_hardened(state: AgentState) -> bool:

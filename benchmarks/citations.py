@@ -25,7 +25,7 @@ from typing import cast
 
 from agent.citations.citation_check import verify_citations
 from agent.citations.claims import find_identifiers, find_names
-from agent.ports import CodeLookup
+from agent.ports import CodeSearch
 from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.questions.terms import find_content_terms, match_terms
@@ -188,7 +188,7 @@ async def _check(turn: CitedTurn, answer: str) -> Sequence[Location | None]:
     parser = CitationParser(turn.exhibits, lambda text: text)
     text = "\n".join(map(parser.prose, answer.split("\n")))
     evidence = [exhibit.ref for exhibit in turn.exhibits]
-    checked = await verify_citations(text, parser.citations, evidence, cast("CodeLookup", turn.code), by_model=True)
+    checked = await verify_citations(text, parser.citations, evidence, cast("CodeSearch", turn.code), by_model=True)
     return checked.places
 
 

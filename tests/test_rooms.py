@@ -31,7 +31,7 @@ FLOORS = {
         "__main__",
     ),
     "agent": (
-        "text state events errors",
+        "text state events errors chat",
         "questions persistence limits sandbox",
         "ports branches conversations",
         "evidence llm guard",

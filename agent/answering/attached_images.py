@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agent import chat
 from agent.persistence.evidence_store import ThreadEvidence
 from agent.questions.attachments import AttachedImage
-
-if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
 
 
 async def keep_images(evidence: ThreadEvidence, images: Sequence[AttachedImage]) -> None:
@@ -25,7 +23,7 @@ def list_image_keys(images: Sequence[object]) -> Sequence[str]:
     return [f"image {number}" for number, _ in enumerate(images, 1)]
 
 
-def show_images(message: BaseMessage, names: Sequence[str], texts: Mapping[str, str]) -> BaseMessage:
+def show_images(message: chat.BaseMessage, names: Sequence[str], texts: Mapping[str, str]) -> chat.BaseMessage:
     """Add the images to a message; the name of each stands before it."""
     parts: list[dict[str, Any]] = []
     for name, key in zip(names, list_image_keys(names), strict=True):

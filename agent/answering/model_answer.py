@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from agent import chat
 from agent.answers.extractive_builder import AnswerSubject
 from agent.errors import AnswerEmpty, AnswerLeaked, AnswerTruncated
 from agent.guard.leak_check import has_leaked_instructions, has_masked_values
@@ -13,9 +13,6 @@ from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.prompts.stream_sanitizer import StreamSanitizer
 from agent.state import CitationRef, EvidenceRef
-
-if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
 
 CUT = "*(The answer was cut here: it had reached the limit of its length.)*"
 LONGEST_OPENING = 200  # characters without a citation that may yet turn out to be words before a call
@@ -28,7 +25,12 @@ class ModelAnswer:
     """
 
     def __init__(
-        self, deps: Deps, messages: Sequence[BaseMessage], shown: Sequence[PromptEvidence], *, may_call: bool = False
+        self,
+        deps: Deps,
+        messages: Sequence[chat.BaseMessage],
+        shown: Sequence[PromptEvidence],
+        *,
+        may_call: bool = False,
     ) -> None:
         self._deps = deps
         self.messages = messages

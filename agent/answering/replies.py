@@ -6,14 +6,12 @@ import hashlib
 import json
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from agent import chat
 from agent.ports import EvidenceTexts
 from agent.prompts.answer_prompts import remove_tag_words
 from agent.text.storable import is_storable, make_storable
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
 
 LONGEST_ANSWER = 20_000
 LONGEST_CALLS = 20_000
@@ -21,10 +19,8 @@ LONGEST_CALLS = 20_000
 log = logging.getLogger(__name__)
 
 
-def limit_reply(reply: AIMessage, *, longest_calls: int = LONGEST_CALLS) -> AIMessage:
+def limit_reply(reply: chat.AIMessage, *, longest_calls: int = LONGEST_CALLS) -> chat.AIMessage:
     """Keep a reply, unless it is far too long to be meant or no store would take it: then its text is left."""
-    from langchain_core.messages import AIMessage  # takes long, and without a model nobody replies
-
     calls = [*reply.tool_calls, *reply.invalid_tool_calls]
     text = str(reply.text)
     if (
@@ -35,7 +31,7 @@ def limit_reply(reply: AIMessage, *, longest_calls: int = LONGEST_CALLS) -> AIMe
     ):
         return reply
     log.warning("a reply of the model could not be kept and has been cut to its text")
-    return AIMessage(make_storable(text[:LONGEST_ANSWER]))
+    return chat.AIMessage(make_storable(text[:LONGEST_ANSWER]))
 
 
 class KeptReply:
@@ -44,24 +40,20 @@ class KeptReply:
     What a node asks several models at once is saved when all have replied: a crash before that would cost all of it.
     """
 
-    def __init__(self, texts: EvidenceTexts, messages: Sequence[BaseMessage]) -> None:
+    def __init__(self, texts: EvidenceTexts, messages: Sequence[chat.BaseMessage]) -> None:
         told = json.dumps([message.model_dump(exclude={"id"}) for message in messages], sort_keys=True, default=str)
         self._key = f"reply {hashlib.blake2b(remove_tag_words(told).encode(), digest_size=12).hexdigest()}"
         self._texts = texts
 
-    async def find(self) -> AIMessage | None:
+    async def find(self) -> chat.AIMessage | None:
         """Return the reply; None before there is one."""
-        from langchain_core.messages import messages_from_dict  # as above
-
         text = (await self._texts.texts([self._key])).get(self._key)
-        return cast("AIMessage", messages_from_dict([json.loads(text)])[0]) if text is not None else None
+        return cast("chat.AIMessage", chat.messages_from_dict([json.loads(text)])[0]) if text is not None else None
 
-    async def keep(self, reply: AIMessage) -> None:
+    async def keep(self, reply: chat.AIMessage) -> None:
         """Keep the reply, unless its provider has put something into it that is no JSON."""
-        from langchain_core.messages import message_to_dict  # as above
-
         try:
-            text = json.dumps(message_to_dict(reply))
+            text = json.dumps(chat.message_to_dict(reply))
         except (TypeError, ValueError) as error:
             log.info("a reply is not kept before its step is saved: %s", error)
         else:

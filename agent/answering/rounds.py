@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from agent import chat
 from agent.answering.attached_images import list_image_keys, show_images
 from agent.answering.model_answer import ModelAnswer, find_subject
 from agent.answering.replies import limit_reply
@@ -21,9 +22,6 @@ from agent.prompts.output_schemas import ClarifyOutput, PlanOutput, is_turn_tool
 from agent.prompts.research_prompts import insert_results, list_evidence_keys
 from agent.state import AgentState, RouterDecision, ToolRequest, clear_messages
 from agent.text.storable import make_storable
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
 
 NO_MODEL = "there is none any more"
 _LONGEST_QUESTION = 300
@@ -65,20 +63,15 @@ def _list_tools(state: AgentState, deps: Deps) -> list[Mapping[str, Any]]:
     ]
 
 
-async def _fill_messages(state: AgentState, deps: Deps, *, is_last: bool) -> list[BaseMessage]:
-    from langchain_core.messages import (
-        HumanMessage,
-        SystemMessage,
-    )  # takes long, and without a model nothing comes here
-
-    messages: Sequence[BaseMessage] = state.get("messages", [])
+async def _fill_messages(state: AgentState, deps: Deps, *, is_last: bool) -> list[chat.BaseMessage]:
+    messages: Sequence[chat.BaseMessage] = state.get("messages", [])
     names = state.get("images", [])
     texts = await deps.evidence.texts([*list_evidence_keys(messages), *list_image_keys(names)])
     _, start, *rest = insert_results(messages, texts, deps, nonce=state.get("nonce", ""))
     # What a tool has brought may have made the turn a watched one since it began.
     task = format_task(hardened=deps.is_hardened, can_ask=deps.can_ask)
-    last = [HumanMessage(WRITE_NOW)] if is_last else []
-    return [SystemMessage(task), show_images(start, names, texts), *rest, *last]
+    last = [chat.HumanMessage(WRITE_NOW)] if is_last else []
+    return [chat.SystemMessage(task), show_images(start, names, texts), *rest, *last]
 
 
 async def _take_round(
@@ -108,7 +101,9 @@ async def _take_round(
     }
 
 
-def _follow_calls(state: AgentState, deps: Deps, messages: Sequence[BaseMessage], reply: AIMessage) -> AgentState:
+def _follow_calls(
+    state: AgentState, deps: Deps, messages: Sequence[chat.BaseMessage], reply: chat.AIMessage
+) -> AgentState:
     """Make of the model's calls what the router makes of a form: where the turn goes next."""
     kept = limit_reply(reply)
     if not (kept.tool_calls or kept.invalid_tool_calls):

@@ -35,7 +35,10 @@ async def write_commands(draft: AnswerBuilder, material: AnswerContext) -> Answe
         draft.say(format_code_block(dedent(source.lines), "sh"))
     further = [ref for ref in entries[1:] if ref["score"] >= _NEAR * lead["score"]][:MAX_FURTHER]
     if further:
-        items = [f"- {_format_item(draft, ref)}" for ref in further]
+        items = [
+            f"- {format_code_span(ref['symbol'], longest=160)} {draft.cite(to_location(ref))}, {_describe(ref)}"
+            for ref in further
+        ]
         draft.say("\n".join(["There is also:", "", *items]))
     return AnswerSubject()
 
@@ -45,10 +48,6 @@ def _describe(ref: EvidenceRef) -> str:
     runs = f", which runs {format_code_span(ref['signature'], longest=160)}" if ref["signature"] else ""
     about = f": {format_quote(ref['doc'], longest=160)}" if ref["doc"] else ""
     return f"{_SAYS[ref['kind']]} {format_code_span(ref['path'])}{runs}{about}"
-
-
-def _format_item(draft: AnswerBuilder, ref: EvidenceRef) -> str:
-    return f"{format_code_span(ref['symbol'], longest=160)} {draft.cite(to_location(ref))}, {_describe(ref)}"
 
 
 def _format_listed(draft: AnswerBuilder, ref: EvidenceRef) -> str:

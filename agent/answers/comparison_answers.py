@@ -11,7 +11,13 @@ from agent.history.commit_refs import describe_updates, divide_commits
 from agent.history.comparison import ADDED, FILE, REMOVED
 from agent.state import Continuation, EvidenceRef, to_location
 from agent.text.code_lines import dedent
-from agent.text.escaping import format_code_block, format_code_span, replace_control_characters, to_one_line
+from agent.text.escaping import (
+    format_code_block,
+    format_code_span,
+    format_count,
+    replace_control_characters,
+    to_one_line,
+)
 
 PAGE = 6  # commits, and files, of one answer
 PLACES = 4
@@ -24,7 +30,10 @@ async def write_comparison(draft: AnswerBuilder, material: AnswerContext) -> Ans
     commits, updates = divide_commits(material.of("commit"))
     changes = material.of("change")
     files = [ref for ref in changes if ref["kind"] == FILE]
-    places = _group_places([ref for ref in changes if ref["kind"] != FILE])
+    places = [
+        list(sides)
+        for _, sides in groupby([ref for ref in changes if ref["kind"] != FILE], key=lambda ref: ref["signature"])
+    ]
     skip, turn = material.skip, material.skip // PAGE
     if not skip:
         draft.say(_describe(draft, material, files))
@@ -55,11 +64,11 @@ def _count_left(entries: Sequence[object], total: int, done: int, noun: str) -> 
 def _offer_more(
     draft: AnswerBuilder, material: AnswerContext, left: Sequence[tuple[int, int, str]]
 ) -> Continuation | None:
-    more = [_format_count(count, noun) for count, _, noun in left if count]
+    more = [format_count(count, noun) for count, _, noun in left if count]
     if more:
         draft.say(f'And {" and ".join(filter(None, [", ".join(more[:-1]), more[-1]]))} more; say "more" to see them.')
         return {"question": material.name, "skip": material.skip + PAGE}
-    beyond = [_format_count(count, noun) for _, count, noun in left if count]
+    beyond = [format_count(count, noun) for _, count, noun in left if count]
     if beyond:
         draft.say(
             f"And {' and '.join(beyond)} more, which are not listed here. Name a folder or a file to see its own."
@@ -69,28 +78,25 @@ def _offer_more(
 
 def _describe(draft: AnswerBuilder, material: AnswerContext, files: Sequence[EvidenceRef]) -> str:
     """Say what was compared, how much of it differs, and what keeps that from being all."""
-    facts, totals = _read_facts(material), material.metadata["totals"]
+    facts, totals = material.facts, material.metadata["totals"]
     ends = material.of("entry")  # one of them, where both are the same
     older, newer = _format_end(draft, ends[0]), _format_end(draft, ends[-1])
     if facts.get("same"):
         return f"{older} and {newer} are the same commit, {format_code_span(facts['same'][:12])}."
     asked = facts.get("nothing is called", "")
     missing = f"Nothing here is called {format_code_span(asked)}, and nothing that changed is. " if asked else ""
-    where = f", in {_name_target(facts)}" if facts.get("target") else ""
+    targets = facts.get("target", "").split("\n")[:3]
+    where = f", in {' and '.join(map(format_code_span, targets))}" if facts.get("target") else ""
     span = f"From {older} to {newer}{where}"
     if not files and not material.of("commit"):
         said = f"{span}: nothing changed."
     else:
         people = totals.get("people", 0)
-        by = f", by {_format_count(people, 'person', 'people')}" if people > 1 else ""
+        by = f", by {format_count(people, 'person', 'people')}" if people > 1 else ""
         counts = f"+{totals.get('lines added', 0):,} −{totals.get('lines removed', 0):,} lines"
-        differ = f"{_format_count(totals.get('files changed', 0), 'file')} changed, {counts}"
-        said = f"{span}: {_format_count(totals.get('commits', 0), 'commit')}{by}; {differ}."
+        differ = f"{format_count(totals.get('files changed', 0), 'file')} changed, {counts}"
+        said = f"{span}: {format_count(totals.get('commits', 0), 'commit')}{by}; {differ}."
     return " ".join(filter(None, (missing + said, _describe_parting(facts, totals), _describe_gaps(facts))))
-
-
-def _name_target(facts: Mapping[str, str]) -> str:
-    return " and ".join(map(format_code_span, facts["target"].split("\n")[:3]))
 
 
 def _format_end(draft: AnswerBuilder, ref: EvidenceRef) -> str:
@@ -106,7 +112,7 @@ def _describe_parting(facts: Mapping[str, str], totals: Mapping[str, int]) -> st
         return f"They have no commit in common{known}, so their files are compared as they are."
     if not facts.get("parted at"):
         return ""
-    own = _format_count(totals.get("only in the older", 0), "commit")
+    own = format_count(totals.get("only in the older", 0), "commit")
     return (
         f"Both have gone on since {format_code_span(facts['parted at'][:12])}: this is what {newer} has changed since "
         f"then, without the {own} that {older} alone has."
@@ -115,16 +121,14 @@ def _describe_parting(facts: Mapping[str, str], totals: Mapping[str, int]) -> st
 
 def _describe_gaps(facts: Mapping[str, str]) -> str:
     said = (
-        f"Not shown: {_format_folded(facts['not shown'])}." if facts.get("not shown") else "",
+        f"Not shown: files that are not indexed ({to_one_line(facts['not shown'], longest=120)})."
+        if facts.get("not shown")
+        else "",
         "Older commits were not fetched: the history here is shallow." if facts.get("shallow") else "",
         "There is too much to compare it all. Name a folder or a file." if facts.get("incomplete") else "",
         "This is what a search for the words of the question finds first." if facts.get("guess") else "",
     )
     return " ".join(filter(None, said))
-
-
-def _format_folded(folded: str) -> str:
-    return f"files that are not indexed ({to_one_line(folded, longest=120)})"
 
 
 def _format_file(draft: AnswerBuilder, ref: EvidenceRef) -> str:
@@ -135,11 +139,6 @@ def _format_file(draft: AnswerBuilder, ref: EvidenceRef) -> str:
 def _format_fate(fate: str) -> str:
     word, _, former = fate.partition("renamed from ")
     return f"renamed from {format_code_span(former)}" if former else word
-
-
-def _group_places(refs: Sequence[EvidenceRef]) -> list[list[EvidenceRef]]:
-    """Put both sides of each place together."""
-    return [list(sides) for _, sides in groupby(refs, key=lambda ref: ref["signature"])]
 
 
 def _quote_place(draft: AnswerBuilder, sides: Sequence[EvidenceRef]) -> None:
@@ -170,12 +169,4 @@ def _describe_rest(ref: EvidenceRef | None, shown: Sequence[str]) -> list[str]:
     if ref is None or (left := ref["end_line"] - ref["start_line"] + 1 - len(shown)) <= 0:
         return []
     sign = "-" if ref["kind"] == REMOVED else "+"
-    return [f"{sign} … {_format_count(left, 'line')} more"]
-
-
-def _read_facts(material: AnswerContext) -> Mapping[str, str]:
-    return material.metadata.get("facts", {})
-
-
-def _format_count(count: int, noun: str, plural: str = "") -> str:
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+    return [f"{sign} … {format_count(left, 'line')} more"]

@@ -86,7 +86,7 @@ async def _narrow(material: AnswerContext, ref: EvidenceRef, message: str) -> Ev
 
 async def _write_origin(draft: AnswerBuilder, material: AnswerContext, *, is_said: bool) -> bool:
     """Say where the exception comes from and who handles it here; return whether that is known."""
-    name, facts = _read_error_name(material), material.metadata.get("facts", {})
+    name, facts = _read_error_name(material), material.facts
     defined, places = material.of("definition"), material.of("mention")
     if not name:
         return False

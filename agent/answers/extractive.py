@@ -21,7 +21,7 @@ from agent.answers.history_answers import (
 )
 from agent.answers.listings import list_calls, list_files, list_folder, list_tests, write_attributes
 from agent.answers.places import describe_missing_files, list_further, write_places, write_related, write_telling_lines
-from agent.answers.registered_lists import list_entry_points, list_options, list_subclasses
+from agent.answers.registered_lists import list_registered, list_subclasses
 from agent.evidence.coverage import deny, explain_missing_paths
 from agent.evidence.refs import is_import_line, is_test_or_docs, read_quote, sort_code_first
 from agent.evidence.requests import NONE_OF, NOT_INDEXED
@@ -107,7 +107,7 @@ def _choose_one_for_each(asked: Sequence[str], definitions: Sequence[EvidenceRef
 
 async def _write_changes(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write what was compared, or else what happened."""
-    is_comparison = bool(material.metadata.get("facts", {}).get("compared"))
+    is_comparison = bool(material.facts.get("compared"))
     return await (write_comparison if is_comparison else write_changes)(draft, material)
 
 
@@ -179,12 +179,9 @@ async def _write_nothing(draft: AnswerBuilder, material: AnswerContext) -> Answe
         names = absent or find_mentions(material.question).names
         draft.say((await deny(material.deps.code, claim if absent else "No match", *names)).text)
     if material.metadata["searched"]:
-        draft.say(f"Searched for {_format_searches(material)}. Naming a function, a class or a file helps.")
+        searches = ", ".join(format_code_span(query, longest=80) for query in material.metadata["searched"])
+        draft.say(f"Searched for {searches}. Naming a function, a class or a file helps.")
     return AnswerSubject()
-
-
-def _format_searches(material: AnswerContext) -> str:
-    return ", ".join(format_code_span(query, longest=80) for query in material.metadata["searched"])
 
 
 _Form = Callable[[AnswerBuilder, AnswerContext], Awaitable[AnswerSubject]]
@@ -202,7 +199,7 @@ _FORMS: Mapping[Lookup, _Form] = {
     "commands": write_commands,
     "changes": _write_changes,
     "people": write_people,
-    "options": list_options,
-    "entry_points": list_entry_points,
+    "options": list_registered,
+    "entry_points": list_registered,
     "lists": list_subclasses,
 }

@@ -85,6 +85,11 @@ class AnswerContext:
         return [ref for ref in self.retrieved if ref["role"] in roles]
 
     @property
+    def facts(self) -> Mapping[str, str]:
+        """What the evidence itself does not say, by name."""
+        return self.metadata.get("facts", {})
+
+    @property
     def lookup(self) -> Lookup:
         """What the first request was for."""
         requests = self.decision["requests"]

@@ -10,7 +10,7 @@ from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, Answe
 from agent.evidence.refs import read_quote
 from agent.history.commit_refs import describe_updates, divide_commits
 from agent.state import Continuation, EvidenceRef, to_location
-from agent.text.escaping import format_code_block, format_code_span, format_quote, to_one_line
+from agent.text.escaping import format_code_block, format_code_span, format_count, format_quote, to_one_line
 
 MAX_COMMITS = 10
 MAX_BESIDE_SECTION = 6
@@ -51,16 +51,16 @@ def _is_grouping_worth(commits: Sequence[EvidenceRef]) -> bool:
 
 
 def _describe_changes(material: AnswerContext, commits: Sequence[EvidenceRef]) -> str:
-    facts, totals = _read_facts(material), material.metadata["totals"]
+    facts, totals = material.facts, material.metadata["totals"]
     if problem := facts.get("problem"):
-        return f"{_escape_sentence(problem)} The newest commits:"
+        return f"{format_quote(problem, longest=400)} The newest commits:"
     if facts.get("untagged"):
         return f"There is no tag {format_code_span(facts['untagged'])} here; the changelog has it."
     count, people = totals.get("commits", len(commits)), totals.get("people", 0)
-    by = f", by {_format_count(people, 'person', 'people')}" if people > 1 else ""
+    by = f", by {format_count(people, 'person', 'people')}" if people > 1 else ""
     where = f" to {format_code_span(facts['target'])}" if facts.get("target") else ""
     return " ".join(filter(None, (
-        f"{_describe_range(facts)}{_format_count(count, 'commit')}{where}{by}{_describe_days(facts)}.",
+        f"{_describe_range(facts)}{format_count(count, 'commit')}{where}{by}{_describe_days(facts)}.",
         _describe_touched(totals),
         _describe_gaps(facts),
     )))  # fmt: skip
@@ -111,7 +111,7 @@ async def quote_section(draft: AnswerBuilder, material: AnswerContext, section: 
     lines = [line for line in lines if any(map(str.isalnum, line))]
     left = len(lines) - _SECTION_LINES
     more = f" ({left} more lines there)" if left > 0 else ""
-    version = format_code_span(_read_facts(material).get("section", ""))
+    version = format_code_span(material.facts.get("section", ""))
     draft.say(f"{format_code_span(section['path'])} {draft.cite(to_location(section))} on {version}{more}:")
     draft.say(format_code_block(lines[:_SECTION_LINES], "text"))
 
@@ -124,11 +124,8 @@ def format_commit(draft: AnswerBuilder, ref: EvidenceRef) -> str:
 def _format_commit(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     day, _, author = ref["signature"].partition(", ")
     sha = format_code_span(ref.get("commit", "")[:8])
-    return f"{sha} {draft.cite(to_location(ref))}, {day}, {_format_person(author)}: {_format_subject(ref)}"
-
-
-def _format_subject(ref: EvidenceRef) -> str:
-    return format_quote(ref["symbol"].rstrip(". "), longest=140) or "no message"
+    subject = format_quote(ref["symbol"].rstrip(". "), longest=140) or "no message"
+    return f"{sha} {draft.cite(to_location(ref))}, {day}, {_format_person(author)}: {subject}"
 
 
 def _format_person(name: str) -> str:
@@ -145,14 +142,14 @@ async def write_people(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
             _describe_owners(draft, material),
             _describe_people(draft, material, people),
             *(f"Last changed with {_format_commit(draft, ref)}." for ref in commits),
-            _describe_gaps(_read_facts(material)),
+            _describe_gaps(material.facts),
         ))))  # fmt: skip
     more = write_entries(draft, material, people, format_entry=_format_contributor, most=MAX_PEOPLE, is_grouped=False)
     return _make_subject(material, more)
 
 
 def _describe_owners(draft: AnswerBuilder, material: AnswerContext) -> str:
-    facts = _read_facts(material)
+    facts = material.facts
     owners = [format_code_span(owner) for owner in facts.get("owners", "").split("\n") if owner]
     rules = material.of("mention")
     if not owners or not rules:
@@ -162,17 +159,18 @@ def _describe_owners(draft: AnswerBuilder, material: AnswerContext) -> str:
 
 
 def _describe_people(draft: AnswerBuilder, material: AnswerContext, people: Sequence[EvidenceRef]) -> str:
-    facts, totals = _read_facts(material), material.metadata["totals"]
+    facts, totals = material.facts, material.metadata["totals"]
     target = _describe_target(draft, material)
     if problem := facts.get("problem"):
-        return f"{target}: {_escape_sentence(problem)}"
+        return f"{target}: {format_quote(problem, longest=400)}"
     if not people:
         return ""
     first, count = _format_person(people[0]["symbol"]), totals.get("people", len(people))
     if totals.get("lines"):
+        guess = " This is what a search for the words of the question finds first." if facts.get("guess") else ""
         lines = f"All lines of {target} are by {first}." if count == 1 else ""
-        return (lines or f"Most lines of {target} are by {first}, of {count:,} people.") + _describe_guess(facts)
-    commits = f"{_format_count(totals.get('commits', 0), 'commit')} to {target}"
+        return (lines or f"Most lines of {target} are by {first}, of {count:,} people.") + guess
+    commits = f"{format_count(totals.get('commits', 0), 'commit')} to {target}"
     if count == 1:
         return f"All {commits} are by {first}."
     return f"{count:,} people made {commits}, most of them {first}."
@@ -184,7 +182,7 @@ def _format_contributor(draft: AnswerBuilder, ref: EvidenceRef) -> str:
 
 def _describe_target(draft: AnswerBuilder, material: AnswerContext) -> str:
     """Name what the answer is about, with its place."""
-    facts = _read_facts(material)
+    facts = material.facts
     for ref in material.of("definition", "file")[:1]:
         place = f"{format_code_span(ref['path'])} {draft.cite(to_location(ref))}"
         return f"{format_code_span(ref['symbol'])} in {place}" if ref["symbol"] else place
@@ -193,24 +191,7 @@ def _describe_target(draft: AnswerBuilder, material: AnswerContext) -> str:
     return format_code_span(material.deps.code.repository)
 
 
-def _describe_guess(facts: Mapping[str, str]) -> str:
-    return " This is what a search for the words of the question finds first." if facts.get("guess") else ""
-
-
 def _make_subject(material: AnswerContext, more: Continuation | None) -> AnswerSubject:
     """Keep the topic: "it" stays what people and commits were asked about."""
     about = next(iter(material.of("definition")), None)
     return AnswerSubject(symbol=about["symbol"] if about else "", kind=about["kind"] if about else "", more=more)
-
-
-def _read_facts(material: AnswerContext) -> Mapping[str, str]:
-    return material.metadata.get("facts", {})
-
-
-def _escape_sentence(sentence: str) -> str:
-    """Write a sentence that holds names from outside."""
-    return format_quote(sentence, longest=400)
-
-
-def _format_count(count: int, noun: str, plural: str = "") -> str:
-    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"

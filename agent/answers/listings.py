@@ -13,7 +13,7 @@ from agent.evidence.requests import FILE_IS_THERE
 from agent.questions.scopes import asks_for_yes_or_no
 from agent.state import Continuation, EvidenceRef, Role, to_location
 from agent.text.code_lines import dedent
-from agent.text.escaping import format_code_block, format_code_span
+from agent.text.escaping import format_code_block, format_code_span, format_count
 
 MAX_LISTED = 8
 _CALLED = frozenset({"function", "method"})
@@ -36,7 +36,7 @@ async def list_calls(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
         await _write_sites(draft, material, sites, role, target)
     elif is_used:
         total = material.metadata["totals"].get("mention", len(mentions))
-        draft.say(f"{_affirm(material)}{target} is used on {_format_count(total, 'line')}{_describe_scope(material)}:")
+        draft.say(f"{_affirm(material)}{target} is used on {format_count(total, 'line')}{_describe_scope(material)}:")
     else:
         await _deny_calls(draft, material, role, target)
     if mentions and len(sites) < MAX_LISTED:
@@ -92,9 +92,9 @@ async def _write_sites(
     uncertain = max(0, calls - sum(ref["calls"] for ref in called))
     if len(called) > 1 or (called and uncertain and len(meant) > 1):
         target = f"{format_code_span(material.name)}, {_divide_calls(draft, called, uncertain)}"
-    where_from = f", from {_format_count(total, 'place')}" if total < calls else ""
+    where_from = f", from {format_count(total, 'place')}" if total < calls else ""
     scope = _describe_scope(material)
-    draft.say(f"{_affirm(material)}{_format_count(calls, 'call')} of {target}{scope}{where_from}:")
+    draft.say(f"{_affirm(material)}{format_count(calls, 'call')} of {target}{scope}{where_from}:")
     places = group_by_place(sites)
     main = [place for place in places if not is_test_or_docs(place[0]["path"])]
     asides = [place for place in places if is_test_or_docs(place[0]["path"])]
@@ -125,7 +125,7 @@ async def _write_callees(
     calls = totals.get("callee sites", len(sites))
     known = totals.get("callee inside", len(inside))
     of_names = f", {known} of them of names defined here" if inside and known < calls else ""
-    draft.say(f"{_format_count(calls, 'call')} made by {target}{of_names}" + (":" if inside else "."))
+    draft.say(f"{format_count(calls, 'call')} made by {target}{of_names}" + (":" if inside else "."))
     if inside:
         await _list_places(draft, material, group_by_place(inside)[:MAX_LISTED], known)
     if outside:
@@ -177,14 +177,14 @@ async def list_files(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
         is_there = material.decision["requests"][0]["reasoning"] == FILE_IS_THERE
         place = f"{'Yes: ' if is_there else ''}{format_code_span(head['path'])} {draft.cite(to_location(head))}"
         if is_there:
-            draft.say(f"{place} is there, with {_format_count(head['end_line'], 'line')}.")
+            draft.say(f"{place} is there, with {format_count(head['end_line'], 'line')}.")
             continue
         if not symbols:
             draft.say(f"{place} defines no names; it begins like this:")
             draft.say(format_code_block(source.lines[:20], source.language))
             continue
         where = "" if any("." in ref["symbol"] for ref in symbols) else " at the top level"
-        draft.say(f"{place} defines {_format_count(len(symbols), 'name')}{where}:")
+        draft.say(f"{place} defines {format_count(len(symbols), 'name')}{where}:")
         rest = write_entries(draft, material, symbols, format_entry=format_outline_entry, is_grouped=False)
         if rest and more is None:
             more = {**rest, "question": head["path"]}
@@ -195,8 +195,8 @@ async def list_folder(draft: AnswerBuilder, material: AnswerContext) -> AnswerSu
     """Write what lies in a folder."""
     totals, folder = material.metadata["totals"], material.decision["requests"][0]["path"]
     folders, files = totals.get("folders", 0), totals.get("files", 0)
-    below = f" and {_format_count(folders, 'folder')}" if folders else ""
-    draft.say(f"{format_code_span(folder + '/')} holds {_format_count(files, 'file')}{below}:")
+    below = f" and {format_count(folders, 'folder')}" if folders else ""
+    draft.say(f"{format_code_span(folder + '/')} holds {format_count(files, 'file')}{below}:")
     more = write_entries(draft, material, material.of("entry"), format_entry=_format_file, is_grouped=False)
     return AnswerSubject(more=more)
 
@@ -253,7 +253,3 @@ def _make_subject(material: AnswerContext, definitions: Sequence[EvidenceRef]) -
     if not definitions:
         return AnswerSubject(symbol=material.name)
     return AnswerSubject(symbol=definitions[0]["symbol"], kind=definitions[0]["kind"])
-
-
-def _format_count(total: int, noun: str) -> str:
-    return f"{total} {noun}{'s' if total != 1 else ''}"

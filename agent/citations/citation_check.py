@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from agent.citations.citation_fit import MAX_LINES, EvidenceFit, Exhibit
 from agent.citations.claims import Claim, find_names
 from agent.evidence.refs import LONGEST_RANGE, is_within
-from agent.ports import CodeLookup
+from agent.ports import CodeSearch
 from agent.state import CitationRef, EvidenceRef, to_citation, to_location
 from agent.text.citation_markers import CitationMarker, find_markers, format_marker, replace_markers
 from indexer.errors import UnknownPath
@@ -44,7 +44,7 @@ async def verify_citations(
     text: str,
     citations: Sequence[CitationRef],
     evidence: Sequence[EvidenceRef | CitationRef],
-    code: CodeLookup,
+    code: CodeSearch,
     *,
     by_model: bool = False,
 ) -> CheckedAnswer:
@@ -117,14 +117,14 @@ def _make_replacements(
 class _Examiner:
     """Looks citations up at the commit, and remembers what it has read."""
 
-    code: CodeLookup
+    code: CodeSearch
     read: Sequence[Location]
     fit: EvidenceFit | None  # None where no model wrote, so that nothing is weighed
     texts: dict[Location, str | None] = field(default_factory=dict)
     judged: dict[tuple[Location | None, Claim], Location | None] = field(default_factory=dict)
 
     @classmethod
-    async def open(cls, code: CodeLookup, read: Sequence[Location], claims: Sequence[Claim] | None) -> _Examiner:
+    async def open(cls, code: CodeSearch, read: Sequence[Location], claims: Sequence[Claim] | None) -> _Examiner:
         """Read the evidence, as far as it is weighed: against claims of a model, or not at all."""
         examiner = cls(code=code, read=read, fit=None)
         if claims is None:
@@ -151,13 +151,13 @@ class _Examiner:
         place = await self._locate_citation(cited) if cited is not None else None
         if self.fit is None or cited is None:
             return place
-        if place is not None and (len(self.judged) >= MAX_WEIGHED or await self._fits(self.fit, claim, place, least)):
+        if place is not None and (
+            len(self.judged) >= MAX_WEIGHED
+            or (self.fit.knows_names(claim) and await asyncio.to_thread(self.fit.rate, claim, place) >= least)
+        ):
             return place
         # A name in the sentence may tell which lines were meant; a path that is not there tells nothing.
         return _find_only_place(self.fit.find_holders(find_names(claim.sentence)))
-
-    async def _fits(self, fit: EvidenceFit, claim: Claim, place: Location, least: float) -> bool:
-        return fit.knows_names(claim) and await asyncio.to_thread(fit.rate, claim, place) >= least
 
     async def _locate_citation(self, cited: Location) -> Location | None:
         is_shown = cited in self.read or (_is_sound(cited) and any(is_within(cited, seen) for seen in self.read))

@@ -61,10 +61,8 @@ async def _make_ref(code: CodeSearch, line: Match, owning: Definition, name: str
     last = min(owning.symbol.end_line, start + _MAX_STATEMENT - 1)
     text = (await code.read(line.location.path, start, max(start, last))).text.split("\n")
     end = start + _count_lines(text) - 1
-    ref = make_lines_ref(Location(path=line.location.path, start_line=start, end_line=end), "entry")
-    ref["symbol"], ref["kind"], ref["signature"] = owning.symbol.qualified_name, owning.symbol.kind, line.text
-    ref["doc"] = name
-    return ref
+    at, symbol = Location(path=line.location.path, start_line=start, end_line=end), owning.symbol
+    return make_lines_ref(at, "entry", symbol=symbol.qualified_name, kind=symbol.kind, signature=line.text, doc=name)
 
 
 def _count_lines(lines: Sequence[str]) -> int:

@@ -12,7 +12,7 @@ from agent.text.escaping import format_code_span
 from indexer.types import Coverage, LeftOut
 
 if TYPE_CHECKING:
-    from agent.ports import PinnedCommit
+    from agent.ports import CodeSearch
 
 MAX_NAMED = 3  # files
 _SHA_LENGTH = 7
@@ -57,7 +57,7 @@ async def deny(code: CodeSearch, claim: str, *words: str, quote: Quote = format_
     return Denial(text=_format_denial(code, claim, coverage, words, quote), coverage=coverage)
 
 
-def _format_denial(code: PinnedCommit, claim: str, coverage: Coverage, words: Sequence[str], quote: Quote) -> str:
+def _format_denial(code: CodeSearch, claim: str, coverage: Coverage, words: Sequence[str], quote: Quote) -> str:
     sentence = f"{claim} in {format_scope(code, coverage, quote)}."
     if not coverage.holding:
         return sentence
@@ -82,7 +82,7 @@ async def explain_no_calls(code: CodeSearch, name: str, claim: str, *, quote: Qu
     return await deny(code, claim, name.rpartition(".")[2], quote=quote)
 
 
-def format_scope(code: PinnedCommit, coverage: Coverage, quote: Quote = format_code_span) -> str:
+def format_scope(code: CodeSearch, coverage: Coverage, quote: Quote = format_code_span) -> str:
     """Name the files that were read, at their commit, and what was not."""
     files = f"{coverage.files:,} file{'s' if coverage.files != 1 else ''}"
     sha = code.commit.sha[:_SHA_LENGTH]

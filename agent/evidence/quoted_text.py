@@ -47,7 +47,11 @@ async def find_message(code: CodeSearch, hits: Sequence[Hit], message: str) -> M
             for match, hit in weighed
             if not any(is_overlapping(hit.location, at.location) for _, at in places)
         ]
-    sure = [match.share for match, hit in weighed if _is_sure(message, match, hit)]
+    sure = [
+        match.share
+        for match, hit in weighed
+        if (is_confident_match(message, match) and not is_test_or_docs(hit.location.path))
+    ]
     # What a test expects is the message as it is shown; the code that makes it spells less of it.
     top = max(sure or (match.share for match, _ in weighed), default=0.0)
     if top < LEAST_SHARE:
@@ -77,10 +81,6 @@ async def find_said(code: CodeSearch, texts: Sequence[str], *, is_evident: bool)
         if most[1] == 1.0 and most[0] >= _TELLING_WORDS:
             break
     return best
-
-
-def _is_sure(message: str, match: MessageMatch, hit: Hit) -> bool:
-    return is_confident_match(message, match) and not is_test_or_docs(hit.location.path)
 
 
 def _score_hit(hit: Hit, share: float, top: float, most: float) -> float:

@@ -12,7 +12,7 @@ from agent.ports import Deps
 from agent.state import EvidenceRef, Role, to_location
 from agent.text.code_lines import is_import
 from agent.text.escaping import replace_control_characters
-from indexer.types import CallSite, Definition, Hit, Location, Symbol
+from indexer.types import CallSite, Definition, Hit, Location
 
 LONGEST_RANGE = 200
 IMPORTS = "imports"  # the kind of a hit that only takes names from elsewhere
@@ -35,29 +35,39 @@ def tell_places(deps: Deps, refs: Iterable[EvidenceRef]) -> None:
     deps.emit("evidence", locations=places, urls=[deps.code.permalink(place) for place in places])
 
 
-def make_lines_ref(location: Location, role: Role, *, language: str = "", score: float = 1.0) -> EvidenceRef:
-    """Refer to lines of a file of which nothing else is known."""
-    return {
+def make_lines_ref(
+    location: Location,
+    role: Role,
+    *,
+    language: str = "",
+    score: float = 1.0,
+    source_type: str = "",
+    symbol: str = "",
+    kind: str = "",
+    signature: str = "",
+    doc: str = "",
+) -> EvidenceRef:
+    """Refer to lines of a file, or to a commit, with what is known of them."""
+    ref: EvidenceRef = {
         "path": location.path,
         "start_line": location.start_line,
         "end_line": location.end_line,
         "role": role,
         "score": score,
         "language": language,
-        "source_type": "",
-        "symbol": "",
-        "kind": "",
-        "signature": "",
-        "doc": "",
+        "source_type": source_type,
+        "symbol": symbol,
+        "kind": kind,
+        "signature": signature,
+        "doc": doc,
         "ambiguous": False,
     }
+    return {**ref, "commit": location.commit} if location.commit else ref
 
 
 def make_cited_ref(location: Location) -> EvidenceRef:
     """Refer again to a place that was cited; what stands at another commit cannot be read here, and only be cited."""
-    if not location.commit:
-        return make_lines_ref(location, "lines")
-    return {**make_lines_ref(location, "change" if location.path else "commit"), "commit": location.commit}
+    return make_lines_ref(location, "lines" if not location.commit else "change" if location.path else "commit")
 
 
 def format_place(ref: EvidenceRef) -> str:
@@ -71,16 +81,29 @@ def format_place(ref: EvidenceRef) -> str:
 
 def make_definition_ref(definition: Definition, role: Role = "definition", *, score: float = 1.0) -> EvidenceRef:
     """Refer to the whole of a definition."""
-    return _add_symbol(make_lines_ref(definition.location, role, score=score), definition.symbol)
+    symbol = definition.symbol
+    return make_lines_ref(
+        definition.location,
+        role,
+        score=score,
+        symbol=symbol.qualified_name,
+        kind=symbol.kind,
+        signature=symbol.signature,
+        doc=symbol.doc,
+    )
 
 
 def make_hit_ref(hit: Hit) -> EvidenceRef:
     """Refer to a search hit; its symbol is the innermost definition around its first line."""
-    ref = make_lines_ref(hit.location, "hit", language=hit.language, score=hit.score)
-    ref["source_type"] = hit.source_type
-    ref["symbol"] = hit.scope
-    ref["kind"] = IMPORTS if not hit.scope and _holds_imports(hit.text) else ""
-    return ref
+    return make_lines_ref(
+        hit.location,
+        "hit",
+        language=hit.language,
+        score=hit.score,
+        source_type=hit.source_type,
+        symbol=hit.scope,
+        kind=IMPORTS if not hit.scope and _holds_imports(hit.text) else "",
+    )
 
 
 def _holds_imports(text: str) -> bool:
@@ -91,21 +114,11 @@ def _holds_imports(text: str) -> bool:
 def make_call_ref(site: CallSite, role: Role) -> EvidenceRef:
     """Refer to the line of a call; the symbol is whoever is at its other end."""
     other = site.caller if role == "caller" else site.callee
-    ref = make_lines_ref(Location(path=site.path, start_line=site.line, end_line=site.line), role)
-    ref["ambiguous"] = site.ambiguous
+    at = Location(path=site.path, start_line=site.line, end_line=site.line)
+    known = make_lines_ref(at, role, symbol=site.name if role == "callee" else "")
     if other is not None:
-        ref = _add_symbol(ref, other.symbol)
-    elif role == "callee":
-        ref["symbol"] = site.name
-    return ref
-
-
-def _add_symbol(ref: EvidenceRef, symbol: Symbol) -> EvidenceRef:
-    ref["symbol"] = symbol.qualified_name
-    ref["kind"] = symbol.kind
-    ref["signature"] = symbol.signature
-    ref["doc"] = symbol.doc
-    return ref
+        known = {**make_definition_ref(other, role), "start_line": site.line, "end_line": site.line, "path": site.path}
+    return {**known, "ambiguous": site.ambiguous}
 
 
 def is_within(inner: Location, outer: Location) -> bool:

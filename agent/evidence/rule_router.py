@@ -32,7 +32,7 @@ from agent.evidence.requests import (
     request_outline,
     request_search,
 )
-from agent.ports import CodeLookup, CodeSearch, SymbolIndex
+from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.language_filter import LanguageFilter, parse_language_filter
 from agent.questions.literals import find_literals, make_literal_query
 from agent.questions.mentions import Mentions, PathMention, find_mentions, refer_to_project, replace_links
@@ -58,7 +58,7 @@ _EXISTS = compile_pattern(
 )
 
 
-async def route_trace(question: str, code: CodeLookup) -> RouterDecision | None:
+async def route_trace(question: str, code: CodeSearch) -> RouterDecision | None:
     """Show the code of a stack trace's frames, the error that it ends with, and the place of its message."""
     frames = parse_frames(question)
     if not frames:
@@ -77,7 +77,7 @@ async def route_trace(question: str, code: CodeLookup) -> RouterDecision | None:
     return decide_retrieval(chosen, fast_path=bool(known), reasoning="a pasted stack trace") if chosen else None
 
 
-async def _request_frame(entry: FileEntry, frame: StackFrame, code: CodeLookup) -> RetrievalRequest:
+async def _request_frame(entry: FileEntry, frame: StackFrame, code: CodeSearch) -> RetrievalRequest:
     """Ask for the line of a frame; where another version wrote the trace, for the function that it names."""
     line = max(1, min(frame.line, entry.lines))
     found = [one for one in await code.definitions(frame.function) if one.path == entry.path] if frame.function else []
@@ -94,7 +94,7 @@ async def _request_frame(entry: FileEntry, frame: StackFrame, code: CodeLookup) 
     return request_lines(entry.path, start, end, reasoning=f"the trace says line {frame.line}, of another version")
 
 
-async def _find_moved_line(source: str, path: str, start: int, end: int, code: CodeLookup) -> int | None:
+async def _find_moved_line(source: str, path: str, start: int, end: int, code: CodeSearch) -> int | None:
     """Find the line of the function that reads most like the one in the trace."""
     lines = [line.strip() for line in (await code.read(path, start, end)).text.split("\n")]
     close = difflib.get_close_matches(source, lines, n=1, cutoff=_SAME_LINE)
@@ -142,7 +142,7 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     return await _route_message(question, intent, code) or await _route_rest(about, intent, code)
 
 
-async def _route_message(question: str, asked: AskedIntent, code: CodeLookup) -> RouterDecision | None:
+async def _route_message(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Look for a message that the question consists of or quotes, unless it surely asks for something of a name."""
     names_code = bool(asked.names or find_mentions(question).paths)
     is_named = asked.is_sure and names_code and asked.name != "error"
@@ -174,7 +174,7 @@ async def _route_in_language(asked: LanguageFilter, code: CodeSearch) -> RouterD
     return chosen
 
 
-async def _route_left_out(question: str, code: CodeLookup) -> RouterDecision | None:
+async def _route_left_out(question: str, code: CodeSearch) -> RouterDecision | None:
     """Say of paths that are not indexed where they are: their text is not here."""
     mentioned = dict.fromkeys(mention.path for mention in find_mentions(question).paths)
     if not mentioned:
@@ -201,7 +201,7 @@ async def _is_defined_so(repository: str, question: str, code: SymbolIndex) -> b
     return any(word.strip("?!.,:;") in things for word in question.split())
 
 
-async def _route_literals(question: str, code: CodeLookup) -> RouterDecision | None:
+async def _route_literals(question: str, code: CodeSearch) -> RouterDecision | None:
     """Search for the texts that the question quotes, unless they are names that are defined."""
     literals = [one for one in find_literals(question) if one.is_message or not await code.definitions(one.text)]
     if not literals:
@@ -224,7 +224,7 @@ async def _route_literals(question: str, code: CodeLookup) -> RouterDecision | N
     return decide_retrieval([*requests, *definitions], fast_path=False, reasoning="a quoted text", unknown=unknown)
 
 
-async def _find_mentioned(question: str, code: CodeLookup) -> list[tuple[FileEntry, PathMention]]:
+async def _find_mentioned(question: str, code: CodeSearch) -> list[tuple[FileEntry, PathMention]]:
     mentioned = find_mentions(question).paths
     names = FilePathLookup(await code.files() if mentioned else (), (mention.path for mention in mentioned))
     return [
@@ -234,7 +234,7 @@ async def _find_mentioned(question: str, code: CodeLookup) -> list[tuple[FileEnt
     ]
 
 
-async def _route_lines(question: str, code: CodeLookup) -> RouterDecision | None:
+async def _route_lines(question: str, code: CodeSearch) -> RouterDecision | None:
     """Show the lines that the question names by their numbers."""
     lines = [
         request_lines(
@@ -251,7 +251,7 @@ async def _route_lines(question: str, code: CodeLookup) -> RouterDecision | None
     return decide_retrieval(lines, fast_path=True, reasoning="lines by number") if lines else None
 
 
-async def _route_existence(question: str, code: CodeLookup) -> RouterDecision | None:
+async def _route_existence(question: str, code: CodeSearch) -> RouterDecision | None:
     """Say that a file is there where nothing else is asked of it."""
     if not _EXISTS.fullmatch(" ".join(question.split())):
         return None
@@ -260,12 +260,12 @@ async def _route_existence(question: str, code: CodeLookup) -> RouterDecision | 
     return decide_retrieval(there, fast_path=True, reasoning="a file by name") if there else None
 
 
-async def _route_paths(question: str, code: CodeLookup) -> RouterDecision | None:
+async def _route_paths(question: str, code: CodeSearch) -> RouterDecision | None:
     paths = [entry.path for entry, _ in await _find_mentioned(question, code)]
     return await _route_files(question, paths, code) if paths else None
 
 
-async def _route_files(question: str, paths: Sequence[str], code: CodeLookup) -> RouterDecision:
+async def _route_files(question: str, paths: Sequence[str], code: CodeSearch) -> RouterDecision:
     """Outline the files when the question asks nothing else, otherwise search within them."""
     rest = (
         find_content_terms(question)
@@ -283,7 +283,7 @@ async def _route_files(question: str, paths: Sequence[str], code: CodeLookup) ->
     return decide_retrieval([*definitions, *within], fast_path=True, reasoning="a question about a file")
 
 
-async def _route_names(question: str, code: CodeLookup) -> RouterDecision | None:
+async def _route_names(question: str, code: CodeSearch) -> RouterDecision | None:
     mentions = find_mentions(question)
     around = find_content_terms(question) - find_content_terms(
         " ".join((*mentions.names, *mentions.words, *mentions.codes))
@@ -306,7 +306,7 @@ async def _route_names(question: str, code: CodeLookup) -> RouterDecision | None
     )
 
 
-async def _request_definitions(mentions: Mentions, code: CodeLookup) -> tuple[list[RetrievalRequest], list[str]]:
+async def _request_definitions(mentions: Mentions, code: CodeSearch) -> tuple[list[RetrievalRequest], list[str]]:
     """Return lookups for the names that are defined, and the names that look like code and are not."""
     requests: dict[str, RetrievalRequest] = {}
     unknown: list[str] = []

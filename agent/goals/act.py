@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from agent import chat
 from agent.errors import WorkspaceTooLarge
 from agent.goals.goal import GoalDeps, add_commands
 from agent.goals.goal_state import GoalState, GoalToolResult, PendingCall, StoredChange, store_changes
 from agent.ports import Runtime
+from agent.prompts.research_prompts import make_result_message
 from agent.tools.tool_calls import MAX_CALLS, make_call_key
-
-if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage, ToolMessage
 
 TOO_MANY = f"Too many calls in one reply; at most {MAX_CALLS} are made. Call it again if it is still needed."
 
@@ -27,7 +25,10 @@ async def act(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
     deps = runtime.context
     pending = state.get("pending_tool_calls", [])
     results = [await _make_call(state, call, number, deps) for number, call in enumerate(pending)]
-    messages: list[BaseMessage] = [_make_message(one, call) for one, call in zip(results, pending, strict=True)]
+    messages: list[chat.BaseMessage] = [
+        make_result_message(one["tool"], call["id"], one["key"], ok=one["ok"])
+        for one, call in zip(results, pending, strict=True)
+    ]
     changes, complaint = await _read_changes(state, deps)
     return {
         "messages": [*messages, *complaint],
@@ -48,24 +49,9 @@ async def _make_call(state: GoalState, call: PendingCall, number: int, deps: Goa
     return {"tool": call["name"][:80], "ok": outcome.ok, "key": key}
 
 
-async def _read_changes(state: GoalState, deps: GoalDeps) -> tuple[list[StoredChange], Sequence[BaseMessage]]:
+async def _read_changes(state: GoalState, deps: GoalDeps) -> tuple[list[StoredChange], Sequence[chat.BaseMessage]]:
     """Return the working copy as it is now, or as it was, and why, where it has become too large to be kept."""
-    from langchain_core.messages import HumanMessage  # takes long, and without a model nothing comes here
-
     try:
         return store_changes(await deps.workspace.read_changes()), []
     except WorkspaceTooLarge as error:
-        return state.get("changes", []), [HumanMessage(deps.redact(str(error)))]
-
-
-def _make_message(result: GoalToolResult, call: PendingCall) -> ToolMessage:
-    """Stand for a tool result; its text is put in when the model is asked next."""
-    from langchain_core.messages import ToolMessage  # as above
-
-    return ToolMessage(
-        "",
-        name=result["tool"],
-        tool_call_id=call["id"],
-        status="success" if result["ok"] else "error",
-        additional_kwargs={"evidence": result["key"]},
-    )
+        return state.get("changes", []), [chat.HumanMessage(deps.redact(str(error)))]

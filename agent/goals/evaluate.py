@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from agent import chat
 from agent.goals.goal import GoalDeps, GoalResult, add_commands
 from agent.goals.goal_prompts import format_check
 from agent.goals.goal_state import GoalState, hash_changes
 from agent.goals.plan import BUDGET
 from agent.ports import Runtime
-
-if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
-
 
 MOST_IDLE = 2  # replies in a row that call nothing
 
@@ -42,7 +37,7 @@ async def evaluate(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
         "iteration": iteration,
         "ended_by": ended_by,
         "commands": add_commands(state, deps),
-        "messages": [] if result.achieved or ended_by else _tell_model(state, result, deps),
+        "messages": [] if result.achieved or ended_by else [chat.HumanMessage(format_check(state, result, deps))],
     }
 
 
@@ -66,9 +61,3 @@ def _name_decision(result: GoalResult, ended_by: str) -> str:
     if result.achieved:
         return "achieved"
     return "give up" if ended_by else "go on"
-
-
-def _tell_model(state: GoalState, result: GoalResult, deps: GoalDeps) -> list[BaseMessage]:
-    from langchain_core.messages import HumanMessage  # takes long, and without a model nothing comes here
-
-    return [HumanMessage(format_check(state, result, deps))]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from agent import chat
 from agent.goals.goal import GoalDeps, GoalResult
 from agent.goals.goal_state import MAX_MESSAGES, GoalState
 from agent.prompts.answer_prompts import DataFence
 from agent.prompts.research_prompts import DATA, insert_results, list_evidence_keys
-
-if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
 
 _LONGEST_STANDING = 8_000
 _RULES = (
@@ -24,35 +21,31 @@ _RULES = (
 _LAST = "This is the last reply in which you may call tools. "
 
 
-def build_beginning(state: GoalState, deps: GoalDeps, standing: str) -> list[BaseMessage]:
+def build_beginning(state: GoalState, deps: GoalDeps, standing: str) -> list[chat.BaseMessage]:
     """Begin the conversation: what the person wants, and how things stand at the commit."""
-    from langchain_core.messages import HumanMessage  # takes long, and without a model nothing comes here
-
     fence = DataFence(state.get("nonce", ""))
     parts = [fence.data("What the person wants", deps.redact(state.get("task", "")))]
     if standing:
         parts.append(fence.data("How things stand at the commit", deps.redact(standing)[:_LONGEST_STANDING]))
-    return [HumanMessage("\n\n".join(parts))]
+    return [chat.HumanMessage("\n\n".join(parts))]
 
 
-async def fill_messages(state: GoalState, messages: Sequence[BaseMessage], deps: GoalDeps) -> list[BaseMessage]:
+async def fill_messages(
+    state: GoalState, messages: Sequence[chat.BaseMessage], deps: GoalDeps
+) -> list[chat.BaseMessage]:
     """Return the conversation as the model is sent it: the task before it, the texts of results in it."""
-    from langchain_core.messages import SystemMessage  # as above
-
     texts = await deps.evidence.texts(list_evidence_keys(messages))
     filled = insert_results(messages, texts, deps, nonce=state.get("nonce", ""))
     is_last = state.get("iteration", 0) + 1 >= state.get("max_iterations", 1)
-    return [SystemMessage(_RULES + deps.goal.system_prompt() + (_LAST if is_last else "") + DATA), *filled]
+    return [chat.SystemMessage(_RULES + deps.goal.system_prompt() + (_LAST if is_last else "") + DATA), *filled]
 
 
-def trim_messages(messages: Sequence[BaseMessage], room: int = MAX_MESSAGES) -> list[BaseMessage]:
+def trim_messages(messages: Sequence[chat.BaseMessage], room: int = MAX_MESSAGES) -> list[chat.BaseMessage]:
     """Keep the first message and the newest; results whose call was forgotten go as well."""
-    from langchain_core.messages import ToolMessage  # as above
-
     if len(messages) <= room:
         return [*messages]
     newest = [*messages[len(messages) - room + 1 :]]
-    while newest and isinstance(newest[0], ToolMessage):
+    while newest and isinstance(newest[0], chat.ToolMessage):
         newest.pop(0)
     return [messages[0], *newest]
 

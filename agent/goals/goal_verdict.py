@@ -11,7 +11,7 @@ from agent.goals.goal_state import GoalState, read_stored_changes
 from agent.limits import TokenUsage
 from agent.ports import Redactor
 from agent.sandbox.patch import FileChange, format_change, leads_out
-from agent.text.escaping import format_code_block, format_code_span, replace_control_characters
+from agent.text.escaping import format_code_block, format_code_span, format_count, replace_control_characters
 from indexer.types import Location
 
 _MOST_LISTED = 20
@@ -84,8 +84,9 @@ class GoalVerdict:
         tokens = f"{self.usage.input_tokens:,} tokens in, {self.usage.output_tokens:,} out"
         check = f"Checked with {format_code_span(self.command, longest=200)}: " if self.command else ""
         return (
-            f"_{check}{_count(self.iterations, 'iteration')}, {_count(len(self.commands), 'command')} in the sandbox, "
-            f"{_count(self.calls, 'call')} of {format_code_span(self.model or 'no model')}: {tokens}. "
+            f"_{check}{format_count(self.iterations, 'iteration')}, "
+            f"{format_count(len(self.commands), 'command')} in the sandbox, "
+            f"{format_count(self.calls, 'call')} of {format_code_span(self.model or 'no model')}: {tokens}. "
             f"Read at {self.commit[:7]}._"
         )
 
@@ -147,7 +148,3 @@ def _quote(text: str, language: str) -> str:
     lines = replace_control_characters(text).strip("\n").split("\n")  # a terminal would obey some of them
     cut = [*lines[:_MOST_LINES], "..."] if len(lines) > _MOST_LINES else lines
     return format_code_block(cut, language)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from agent import chat
 from agent.answering.replies import limit_reply
 from agent.errors import (
     AnswerEmpty,
@@ -20,9 +20,6 @@ from agent.goals.goal_prompts import build_beginning, fill_messages, trim_messag
 from agent.goals.goal_state import MAX_MESSAGES, GoalState, GoalUsage, PendingCall, hash_changes
 from agent.ports import Runtime
 from agent.state import clear_messages
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
 
 LONGEST_CALLS = 60_000  # characters of the calls of one reply
 NO_MODEL = "A goal run needs a language model that can call tools. Set GOOGLE_API_KEY, or CITEBOT_MODEL to another one."
@@ -47,7 +44,7 @@ async def plan(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
         raise GoalUnreachable(NO_MODEL)
     number, most = state.get("iteration", 0) + 1, state.get("max_iterations", 1)
     deps.emit("step_start", node="plan", stage=f"Iteration {number} of {most}: choosing what to do")
-    known: Sequence[BaseMessage] = state.get("messages", [])
+    known: Sequence[chat.BaseMessage] = state.get("messages", [])
     first: GoalState = {}
     if not known:
         began = await deps.goal.begin(state, deps.workspace)
@@ -60,7 +57,7 @@ async def plan(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
     return {**first, **await _ask_model(state, known, deps), "commands": commands}
 
 
-async def _ask_model(state: GoalState, known: Sequence[BaseMessage], deps: GoalDeps) -> GoalState:
+async def _ask_model(state: GoalState, known: Sequence[chat.BaseMessage], deps: GoalDeps) -> GoalState:
     model = deps.models.main
     if model is None:
         raise GoalUnreachable(NO_MODEL)
@@ -72,7 +69,7 @@ async def _ask_model(state: GoalState, known: Sequence[BaseMessage], deps: GoalD
         raise GoalUnreachable(f"{NO_MODEL} The one that is set cannot.") from error
     except (AnswerEmpty, AnswerMalformed) as error:
         log.warning("a reply in a goal run could not be read: %s", error)
-        return _make_changes([*known, _write_note(UNREADABLE)], deps)
+        return _make_changes([*known, chat.HumanMessage(UNREADABLE)], deps)
     except ModelError as error:
         log.warning("a goal run ends before its goal is reached: %s", error)
         ended_by = BUDGET if isinstance(error, BudgetExceeded) else error.reason
@@ -93,7 +90,7 @@ def _note_check(began: GoalResult, state: GoalState, deps: GoalDeps) -> GoalStat
     }
 
 
-def _follow_reply(known: Sequence[BaseMessage], reply: AIMessage, deps: GoalDeps) -> GoalState:
+def _follow_reply(known: Sequence[chat.BaseMessage], reply: chat.AIMessage, deps: GoalDeps) -> GoalState:
     """Take up the calls of a reply; one that nobody can read, or that is far too long, is not made."""
     kept = limit_reply(reply, longest_calls=LONGEST_CALLS)
     calls: list[PendingCall] = [
@@ -103,10 +100,13 @@ def _follow_reply(known: Sequence[BaseMessage], reply: AIMessage, deps: GoalDeps
     is_lost = bool(reply.invalid_tool_calls) or len(kept.tool_calls) < len(reply.tool_calls)
     if not is_lost:
         return _make_changes([*known, kept], deps, calls)
-    return _make_changes([*known, _write_reply(str(kept.text)), _write_note(UNREADABLE)], deps)
+    return _make_changes(
+        [*known, chat.AIMessage(str(kept.text) or "(a reply that could not be read)"), chat.HumanMessage(UNREADABLE)],
+        deps,
+    )
 
 
-def _make_changes(messages: Sequence[BaseMessage], deps: GoalDeps, calls: Sequence[PendingCall] = ()) -> GoalState:
+def _make_changes(messages: Sequence[chat.BaseMessage], deps: GoalDeps, calls: Sequence[PendingCall] = ()) -> GoalState:
     spent = deps.budget.usage
     usage: GoalUsage = {
         "calls": deps.budget.calls,
@@ -114,15 +114,3 @@ def _make_changes(messages: Sequence[BaseMessage], deps: GoalDeps, calls: Sequen
         "output_tokens": spent.output_tokens,
     }
     return {"messages": [clear_messages(), *messages], "pending_tool_calls": [*calls], "usage": usage}
-
-
-def _write_note(text: str) -> BaseMessage:
-    from langchain_core.messages import HumanMessage  # takes long, and without a model nothing comes here
-
-    return HumanMessage(text)
-
-
-def _write_reply(text: str) -> BaseMessage:
-    from langchain_core.messages import AIMessage  # as above
-
-    return AIMessage(text or "(a reply that could not be read)")

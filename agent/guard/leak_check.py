@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from agent import chat
 from agent.errors import AnswerLeaked
 from agent.guard.injection.normalization import decode_spans, unescape
 from agent.text.masked_values import MaskedValues
-
-if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
 
 RUN = 10  # words in a row that nobody writes by chance
 _WORD = re.compile(r"[^\W_]+")
@@ -42,7 +39,7 @@ def has_masked_values(answer: str, masked: MaskedValues) -> bool:
     return any(value in form or _BETWEEN.sub("", value) in form for value in values for form in forms)
 
 
-def check_leaks(texts: Iterable[str], messages: Sequence[BaseMessage], masked: MaskedValues) -> None:
+def check_leaks(texts: Iterable[str], messages: Sequence[chat.BaseMessage], masked: MaskedValues) -> None:
     """Refuse what a model writes to a person before its answer, a question or a plan, where it gives something away."""
     text = " ".join(texts)
     if has_leaked_instructions(text, str(messages[0].text), ()) or has_masked_values(text, masked):

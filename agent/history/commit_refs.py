@@ -28,18 +28,20 @@ _UPDATE = compile_pattern(
 def make_commit_ref(revision: Revision, *, below: str = "") -> EvidenceRef:
     """Refer to a commit: its subject, when and by whom, what part of the repository it touched, and its message."""
     at = Location(path="", start_line=0, end_line=0, commit=revision.sha)
-    ref = make_lines_ref(at, "commit")
-    ref["symbol"], ref["doc"] = revision.subject, revision.body
-    ref["signature"] = f"{format_day(revision.committed_at)}, {revision.author}"
-    ref["kind"] = find_area(revision.paths, below)
-    return {**ref, "commit": revision.sha}
+    return make_lines_ref(
+        at,
+        "commit",
+        symbol=revision.subject,
+        doc=revision.body,
+        signature=f"{format_day(revision.committed_at)}, {revision.author}",
+        kind=find_area(revision.paths, below),
+    )
 
 
 def make_person_ref(name: str, newest: str, about: str) -> EvidenceRef:
     """Refer to somebody by the newest commit that is known of them."""
-    ref = make_lines_ref(Location(path="", start_line=0, end_line=0, commit=newest), "entry")
-    ref["symbol"], ref["doc"] = name, about
-    return {**ref, "commit": newest}
+    at = Location(path="", start_line=0, end_line=0, commit=newest)
+    return make_lines_ref(at, "entry", symbol=name, doc=about)
 
 
 def describe_commit(revision: Revision) -> str:

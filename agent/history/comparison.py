@@ -129,14 +129,16 @@ async def make_comparison_refs(code: CodeSearch, part: ComparedPart) -> list[Evi
 
 def make_end_refs(part: ComparedPart, held: Commit) -> list[EvidenceRef]:
     """Refer to the two commits themselves, the older one first."""
-    found: list[EvidenceRef] = []
-    for tag in (part.comparison.older, part.comparison.newer):
-        at = Location(path="", start_line=0, end_line=0, commit=tag.sha)
-        ref = make_lines_ref(at, "entry")
-        ref["symbol"], ref["kind"] = _name_end(tag, held), END
-        ref["signature"] = format_day(tag.created_at) if tag.created_at else ""
-        found.append({**ref, "commit": tag.sha})
-    return found
+    return [
+        make_lines_ref(
+            Location(path="", start_line=0, end_line=0, commit=tag.sha),
+            "entry",
+            symbol=_name_end(tag, held),
+            kind=END,
+            signature=format_day(tag.created_at) if tag.created_at else "",
+        )
+        for tag in (part.comparison.older, part.comparison.newer)
+    ]
 
 
 def _make_file_ref(one: ChangedFile, comparison: Comparison, held: str) -> EvidenceRef:
@@ -145,11 +147,15 @@ def _make_file_ref(one: ChangedFile, comparison: Comparison, held: str) -> Evide
     first = next((place for place in comparison.places if place.path == one.path), None)
     line = (first.old_line if is_gone else first.new_line) if first is not None else 1
     commit = comparison.start if is_gone else comparison.newer.sha
-    ref = _make_ref(one.path, max(line, 1), 1, "" if commit == held else commit)
-    ref["kind"], ref["symbol"], ref["source_type"] = FILE, one.path, one.source_type
-    ref["signature"] = f"renamed from {one.former}" if one.former else "" if one.fate == "changed" else one.fate
-    ref["doc"] = "" if one.added is None or one.removed is None else f"+{one.added:,} −{one.removed:,}"
-    return ref
+    return make_lines_ref(
+        _locate(one.path, max(line, 1), 1, "" if commit == held else commit),
+        "change",
+        kind=FILE,
+        symbol=one.path,
+        source_type=one.source_type,
+        signature=f"renamed from {one.former}" if one.former else "" if one.fate == "changed" else one.fate,
+        doc="" if one.added is None or one.removed is None else f"+{one.added:,} −{one.removed:,}",
+    )
 
 
 def _make_place_refs(
@@ -159,19 +165,22 @@ def _make_place_refs(
         (REMOVED, place.former, place.old_line, place.removed_count, comparison.start, place.removed),
         (ADDED, place.path, place.new_line, place.added_count, comparison.newer.sha, place.added),
     )
-    found: list[EvidenceRef] = []
-    for kind, path, first, count, commit, lines in sides:
-        if count:
-            ref = _make_ref(path, first, count, "" if commit == held else commit)
-            ref["kind"], ref["symbol"], ref["signature"], ref["doc"] = kind, name, str(number), "\n".join(lines)
-            found.append(ref)
-    return found
+    return [
+        make_lines_ref(
+            _locate(path, first, count, "" if commit == held else commit),
+            "change",
+            kind=kind,
+            symbol=name,
+            signature=str(number),
+            doc="\n".join(lines),
+        )
+        for kind, path, first, count, commit, lines in sides
+        if count
+    ]
 
 
-def _make_ref(path: str, first: int, count: int, commit: str) -> EvidenceRef:
-    last = first + min(count, LONGEST_RANGE) - 1
-    ref = make_lines_ref(Location(path=path, start_line=first, end_line=last, commit=commit), "change")
-    return {**ref, "commit": commit} if commit else ref
+def _locate(path: str, first: int, count: int, commit: str) -> Location:
+    return Location(path=path, start_line=first, end_line=first + min(count, LONGEST_RANGE) - 1, commit=commit)
 
 
 async def _find_name(code: CodeSearch, place: ChangedPlace, comparison: Comparison) -> str:

@@ -10,7 +10,7 @@ from agent.evidence.requests import Retrieved
 from agent.history.commit_refs import format_day, make_commit_ref, make_person_ref
 from agent.history.history_target import HistoryTarget, find_target
 from agent.ports import CodeSearch
-from agent.state import EvidenceRef, RetrievalRequest
+from agent.state import EvidenceRef, RetrievalRequest, Role
 from indexer.types import Contributor, Contributors, LineOrigin, LogQuery
 
 MAX_PEOPLE = 60
@@ -38,9 +38,8 @@ async def fetch_people(code: CodeSearch, request: RetrievalRequest) -> Retrieved
 
 def make_target_ref(target: HistoryTarget) -> EvidenceRef:
     """Refer to the definition or the file that a question about the past is about."""
-    ref = make_lines_ref(target.location, "definition" if target.symbol else "file")
-    ref["symbol"], ref["kind"] = target.symbol, target.kind
-    return ref
+    role: Role = "definition" if target.symbol else "file"
+    return make_lines_ref(target.location, role, symbol=target.symbol, kind=target.kind)
 
 
 def describe_target(target: HistoryTarget) -> dict[str, str]:

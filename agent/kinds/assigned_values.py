@@ -100,11 +100,9 @@ def _read_assignment(match: Match) -> EvidenceRef | None:
         return None
     remark = _REMARK.search(found[2])
     behind = remark or _REMARK.search(match.text[found.end() :])
-    ref = make_lines_ref(match.location, "entry")
-    ref["symbol"], ref["kind"] = found[1], "value"
-    ref["signature"] = (found[2][: remark.start()] if remark is not None else found[2]).strip().rstrip(",;")
-    ref["doc"] = behind[1] if behind is not None else ""
-    return ref
+    value = (found[2][: remark.start()] if remark is not None else found[2]).strip().rstrip(",;")
+    doc = behind[1] if behind is not None else ""
+    return make_lines_ref(match.location, "entry", symbol=found[1], kind="value", signature=value, doc=doc)
 
 
 def list_meanings(terms: frozenset[str]) -> list[frozenset[str]]:

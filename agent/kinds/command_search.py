@@ -166,7 +166,12 @@ def _has_word(text: str, words: Sequence[str]) -> bool:
 
 def _refer(path: str, command: NamedCommand, score: float) -> EvidenceRef:
     lines = Location(path=path, start_line=command.start_line, end_line=command.end_line)
-    ref = make_lines_ref(lines, "entry", score=score)
-    ref["symbol"], ref["kind"], ref["doc"] = command.text, command.source, command.about
-    ref["signature"] = "" if command.source == "document" else " ".join(command.body.split())[:200]
-    return ref
+    return make_lines_ref(
+        lines,
+        "entry",
+        score=score,
+        symbol=command.text,
+        kind=command.source,
+        doc=command.about,
+        signature="" if command.source == "document" else " ".join(command.body.split())[:200],
+    )

@@ -92,9 +92,7 @@ async def _find_places(code: CodeSearch, name: str) -> list[EvidenceRef]:
     for line in (await code.grep(rf"\b{re.escape(name)}\b", limit=_MAX_LINES)).lines:
         handled = _read_handling(line.text)
         if handled != "named" or not is_test_or_docs(line.location.path):
-            ref = make_lines_ref(line.location, "mention")
-            ref["kind"], ref["doc"] = handled, line.text.strip()
-            refs.append(ref)
+            refs.append(make_lines_ref(line.location, "mention", kind=handled, doc=line.text.strip()))
     # What only names it, such as a comment, is shown where nothing else does.
     refs = [ref for ref in refs if ref["kind"] != "named"] or refs
     refs.sort(key=lambda ref: (is_test_or_docs(ref["path"]), _ORDER.index(_read_handling(ref["doc"]))))

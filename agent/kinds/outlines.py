@@ -9,8 +9,9 @@ from pathlib import PurePosixPath
 from agent.evidence.definitions import list_outline
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.requests import Retrieved
-from agent.ports import CodeLookup, CodeSearch
+from agent.ports import CodeSearch
 from agent.state import EvidenceRef, RetrievalRequest
+from agent.text.escaping import format_count
 from indexer.types import FileEntry, Location
 
 MAX_DESCRIBED = 400  # files whose definitions are looked up; beyond that they are named only
@@ -36,34 +37,40 @@ def describe_folders(folder: str, inside: Sequence[FileEntry]) -> list[EvidenceR
     first = dict(reversed([(name, entry) for name, entry in zip(names, below, strict=True)]))
     refs: list[EvidenceRef] = []
     for name, count in sorted(counts.items()):
-        ref = _refer_to_file(first[name], f"{name}/", "folder")
-        ref["doc"] = f"{count:,} file{'s' if count != 1 else ''}"
-        if count <= _FEW_FILES and len(counts) <= _FEW_FILES:
-            ref["signature"] = ", ".join(
-                entry.path[depth + len(name) + 1 :] for entry in below if _is_in(entry, depth, name)
+        is_small = count <= _FEW_FILES and len(counts) <= _FEW_FILES
+        files = [
+            entry.path[depth:].removeprefix(f"{name}/") for entry in below if entry.path.startswith(f"{name}/", depth)
+        ]
+        refs.append(
+            make_lines_ref(
+                _locate_first_line(first[name]),
+                "entry",
+                language=first[name].language,
+                symbol=f"{name}/",
+                kind="folder",
+                doc=format_count(count, "file"),
+                signature=", ".join(files) if is_small else "",
             )
-        refs.append(ref)
+        )
     return refs
 
 
-async def _describe_file(code: CodeLookup, entry: FileEntry, count: int) -> EvidenceRef:
-    ref = _refer_to_file(entry, PurePosixPath(entry.path).name, "file")
+async def _describe_file(code: CodeSearch, entry: FileEntry, count: int) -> EvidenceRef:
     outline = await list_outline(code, entry.path) if count <= MAX_DESCRIBED else []
     told = [one.symbol for one in outline if one.symbol.kind != "module"] or [one.symbol for one in outline]
     names = [symbol.name for symbol in told]
     public = [name for name in names if not name.startswith("_")] or names
     more = f" and {len(public) - _NAMES} more" if len(public) > _NAMES else ""
-    ref["signature"] = f"{', '.join(public[:_NAMES])}{more}"
-    ref["doc"] = f"{entry.lines:,} line{'s' if entry.lines != 1 else ''}"
-    return ref
+    return make_lines_ref(
+        _locate_first_line(entry),
+        "entry",
+        language=entry.language,
+        symbol=PurePosixPath(entry.path).name,
+        kind="file",
+        signature=f"{', '.join(public[:_NAMES])}{more}",
+        doc=format_count(entry.lines, "line"),
+    )
 
 
-def _is_in(entry: FileEntry, depth: int, name: str) -> bool:
-    return entry.path[depth:].startswith(f"{name}/")
-
-
-def _refer_to_file(entry: FileEntry, name: str, kind: str) -> EvidenceRef:
-    first = Location(path=entry.path, start_line=1, end_line=1)
-    ref = make_lines_ref(first, "entry", language=entry.language)
-    ref["symbol"], ref["kind"] = name, kind
-    return ref
+def _locate_first_line(entry: FileEntry) -> Location:
+    return Location(path=entry.path, start_line=1, end_line=1)

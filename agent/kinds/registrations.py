@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from agent.evidence.refs import is_test_or_docs, make_lines_ref
+from agent.evidence.refs import is_test_or_docs, make_definition_ref, make_lines_ref
 from agent.evidence.requests import Retrieved
 from agent.kinds.assigned_values import count_meanings, find_assigned, find_named_values, list_meanings
 from agent.ports import CodeSearch
@@ -90,12 +90,11 @@ async def fetch_registered(code: CodeSearch, request: RetrievalRequest) -> Retri
 async def fetch_subclasses(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """List what inherits from the type that a question names, the direct ones first; nothing where it names none."""
     base = request.get("parts", {}).get("base", "").strip("`")
-    refs: list[EvidenceRef] = []
-    for one in await code.subclasses(base) if base else ():
-        ref, symbol = make_lines_ref(one.definition.location, "entry"), one.definition.symbol
-        ref["symbol"], ref["kind"], ref["doc"] = symbol.qualified_name, symbol.kind, symbol.doc
-        ref["signature"] = "" if one.is_direct else one.base
-        refs.append(ref)
+    found = await code.subclasses(base) if base else ()
+    refs: list[EvidenceRef] = [
+        {**make_definition_ref(one.definition, "entry"), "signature": "" if one.is_direct else one.base}
+        for one in found
+    ]
     gathered = await _gather(code, refs, len(refs))
     direct = sum(not ref["signature"] for ref in gathered.refs[: gathered.totals["entries"]])
     return Retrieved(refs=gathered.refs, totals={**gathered.totals, "direct": direct}, facts={"base": base})
@@ -120,15 +119,10 @@ async def _list_entries(code: CodeSearch, kinds: Sequence[RegistrationKind]) -> 
 
 def _make_entry_ref(site: RegistrationSite) -> EvidenceRef:
     found = site.registration
-    ref = make_lines_ref(site.location, "entry")
-    ref["symbol"], ref["kind"], ref["doc"] = found.name, found.kind, found.help
-    is_handled = found.kind in {"route", "command", "event"} and not (
-        found.kind == "event" and found.detail == _DECLARED
-    )
-    ref["signature"] = found.handler if is_handled else found.detail
-    if found.kind == "event":
-        ref["signature"] = ref["signature"] or found.detail
-    return ref
+    detail = found.handler if found.kind in {"route", "command"} else found.detail
+    if found.kind == "event" and found.detail != _DECLARED:
+        detail = found.handler or found.detail
+    return make_lines_ref(site.location, "entry", symbol=found.name, kind=found.kind, doc=found.help, signature=detail)
 
 
 def _rank_place(ref: EvidenceRef) -> tuple[bool, bool, str, int]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING
 
+from agent import chat
 from agent.answering.beginning import list_noted_evidence
 from agent.answering.model_answer import ModelAnswer, find_subject
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext
@@ -34,9 +34,6 @@ from agent.questions.question_parts import split_questions
 from agent.questions.terms import find_content_terms
 from agent.repositories.joined_code import JoinedCode
 from agent.state import AgentState, EvidenceRef, PastTurn, make_empty_metadata, to_location
-
-if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +88,7 @@ async def _write_answer(state: AgentState, material: AnswerContext, deps: Deps, 
     }
 
 
-async def _stream_answer(model: ChatModel, messages: Sequence[BaseMessage], answer: ModelAnswer) -> str:
+async def _stream_answer(model: ChatModel, messages: Sequence[chat.BaseMessage], answer: ModelAnswer) -> str:
     """Let the model write; an answer that is cut is kept, and says so."""
     try:
         async with aclosing(model.stream(messages, task="synthesis")) as pieces:
@@ -109,7 +106,7 @@ async def _answer_by_rules(state: AgentState, material: AnswerContext, deps: Dep
     return await _extract_answer(state, material, deps, note=note)
 
 
-async def _build_messages(state: AgentState, deps: Deps, shown: Sequence[PromptEvidence]) -> list[BaseMessage]:
+async def _build_messages(state: AgentState, deps: Deps, shown: Sequence[PromptEvidence]) -> list[chat.BaseMessage]:
     is_about_talk = state.get("is_follow_up", False)
     history = state.get("conversation_history", []) if is_about_talk else []
     return build_synthesis_prompt(

@@ -6,8 +6,9 @@ import hmac
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from agent import chat
 from agent.citations.citation_check import LEGEND, UNSOURCED
 from agent.guard.evidence_check import mark_text
 from agent.guard.thread_quotes import with_background
@@ -17,9 +18,6 @@ from agent.questions.attachments import format_excerpts
 from agent.state import AgentState, EvidenceRef, PastTurn
 from agent.text.citation_markers import find_markers, replace_markers
 from agent.text.escaping import to_one_line
-
-if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
 
 MAX_TURNS = 3
 _LONGEST_ANSWER = 1500
@@ -106,13 +104,11 @@ class DataFence:
         fenced = f"{what}:\n<data-{self.nonce}>\n{inner}\n</data-{self.nonce}>"
         return fenced + _DATA_END.format(what=what[:1].lower() + what[1:]) if self._twice else fenced
 
-    def messages(self, task: str, parts: Sequence[str]) -> list[BaseMessage]:
+    def messages(self, task: str, parts: Sequence[str]) -> list[chat.BaseMessage]:
         """Return the task as a system message, and the parts as a person's, what changes least first."""
-        from langchain_core.messages import HumanMessage, SystemMessage
-
         instructions = f"{task}\n{_DATA}{ORDERS_WARNING if self._twice else ''}"
         tags = _DATA_TAGS.format(nonce=self.nonce)
-        return [SystemMessage(instructions), HumanMessage("\n\n".join([tags, *filter(None, parts)]))]
+        return [chat.SystemMessage(instructions), chat.HumanMessage("\n\n".join([tags, *filter(None, parts)]))]
 
 
 def remove_tag_words(text: str) -> str:
@@ -148,7 +144,7 @@ def build_synthesis_prompt(
     hardened: bool = False,
     can_ask: bool = True,
     nonce: str = "",
-) -> list[BaseMessage]:
+) -> list[chat.BaseMessage]:
     """Ask for the answer; `can_ask` says whether the person could reply to a question back."""
     fence = DataFence(nonce, twice=hardened)
     parts = [
@@ -174,7 +170,7 @@ def build_router_prompt(
     better_query: str,
     hardened: bool = False,
     nonce: str = "",
-) -> list[BaseMessage]:
+) -> list[chat.BaseMessage]:
     """Ask for the next step."""
     fence = DataFence(nonce, twice=hardened)
     menu = "\n".join(
@@ -200,7 +196,7 @@ def build_grading_prompt(
     tree: str = "",
     hardened: bool = False,
     nonce: str = "",
-) -> list[BaseMessage]:
+) -> list[chat.BaseMessage]:
     """Ask which results bear on the question."""
     fence = DataFence(nonce, twice=hardened)
     parts = [
@@ -214,7 +210,7 @@ def build_grading_prompt(
 
 def build_preprocess_prompt(
     question: str, history: Sequence[PastTurn], *, tree: str = "", hardened: bool = False, nonce: str = ""
-) -> list[BaseMessage]:
+) -> list[chat.BaseMessage]:
     """Ask what a message wants."""
     fence = DataFence(nonce, twice=hardened)
     parts = [

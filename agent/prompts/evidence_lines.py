@@ -203,15 +203,13 @@ class LineSelection:
     def list_ranges(self) -> list[ShownRange]:
         """Return the lines as ranges, in the order of the best piece that each is shown for."""
         runs = [(path, run) for path, held in self._lines.items() for run in _split_runs(sorted(held))]
-        owned = [(min((self._owners[path, at] for at in run), key=_get_rank), path, run) for path, run in runs]
+        owned = [
+            (min((self._owners[path, at] for at in run), key=lambda one: one.rank), path, run) for path, run in runs
+        ]
         return [
             ShownRange(path=path, first_line=run[0], lines=[self._lines[path][at] for at in run], ref=owner.ref)
             for owner, path, run in sorted(owned, key=lambda one: one[0].rank)
         ]
-
-
-def _get_rank(wanted: Wanted) -> int:
-    return wanted.rank
 
 
 def _split_runs(numbers: Sequence[int]) -> Iterator[list[int]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from agent import chat
 from agent.ports import Deps
 from agent.prompts.answer_prompts import ANSWER_RULES, ORDERS_WARNING, READINGS, DataFence, format_question
 from agent.prompts.numbered_evidence import format_cited
@@ -12,9 +12,6 @@ from agent.prompts.past_turns import format_past_turns
 from agent.prompts.prompt_evidence import PromptEvidence, format_history_facts, format_prompt_evidence
 from agent.prompts.research_prompts import DATA, format_findings
 from agent.state import AgentState, make_empty_metadata
-
-if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
 
 START = "start"  # the key of the first message's text in the evidence table
 
@@ -67,11 +64,9 @@ def format_start(state: AgentState, deps: Deps, exhibits: Sequence[PromptEvidenc
     return "\n\n".join(part for part in parts if part)
 
 
-def make_first_messages(*, hardened: bool, can_ask: bool = True) -> list[BaseMessage]:
+def make_first_messages(*, hardened: bool, can_ask: bool = True) -> list[chat.BaseMessage]:
     """Return the messages that a conversation with the model begins with; the second stands for the start's text."""
-    from langchain_core.messages import HumanMessage, SystemMessage  # takes long, and without a model nobody is asked
-
     return [
-        SystemMessage(format_task(hardened=hardened, can_ask=can_ask)),
-        HumanMessage("", additional_kwargs={"evidence": START}),
+        chat.SystemMessage(format_task(hardened=hardened, can_ask=can_ask)),
+        chat.HumanMessage("", additional_kwargs={"evidence": START}),
     ]

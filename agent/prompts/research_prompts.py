@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from agent import chat
 from agent.ports import Deps
 from agent.prompts.answer_prompts import DataFence, format_question
 from agent.prompts.numbered_evidence import format_cited
 from agent.prompts.past_turns import format_past_turns
 from agent.state import AgentState, Finding
-
-if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
 
 MAX_CONTEXT = 60_000  # characters of tool results in one request
 MAX_FINDINGS = 8_000
@@ -40,7 +37,7 @@ _REFINERY = (
 )
 
 
-def build_planner_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
+def build_planner_prompt(state: AgentState, deps: Deps) -> list[chat.BaseMessage]:
     """Ask for a plan, or for what is missing of one."""
     question = format_question(state, deps)
     done = format_findings(state.get("findings", {}), deps)
@@ -55,7 +52,7 @@ def build_planner_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
     return _make_messages(_PLANNER, parts)
 
 
-def build_executor_prompt(step: str, state: AgentState, deps: Deps) -> list[BaseMessage]:
+def build_executor_prompt(step: str, state: AgentState, deps: Deps) -> list[chat.BaseMessage]:
     """Begin the conversation about one step."""
     question = format_question(state, deps)
     parts = [
@@ -71,7 +68,7 @@ def build_executor_prompt(step: str, state: AgentState, deps: Deps) -> list[Base
     return _make_messages(_EXECUTOR, parts)
 
 
-def build_refinery_prompt(state: AgentState, deps: Deps) -> list[BaseMessage]:
+def build_refinery_prompt(state: AgentState, deps: Deps) -> list[chat.BaseMessage]:
     """Ask whether the findings are enough."""
     question = format_question(state, deps)
     left = state.get("plan", [])[state.get("current_step", 0) :]
@@ -111,42 +108,49 @@ def format_findings(findings: Mapping[str, Finding], deps: Deps) -> str:
     return "\n\n".join(reversed(texts))
 
 
-def read_evidence_key(message: BaseMessage) -> str:
+def make_result_message(tool: str, call: str, key: str, *, ok: bool, found: int = 0) -> chat.ToolMessage:
+    """Stand for a tool result; its text is put in when the model is asked next."""
+    return chat.ToolMessage(
+        "",
+        name=tool,
+        tool_call_id=call,
+        status="success" if ok else "error",
+        additional_kwargs={"evidence": key, "found": found},
+    )
+
+
+def read_evidence_key(message: chat.BaseMessage) -> str:
     """Return the key of the tool result that a message stands for, or an empty string."""
-    from langchain_core.messages import ToolMessage  # as in `_make_messages`
-
-    return str(message.additional_kwargs.get("evidence", "")) if isinstance(message, ToolMessage) else ""
+    return str(message.additional_kwargs.get("evidence", "")) if isinstance(message, chat.ToolMessage) else ""
 
 
-def list_evidence_keys(messages: Sequence[BaseMessage]) -> list[str]:
+def list_evidence_keys(messages: Sequence[chat.BaseMessage]) -> list[str]:
     """Return the keys of all texts that messages stand for."""
     return [key for message in messages if (key := str(message.additional_kwargs.get("evidence", "")))]
 
 
 def insert_results(
-    messages: Sequence[BaseMessage], texts: Mapping[str, str], deps: Deps, *, nonce: str = ""
-) -> list[BaseMessage]:
+    messages: Sequence[chat.BaseMessage], texts: Mapping[str, str], deps: Deps, *, nonce: str = ""
+) -> list[chat.BaseMessage]:
     """Put the texts of tool results in the place of their keys, the newest first while there is room.
 
     The text of a first message is put in as it is: its parts are fenced already.
     """
-    from langchain_core.messages import HumanMessage, ToolMessage  # as in `_make_messages`
-
     fence = DataFence(nonce or deps.nonce, twice=deps.is_hardened)
     fitting = find_fitting_results(messages, texts)
-    filled: list[BaseMessage] = []
+    filled: list[chat.BaseMessage] = []
     for at, message in enumerate(messages):
-        if isinstance(message, ToolMessage):
+        if isinstance(message, chat.ToolMessage):
             text = texts[read_evidence_key(message)] if at in fitting else GONE
             filled.append(message.model_copy(update={"content": fence.data("The result", text)}))
-        elif isinstance(message, HumanMessage) and (key := str(message.additional_kwargs.get("evidence", ""))):
+        elif isinstance(message, chat.HumanMessage) and (key := str(message.additional_kwargs.get("evidence", ""))):
             filled.append(message.model_copy(update={"content": texts.get(key, GONE)}))
         else:
             filled.append(message)
     return filled
 
 
-def find_fitting_results(messages: Sequence[BaseMessage], texts: Mapping[str, str]) -> set[int]:
+def find_fitting_results(messages: Sequence[chat.BaseMessage], texts: Mapping[str, str]) -> set[int]:
     """Return which of the messages stand for tool results that there is room for, the newest first."""
     room = MAX_CONTEXT
     fitting: set[int] = set()
@@ -158,10 +162,8 @@ def find_fitting_results(messages: Sequence[BaseMessage], texts: Mapping[str, st
     return fitting
 
 
-def _make_messages(task: str, parts: Sequence[str]) -> list[BaseMessage]:
-    from langchain_core.messages import HumanMessage, SystemMessage  # takes long, and without a model nobody is asked
-
-    return [SystemMessage(task + DATA), HumanMessage("\n\n".join(parts))]
+def _make_messages(task: str, parts: Sequence[str]) -> list[chat.BaseMessage]:
+    return [chat.SystemMessage(task + DATA), chat.HumanMessage("\n\n".join(parts))]
 
 
 def _fence_text(what: str, text: str, deps: Deps) -> str:

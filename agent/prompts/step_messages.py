@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from agent import chat
 from agent.state import AgentState
 
-if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
-
-Message = TypeVar("Message", bound="BaseMessage")
+Message = TypeVar("Message", bound="chat.BaseMessage")
 
 MAX_SIDE_BY_SIDE = 4
 _STEP = "step"
@@ -40,30 +38,26 @@ def mark_step(message: Message, step: int) -> Message:
     return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, _STEP: step}})
 
 
-def read_step_mark(message: BaseMessage) -> int | None:
+def read_step_mark(message: chat.BaseMessage) -> int | None:
     """Return the step that a message is marked with."""
     mark = message.additional_kwargs.get(_STEP)
     return mark if isinstance(mark, int) else None
 
 
-def is_open(conversation: Sequence[BaseMessage]) -> bool:
+def is_open(conversation: Sequence[chat.BaseMessage]) -> bool:
     """Whether a conversation waits for tools, or for the model to go on."""
-    from langchain_core.messages import AIMessage  # takes a quarter of a second, and without a model nobody asks
-
     last = next(reversed(conversation), None)
-    return not isinstance(last, AIMessage) or has_calls(last)
+    return not isinstance(last, chat.AIMessage) or has_calls(last)
 
 
-def has_calls(message: BaseMessage | None) -> bool:
+def has_calls(message: chat.BaseMessage | None) -> bool:
     """Whether a message asks for tools."""
-    from langchain_core.messages import AIMessage  # as above
-
-    return isinstance(message, AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
+    return isinstance(message, chat.AIMessage) and bool(message.tool_calls or message.invalid_tool_calls)
 
 
-def split_by_step(messages: Sequence[BaseMessage], state: AgentState) -> Mapping[int, list[BaseMessage]]:
+def split_by_step(messages: Sequence[chat.BaseMessage], state: AgentState) -> Mapping[int, list[chat.BaseMessage]]:
     """Return the conversation about each step that is due; what is not marked is about the current one."""
-    conversations: dict[int, list[BaseMessage]] = {step: [] for step in list_due_steps(state)}
+    conversations: dict[int, list[chat.BaseMessage]] = {step: [] for step in list_due_steps(state)}
     first = state.get("current_step", 0)
     for message in messages:
         step = read_step_mark(message)

@@ -253,10 +253,6 @@ class JoinedCode:
         """What inherits from a type in its own repository."""
         return self._label_all(await self._ask_all(lambda code: code.subclasses(name)))
 
-    async def types_named(self, ending: str) -> Sequence[Definition]:
-        """The types whose names end so."""
-        return self._label_all(await self._ask_all(lambda code: code.types_named(ending)))
-
     async def registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
         """What the files register of some kinds."""
         return self._label_all(await self._ask_all(lambda code: code.registrations(kinds)))

@@ -10,7 +10,7 @@ from agent.errors import TurnTooLong
 from agent.graph import build_graph, list_steps
 from agent.limits import RECURSION_LIMIT
 from agent.nodes.conversation_memory import add_turn
-from agent.ports import Deps, NodeRuntime, PinnedCommit
+from agent.ports import CodeSearch, Deps, NodeRuntime
 from agent.questions.attachments import make_excerpts
 from agent.repositories.joined_code import JoinedCode
 from agent.runs.agent_run import AgentRun, Pause
@@ -115,7 +115,7 @@ class GraphRunner:
             reply=reply["text"] if reply is not None else None,
             pause=pause,
             state=state,
-            is_finished=not _is_unfinished(snapshot),
+            is_finished=not snapshot.tasks,
         )
 
     async def take(self, run: AgentRun, deps: Deps, claim: RunClaim) -> GraphResult:
@@ -125,7 +125,7 @@ class GraphRunner:
         given = await asyncio.to_thread(self._make_input, run, deps.code)  # it reads what is attached
         return await stream_graph(self._graph, self._saver, given, run.thread, deps, claim=claim)
 
-    def _make_input(self, run: AgentRun, code: PinnedCommit) -> GraphInput:
+    def _make_input(self, run: AgentRun, code: CodeSearch) -> GraphInput:
         """Return what the graph begins or goes on with: what was read at another commit is no evidence for this one."""
         if run.pause is not None and run.reply is not None:
             return _make_resume_command(run, run.pause, run.reply, code)
@@ -139,7 +139,7 @@ class GraphRunner:
         """
         config = make_config(claim.thread_id)
         snapshot = await self._graph.aget_state(config)
-        if not _is_unfinished(snapshot) or snapshot.values.get("run_id") not in run_ids:
+        if not snapshot.tasks or snapshot.values.get("run_id") not in run_ids:
             return False
         await self._close(claim, cast("AgentState", snapshot.values))
         return True
@@ -157,7 +157,7 @@ class GraphRunner:
             await self._graph.aupdate_state(make_config(claim.thread_id), changes, as_node="conversation_memory")
 
 
-def _make_initial_state(run: AgentRun, code: PinnedCommit, now: float) -> AgentState:
+def _make_initial_state(run: AgentRun, code: CodeSearch, now: float) -> AgentState:
     return {
         "user_query": run.question,
         "attached": run.state.get("attached") or make_excerpts(run.attachments.texts),
@@ -172,7 +172,7 @@ def _make_initial_state(run: AgentRun, code: PinnedCommit, now: float) -> AgentS
     }
 
 
-def _make_resume_command(run: AgentRun, pause: Pause, reply: str, code: PinnedCommit) -> Command[Any]:
+def _make_resume_command(run: AgentRun, pause: Pause, reply: str, code: CodeSearch) -> Command[Any]:
     from langgraph.types import Command
 
     changes: AgentState = {"run_id": run.id, "reply": {"to": pause.id, "text": reply}}
@@ -182,7 +182,7 @@ def _make_resume_command(run: AgentRun, pause: Pause, reply: str, code: PinnedCo
     return Command(resume=reply, update=changes)
 
 
-def _list_commits(code: PinnedCommit) -> dict[str, str]:
+def _list_commits(code: CodeSearch) -> dict[str, str]:
     """Return the commit of each repository where there are several."""
     return code.commits if isinstance(code, JoinedCode) else {}
 
@@ -198,8 +198,3 @@ def _find_pause(snapshot: StateSnapshot) -> Pause | None:
     """Return what a node waits for; after the reply it keeps the question until its step is saved."""
     waiting = (one for task in snapshot.tasks if task.name in snapshot.next for one in task.interrupts)
     return next((Pause(id=one.id, request=one.value) for one in waiting), None)
-
-
-def _is_unfinished(snapshot: StateSnapshot) -> bool:
-    """Whether there is something left to do; `next` leaves out a node whose writes are saved and its step is not."""
-    return bool(snapshot.tasks)

@@ -1,4 +1,4 @@
-"""Escapes text from a repository for Markdown: quoted or fenced so that it cannot break out."""
+"""Writes text from a repository for Markdown, quoted or fenced so that it cannot break out, and counts of things."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ _TICKS = re.compile(r"`+")
 _LANGUAGE = re.compile(r"[a-z0-9+#-]{1,20}")
 # What may stand in italics; anything else could become a link, a ping or markup, and goes into a code span.
 _PLAIN_PROSE = re.compile(r"(?:(?!://|www\.)[\w\s.,;:'\"()/+=%&?!#-]){1,300}")
+
+
+def format_count(count: int, noun: str, plural: str = "") -> str:
+    """Write a number with its noun."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def format_code_span(text: str, *, longest: int = 120) -> str:

@@ -16,6 +16,7 @@ from agent.evidence.search import search_relaxed
 from agent.ports import Deps
 from agent.prompts.evidence_lines import find_core
 from agent.questions.terms import find_content_terms, match_terms
+from agent.text.escaping import format_count
 from agent.tools.tool import MAX_LINE, SEARCH, Tool, ToolEvidence, ToolReport
 from indexer.types import Hit, Match, Matches
 
@@ -115,9 +116,13 @@ class Grep(Tool[GrepArguments]):
         report = ToolReport(deps)
         listed = _choose_matches(matches.lines)
         files = len({one.location.path for one in matches.lines})
-        found = f"{_count(len(matches.lines), 'line')} in {_count(files, 'file')}" if files else "No line matches"
+        found = (
+            f"{format_count(len(matches.lines), 'line')} in {format_count(files, 'file')}"
+            if files
+            else "No line matches"
+        )
         some = f", of which {len(listed)} are listed" if len(listed) < len(matches.lines) else ""
-        report.say(f"{found}{some}; {matches.files_searched} of {_count(matches.files, 'file')} read.")
+        report.say(f"{found}{some}; {matches.files_searched} of {format_count(matches.files, 'file')} read.")
         for pattern, count in zip(patterns, matches.counts, strict=False):
             if len(patterns) > 1:
                 report.say(f"{pattern[:MAX_LINE]}: {f'over {MAX_COUNTED}' if count > MAX_COUNTED else count} lines")
@@ -147,7 +152,7 @@ def _name_others(report: ToolReport, lines: Sequence[Match], listed: Sequence[Ma
     left = Counter(one.location.path for one in lines) - Counter(one.location.path for one in listed)
     if left:
         named = ", ".join(f"{path} ({count})" for path, count in list(left.items())[:_MOST_FILES])
-        others = f" and {_count(len(left) - _MOST_FILES, 'other file')}" if len(left) > _MOST_FILES else ""
+        others = f" and {format_count(len(left) - _MOST_FILES, 'other file')}" if len(left) > _MOST_FILES else ""
         report.say(f"Further lines are in {named}{others}. Give a path or a narrower pattern.")
 
 
@@ -155,13 +160,9 @@ def _explain_bounds(report: ToolReport, matches: Matches) -> None:
     """Say what was left out, why, and how to get it."""
     if matches.is_out_of_time:
         unread = matches.files - matches.files_searched
-        report.say(f"The time for one search was used up: {_count(unread, 'file')} were not read. Give a path.")
+        report.say(f"The time for one search was used up: {format_count(unread, 'file')} were not read. Give a path.")
     if any(count > MAX_COUNTED for count in matches.counts):
         report.say(f"Only the first {MAX_COUNTED} lines of a pattern are counted. Give a path or a narrower pattern.")
     if matches.cut_files:
         names = ", ".join(matches.cut_files[:3])
         report.say(f"More lines match than are counted in {names}. Give that path and a narrower pattern.")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

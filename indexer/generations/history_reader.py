@@ -79,10 +79,6 @@ class HistoryReader:
             return held
         return replace(self._repository.commits.find_name(self._sha, f"{pull.sha}^"), name=f"{pull.name}^")
 
-    async def first_release(self, sha: str) -> str:
-        """Find the oldest finished version that has a commit; empty where none has."""
-        return await asyncio.to_thread(self._repository.tags.find_first_release, sha)
-
     async def people(self, path: str = "") -> Contributors:
         """Count who changed a file, what lies in a folder, or everything."""
         is_file = self._is_file(path)

@@ -57,7 +57,6 @@ log = logging.getLogger(__name__)
 EXACT_UP_TO = 200_000  # chunks; beyond this Chroma's index finds the nearest vectors
 _NEAREST = 1_000
 MOST_REGISTRATIONS = 5_000
-MOST_TYPES = 1_000
 UNSEARCHED = frozenset({"excluded", "secret-bearing", "binary", "LFS pointer", "submodule", "symlink"})
 
 
@@ -302,10 +301,6 @@ class IndexReader:
         wanted = {*kinds, *(("mount",) if "route" in kinds else ())}
         found = self._catalog.registrations(self._generation.id, sorted(wanted), most=MOST_REGISTRATIONS)
         return mount_routes(found) if "route" in kinds else found
-
-    async def types_named(self, ending: str) -> Sequence[Definition]:
-        """The types whose names end so, in any case, by path and line."""
-        return await asyncio.to_thread(self._catalog.types_named, self._generation.id, ending, most=MOST_TYPES)
 
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by path."""

@@ -41,11 +41,6 @@ class TagList:
         reachable = [tag for tag in self.list_tags(reachable_from=sha) if is_release(tag.name)]
         return reachable or [tag for tag in self.list_tags() if is_release(tag.name)]
 
-    def find_first_release(self, sha: str) -> str:
-        """Find the oldest finished version that has a commit; empty where none has."""
-        with_it = [tag for tag in self._list("refs/tags", f"--contains={sha}") if is_release(tag.name)]
-        return with_it[-1].name if with_it else ""
-
     def find(self, written: str) -> Tag:
         """Find what a name means: a tag, a version as in a tag, a branch or a commit; else `UnknownRevision`."""
         name = written.strip()[:_LONGEST]

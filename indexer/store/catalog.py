@@ -239,15 +239,6 @@ class Catalog:
         rows = self._fetch_rows(sql, {"name": name.lower(), "generation": generation})
         return [Definition(path=row["path"], symbol=_make_symbol(row)) for row in rows]
 
-    def types_named(self, generation: int, ending: str, *, most: int) -> list[Definition]:
-        """The types whose plain names end so, in any case, by path and line; no more than so many."""
-        sql = f"""SELECT files.path, symbols.* FROM symbols JOIN files ON files.id = symbols.file
-            WHERE substr(symbols.folded, -length(:ending)) = :ending
-            AND symbols.kind IN ('class', 'interface', 'struct', 'enum', 'trait') AND {ALIVE}
-            ORDER BY files.path, symbols.start_line LIMIT :most"""
-        rows = self._fetch_rows(sql, {"ending": ending.lower(), "generation": generation, "most": most})
-        return [Definition(path=row["path"], symbol=_make_symbol(row)) for row in rows]
-
     def qualified_names(self, generation: int, beginning: str, limit: int) -> list[str]:
         """The qualified names of definitions whose plain name (`send`) or last parts (`Session.se`) begin so."""
         sql = f"""SELECT DISTINCT symbols.qualified_name FROM symbols JOIN files ON files.id = symbols.file

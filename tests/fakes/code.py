@@ -227,11 +227,6 @@ class FakeCode:
         found = [one for one in self._definitions if one.symbol.kind == "class" and base.search(one.symbol.signature)]
         return [Subclass(definition=one, base=name, is_direct=True) for one in found]
 
-    async def types_named(self, ending: str) -> Sequence[Definition]:
-        """Return the classes whose names end so."""
-        classes = [one for one in self._definitions if one.symbol.kind == "class"]
-        return [one for one in classes if one.symbol.name.lower().endswith(ending.lower())]
-
     async def registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
         """Return what the indexer's own parser finds."""
         return [
@@ -328,11 +323,6 @@ class FakePast:
 
     def _select(self, path: str) -> list[Revision]:
         return [one for one in self._code.commits if not one.paths or any(f"{p}/".startswith(path) for p in one.paths)]
-
-    async def first_release(self, sha: str) -> str:
-        """Return none."""
-        assert sha in {one.sha for one in self._code.commits}
-        return ""
 
     async def people(self, path: str = "") -> Contributors:
         """Count the authors of the commits that touched the path."""

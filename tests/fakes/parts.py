@@ -163,9 +163,6 @@ class FakeCode:
     async def subclasses(self, name: str) -> Sequence[Subclass]:
         return []
 
-    async def types_named(self, ending: str) -> Sequence[Definition]:
-        return []
-
     async def registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
         return []
 

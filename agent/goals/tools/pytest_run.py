@@ -12,6 +12,7 @@ from typing import Any
 
 from agent.ports import Workspace
 from agent.sandbox.sandbox import Execution, SandboxCommand
+from agent.text.escaping import format_count
 
 NO_TESTS, USAGE, NOT_INSTALLED, NO_PYTHON = 5, 4, 97, 127
 MAX_FAILURES = 50
@@ -88,14 +89,14 @@ class PytestRun:
         if self.exit_code == NO_TESTS:
             return "No tests are selected."
         if self.is_green:
-            return f"The run reported that {_count(len(self.passed), 'test')} passed, and none failed."
+            return f"The run reported that {format_count(len(self.passed), 'test')} passed, and none failed."
         missing = [name for name, is_ours in self.missing.items() if not is_ours]
         imports = f" `import {missing[0]}` fails: the environment of the sandbox does not have it." if missing else ""
         if self.finished is None:
             return f"The run ended before its report did. {self.ended}{imports}"
         failed = ", ".join(f"`{one.id}`" for one in self.failures[:5])
         more = f" and {len(self.failures) - 5} more" if len(self.failures) > 5 else ""
-        counted = f"{_count(len(self.failures), 'failure')}, {len(self.passed)} passed"
+        counted = f"{format_count(len(self.failures), 'failure')}, {len(self.passed)} passed"
         return f"{counted}: {failed}{more}.{imports}" if failed else f"{counted}. {self.ended}{imports}"
 
     def format_failures(self) -> str:
@@ -192,7 +193,3 @@ def _read_proof(line: Mapping[str, Any]) -> ClaimProof:
 
 def _read_text(line: Mapping[str, Any], name: str, *, longest: int = _LONGEST_ID) -> str:
     return str(line.get(name) or "")[:longest]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from agent import chat
 from agent.ports import Deps, Runtime
 from agent.prompts.research_prompts import read_evidence_key, read_step
 from agent.prompts.step_messages import list_due_steps, split_by_step
 from agent.state import AgentState, Finding, clear_messages
 from agent.text.storable import make_storable
-
-if TYPE_CHECKING:
-    from langchain_core.messages import BaseMessage
 
 LONGEST_SUMMARY = 4000
 NOTHING = "Nothing was found."
@@ -39,24 +36,21 @@ async def aggregate(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     }
 
 
-async def _make_finding(messages: Sequence[BaseMessage], deps: Deps) -> Finding:
-    from langchain_core.messages import AIMessage, ToolMessage  # takes long, and without a model nothing comes here
-
-    results = [message for message in messages if isinstance(message, ToolMessage)]
+async def _make_finding(messages: Sequence[chat.BaseMessage], deps: Deps) -> Finding:
+    results = [message for message in messages if isinstance(message, chat.ToolMessage)]
     keys = list(dict.fromkeys(filter(None, map(read_evidence_key, results))))
     found = any(int(message.additional_kwargs.get("found", 0)) for message in results)
-    replies = [str(message.text).strip() for message in messages if isinstance(message, AIMessage)]
+    replies = [str(message.text).strip() for message in messages if isinstance(message, chat.AIMessage)]
     summary = next((text for text in reversed(replies) if text), "")
     if not summary and keys:
         texts = await deps.evidence.texts(keys)
-        summary = "\n---\n".join(_drop_source(texts[key]) for key in keys if key in texts)
+        summary = "\n---\n".join(
+            "\n".join(line for line in texts[key].split("\n") if not _SOURCE_LINE.match(line))
+            for key in keys
+            if key in texts
+        )
     return {
         "summary": make_storable(deps.redact(summary))[:LONGEST_SUMMARY] or NOTHING,
         "keys": keys,
         "found": found,
     }
-
-
-def _drop_source(result: str) -> str:
-    """Leave of a tool's result the places with their evidence ids: their lines are shown by these to who answers."""
-    return "\n".join(line for line in result.split("\n") if not _SOURCE_LINE.match(line))

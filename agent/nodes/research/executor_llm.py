@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from agent import chat
 from agent.answering.replies import KeptReply, limit_reply
 from agent.answering.rounds import answer_with_tools
 from agent.errors import ModelError
@@ -18,9 +19,7 @@ from agent.prompts.step_messages import has_calls, is_open, mark_step, split_by_
 from agent.state import AgentState, is_answering
 
 if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage
-
-    AskModel = Callable[[Sequence[BaseMessage]], Awaitable[AIMessage | None]]
+    AskModel = Callable[[Sequence[chat.BaseMessage]], Awaitable[chat.AIMessage | None]]
 
 _FALLBACK = "without-a-model"  # the id of the search that takes the place of a model that failed
 
@@ -59,26 +58,22 @@ async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 
 async def _take_step(
-    state: AgentState, step: int, conversation: Sequence[BaseMessage], ask: AskModel | None
-) -> AIMessage:
-    from langchain_core.messages import AIMessage  # takes long, and without a model nothing comes here
-
+    state: AgentState, step: int, conversation: Sequence[chat.BaseMessage], ask: AskModel | None
+) -> chat.AIMessage:
     reply = await ask(conversation) if ask is not None else None
     if reply is not None:
         return reply
     # Once a tool has answered there is something to aggregate; before that, one search is better than nothing.
     is_fresh = not any(read_evidence_key(message) for message in conversation)
     search = {"name": "search_codebase", "args": {"query": read_step(state, step)}, "id": _FALLBACK}
-    return AIMessage("", tool_calls=[{**search, "type": "tool_call"}] if is_fresh else [])
+    return chat.AIMessage("", tool_calls=[{**search, "type": "tool_call"}] if is_fresh else [])
 
 
 async def _ask_model(
-    state: AgentState, deps: Deps, messages: Sequence[BaseMessage], *, is_last: bool, is_alone: bool
-) -> AIMessage | None:
-    from langchain_core.messages import AIMessage  # as above
-
+    state: AgentState, deps: Deps, messages: Sequence[chat.BaseMessage], *, is_last: bool, is_alone: bool
+) -> chat.AIMessage | None:
     model: ChatModel | None = deps.models.main
-    calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+    calls = [call for message in messages if isinstance(message, chat.AIMessage) for call in message.tool_calls]
     if model is None or any(call["id"] == _FALLBACK for call in calls):  # without one, or it has failed in this step
         return None
     texts = await deps.evidence.texts(filter(None, map(read_evidence_key, messages)))

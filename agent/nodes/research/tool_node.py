@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+from agent import chat
 from agent.ports import Deps, Runtime, ToolOutcome
 from agent.prompts.numbered_evidence import EvidenceNumbers
-from agent.prompts.research_prompts import find_fitting_results, list_evidence_keys, read_evidence_key
+from agent.prompts.research_prompts import (
+    find_fitting_results,
+    list_evidence_keys,
+    make_result_message,
+    read_evidence_key,
+)
 from agent.prompts.step_messages import has_calls, mark_step, read_step_mark, split_by_step
 from agent.state import AgentState, CitationRef, is_answering
 from agent.tools.tool_calls import (
@@ -21,9 +27,6 @@ from agent.tools.tool_calls import (
     make_call_key,
     merge_refs,
 )
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 REPEATED = "This call was made before; its result is there. Use that, or ask for something else."
 FAILED_BEFORE = "This call has failed before, and was not made again: "
@@ -68,14 +71,14 @@ def _list_told_places(state: AgentState) -> list[CitationRef]:
 class AnsweredReply:
     """What came of the calls of one reply: a message for each, those that were made, and those that nobody can read."""
 
-    messages: Sequence[ToolMessage]
+    messages: Sequence[chat.ToolMessage]
     called: Sequence[ToolCallResult]
     unreadable: Sequence[ToolCallResult]
 
 
-async def _answer_calls(state: AgentState, calls: ToolCalls, conversation: Sequence[BaseMessage]) -> AnsweredReply:
+async def _answer_calls(state: AgentState, calls: ToolCalls, conversation: Sequence[chat.BaseMessage]) -> AnsweredReply:
     deps, approved = calls.deps, calls.approved
-    reply = cast("AIMessage", conversation[-1])
+    reply = cast("chat.AIMessage", conversation[-1])
     wanted: list[tuple[str, Mapping[str, Any]]] = [(call["name"], call["args"]) for call in reply.tool_calls]
     repeats = await _find_repeats(state, deps, wanted, await _list_told(deps, conversation))
     called = await calls.run([call for at, call in enumerate(wanted) if at not in repeats])
@@ -84,7 +87,10 @@ async def _answer_calls(state: AgentState, calls: ToolCalls, conversation: Seque
     unreadable = [await _record_unreadable(deps, str(call.get("name") or "")) for call in reply.invalid_tool_calls]
     _show_failures(deps, [*results, *unreadable], called, approved)
     ids = [call.get("id") or "" for call in (*reply.tool_calls, *reply.invalid_tool_calls)]
-    messages = [_make_message(result, call) for result, call in zip([*results, *unreadable], ids, strict=True)]
+    messages = [
+        make_result_message(one.record["tool"], call, one.key, ok=one.outcome.ok, found=len(one.outcome.refs))
+        for one, call in zip([*results, *unreadable], ids, strict=True)
+    ]
     step = read_step_mark(reply)
     return AnsweredReply(
         messages=messages if step is None else [mark_step(message, step) for message in messages],
@@ -93,7 +99,7 @@ async def _answer_calls(state: AgentState, calls: ToolCalls, conversation: Seque
     )
 
 
-async def _list_told(deps: Deps, conversation: Sequence[BaseMessage]) -> set[str]:
+async def _list_told(deps: Deps, conversation: Sequence[chat.BaseMessage]) -> set[str]:
     """Return the keys of the results that a conversation still shows."""
     texts = await deps.evidence.texts(list_evidence_keys(conversation))
     return {read_evidence_key(conversation[at]) for at in find_fitting_results(conversation, texts)}
@@ -136,16 +142,3 @@ async def _record_unreadable(deps: Deps, name: str) -> ToolCallResult:
     key = make_call_key(name, {}, "unreadable")
     await deps.evidence.keep(key, UNREADABLE)
     return ToolCallResult(key=key, tool=name, args={}, outcome=ToolOutcome(text=UNREADABLE, ok=False))
-
-
-def _make_message(result: ToolCallResult, call_id: str) -> ToolMessage:
-    """Stand for a tool result; its text is put in when the model is asked next."""
-    from langchain_core.messages import ToolMessage  # as above
-
-    return ToolMessage(
-        "",
-        name=result.record["tool"],
-        tool_call_id=call_id,
-        status="success" if result.outcome.ok else "error",
-        additional_kwargs={"evidence": result.key, "found": len(result.outcome.refs)},
-    )

@@ -89,7 +89,6 @@ async def test_lines_have_an_origin_an_owner_and_no_release(code: CodeSearch) ->
     assert owners is not None
     assert (owners.owners, owners.location.path) == (("@shop/payments",), "CODEOWNERS")
     assert await code.past.owners("docs/pay.md") is None
-    assert await code.past.first_release(origin.revision.sha) == ""
 
 
 async def test_paths_that_are_not_indexed_are_known(code: CodeSearch) -> None:
