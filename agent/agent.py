@@ -51,7 +51,7 @@ from indexer.errors import IndexerError
 
 if TYPE_CHECKING:
     from agent.persistence.conversation_saver import ConversationSaver
-    from agent.persistence.run_claims import RunClaim
+    from agent.persistence.evidence_store import RunClaim
 
 LONGEST_READ = MAX_RAW_TEXT  # characters of a message that are looked through for secrets; few of them are kept
 

@@ -10,8 +10,8 @@ from pydantic import SecretStr
 
 from agent.persistence.checkpointer import open_saver
 from agent.persistence.conversation_saver import ConversationSaver, make_checkpoint_id
+from agent.persistence.evidence_store import make_claim
 from agent.persistence.postgres.saver import open_postgres_saver
-from agent.persistence.run_claims import make_claim
 
 # Nobody has claimed what an earlier version has written last: its checkpoints tell how old it is, if it has any.
 _IDLE = """SELECT thread_id FROM run_tokens WHERE used_at < ?

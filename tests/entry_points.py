@@ -15,15 +15,14 @@ from agent.answers.answer_parts import strip_doc_markup
 from agent.citations.citation_fit import find_claim_terms
 from agent.citations.claims import find_identifiers, find_names
 from agent.citations.written_citations import parse_citations
-from agent.evidence.page_headings import find_headings
+from agent.evidence.best_places import find_headings
 from agent.goals.checks.goal_requests import parse_goal_request
 from agent.guard.approval import parse_decision
 from agent.guard.evidence_check import mark_text
 from agent.guard.leak_check import has_leaked_instructions
 from agent.guard.size import clip, fit_text
 from agent.guard.thread_quotes import quote_line, read_quotes
-from agent.history.changelogs import list_sections
-from agent.history.changes import parse_comparison
+from agent.history.changes import list_sections, parse_comparison
 from agent.kinds.build_files import read_commands
 from agent.kinds.command_search import find_purposes
 from agent.llm.provider_errors import map_provider_error

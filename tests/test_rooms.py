@@ -31,7 +31,8 @@ FLOORS = {
         "__main__",
     ),
     "agent": (
-        "text state events errors chat",
+        "chat",
+        "text state events errors",
         "questions persistence limits sandbox",
         "ports branches conversations",
         "evidence llm guard",

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
-from agent.evidence.page_headings import Heading, find_headings
 from agent.evidence.search import search_parts, search_relaxed
 from agent.ports import CodeSearch
 from agent.questions.literals import Literal
@@ -20,6 +20,8 @@ from agent.text.code_lines import is_import
 from indexer.text.linear_patterns import compile_pattern
 from indexer.types import Hit, Location
 
+_MARKED = re.compile(r"(?:#{1,6}|={1,6})\s+(?P<text>\S.*?)\s*#*$")
+_SHORTEST_UNDERLINE = 3
 MAX_PLACES = 4
 MAX_LINES = 3  # of one place
 _HITS, _PAGES = 30, 12
@@ -67,6 +69,34 @@ _VALUE = re.compile(
 )
 _DESIGN = compile_pattern(r"(?i)(?:^|/)[^/]*(?:architecture|design|internals|how[-_]it[-_]works)[^/]*$")
 _MARKUP = compile_pattern(r"\s*(?:`{3}|~{3}|<|!\[|\.\. |:::|[|\s:-]+$)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Heading:
+    """A heading, and the number of its line."""
+
+    line: int
+    text: str
+
+
+def find_headings(lines: Sequence[str]) -> list[Heading]:
+    """Return the headings in order; what stands in a fence is none."""
+    found: list[Heading] = []
+    is_fenced = False
+    for number, (line, below) in enumerate(pairwise([*lines, ""]), 1):
+        if line.startswith(("```", "~~~")):
+            is_fenced = not is_fenced
+        elif is_fenced:
+            continue
+        elif (marked := _MARKED.match(line)) is not None:
+            found.append(Heading(line=number, text=marked["text"]))
+        elif line.strip() and _is_underline(below):
+            found.append(Heading(line=number, text=line.strip()))
+    return found
+
+
+def _is_underline(line: str) -> bool:
+    return len(line) >= _SHORTEST_UNDERLINE and len(set(line)) == 1 and line[0] in "=-~^"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -36,7 +36,7 @@ from indexer.errors import IndexerError
 
 if TYPE_CHECKING:
     from agent.persistence.conversation_saver import ConversationSaver
-    from agent.persistence.run_claims import RunClaim
+    from agent.persistence.evidence_store import RunClaim
 
 GOAL_LIMITS = TurnLimits(seconds=1800.0, tokens=1_000_000, calls=100)
 

@@ -13,7 +13,7 @@ from agent.runs.graph_stream import GraphOutcome, make_config, stream_graph
 
 if TYPE_CHECKING:
     from agent.persistence.conversation_saver import ConversationSaver
-    from agent.persistence.run_claims import RunClaim
+    from agent.persistence.evidence_store import RunClaim
 
 _NODES_OF_ITERATION = 4
 

@@ -24,9 +24,8 @@ from agent.errors import (
 )
 from agent.persistence.conversation_saver import ConversationSaver, StepCheckpoint, StepWrites
 from agent.persistence.conversation_schema import load_conversation_schema
-from agent.persistence.evidence_store import Statement, make_forget_statements
+from agent.persistence.evidence_store import RunClaim, Statement, make_forget_statements
 from agent.persistence.migrations import migrate_database
-from agent.persistence.run_claims import RunClaim
 from agent.persistence.sqlite_transactions import TransactionRunner, run_all, use_claim
 from agent.persistence.transaction_connection import TransactionConnection
 

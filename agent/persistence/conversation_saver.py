@@ -23,8 +23,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from agent.errors import CheckpointError
-from agent.persistence.evidence_store import SqlExecutor, Statement
-from agent.persistence.run_claims import RunClaim
+from agent.persistence.evidence_store import RunClaim, SqlExecutor, Statement
 
 _UUID_EPOCH = 0x01B2_1DD2_1381_4000  # 1970 in what a UUID counts: tenths of a microsecond since 1582
 

@@ -9,9 +9,8 @@ from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from agent.persistence.conversation_schema import load_conversation_schema
-from agent.persistence.evidence_store import Statement
+from agent.persistence.evidence_store import RunClaim, Statement
 from agent.persistence.migrations import run_statement
-from agent.persistence.run_claims import RunClaim
 from agent.persistence.sqlite_transactions import TransactionRunner
 
 T = TypeVar("T")

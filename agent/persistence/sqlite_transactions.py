@@ -7,8 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from agent.persistence.evidence_store import SqlExecutor, Statement
-from agent.persistence.run_claims import USE, RunClaim
+from agent.persistence.evidence_store import USE, RunClaim, SqlExecutor, Statement
 
 CLOCK = "((julianday('now') - 2440587.5) * 86400.0)"
 

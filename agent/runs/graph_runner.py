@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from langgraph.types import Command, StateSnapshot
 
     from agent.persistence.conversation_saver import ConversationSaver
-    from agent.persistence.run_claims import RunClaim
+    from agent.persistence.evidence_store import RunClaim
 
     GraphInput = AgentState | Command[Any] | None
 

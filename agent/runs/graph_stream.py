@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from langgraph.types import Command
 
     from agent.persistence.conversation_saver import ConversationSaver
-    from agent.persistence.run_claims import RunClaim
+    from agent.persistence.evidence_store import RunClaim
 
 TOO_LONG = "This question went round too often without an answer. Ask for less at a time."
 

@@ -26,7 +26,7 @@ those of them in which the process died before the answer was complete, and `und
 process would be held against the message. None follows from the others: a platform that is away, or a kill while the
 process ends in order, takes a try without a death. The agent counts no tries of its own.
 
-A run claims its conversation as well, in the database of conversations (`agent/persistence/run_claims.py`): a lease
+A run claims its conversation as well, in the database of conversations (`agent/persistence/evidence_store.py`): a lease
 is one of messages, and the two databases need not be one, so that no transaction compares both. A run may `begin` only
 after that claim. Whoever takes the message from its holder later begins, and so claims the conversation, later too:
 what the former holder had begun can write nothing from then on.

@@ -13,11 +13,10 @@ from langgraph.checkpoint.base import CheckpointTuple
 
 from agent.errors import CheckpointError, CheckpointLocked, CheckpointVersion, SchemaError
 from agent.persistence.conversation_saver import ConversationSaver, StepCheckpoint, StepWrites
-from agent.persistence.evidence_store import Statement, make_forget_statements
+from agent.persistence.evidence_store import USE, RunClaim, Statement, make_claim, make_forget_statements
 from agent.persistence.migrations import Schema
 from agent.persistence.postgres.connections import Transactions, connect, open_pool
 from agent.persistence.postgres_migrations import migrate_postgres
-from agent.persistence.run_claims import USE, RunClaim, make_claim
 from agent.text.storable import make_storable_in_postgres
 from indexer.installation import describe_extra
 

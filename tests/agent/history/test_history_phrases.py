@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent.history.changelogs import find_section, list_sections
+from agent.history.changes import find_section, list_sections
 from agent.history.history_target import find_target, strip_nouns
 from agent.questions.periods import parse_period
 from tests.fakes.code import FakeCode

@@ -16,8 +16,7 @@ from langgraph.types import Command, interrupt
 from agent.conversations import prune_conversations
 from agent.errors import CheckpointError, CheckpointOvertaken
 from agent.persistence.conversation_saver import ConversationSaver
-from agent.persistence.evidence_store import EvidenceStore
-from agent.persistence.run_claims import RunClaim
+from agent.persistence.evidence_store import EvidenceStore, RunClaim
 from tests.agent.persistence.conftest import OpenSaver
 from tests.fakes.id_clock import IdClock
 from tests.waiting import wait_for_end

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent.sandbox.bubblewrap import Bubblewrap
+from agent.sandbox.boxes import Bubblewrap, Landlock
 from agent.sandbox.environment import PythonEnvironment
-from agent.sandbox.landlock import Landlock
 from agent.sandbox.sandbox import Sandbox
 from indexer.subprocesses import start_confined_async
 from tests.agent.sandbox.surroundings import SYSTEM_PATH, Surroundings, open_surroundings

@@ -20,9 +20,9 @@ CITEBOT = """
 import asyncio, json, os, sys
 from pathlib import Path
 from agent.sandbox.box_folders import choose_folder
-from agent.sandbox.bubblewrap import Bubblewrap
+from agent.sandbox.boxes import Bubblewrap
 from agent.sandbox.environment import PythonEnvironment
-from agent.sandbox.landlock import Landlock
+from agent.sandbox.boxes import Landlock
 from agent.sandbox.sandbox import SandboxCommand, SandboxLimits
 from agent.sandbox.trials import try_sandbox
 from indexer.subprocesses import start_confined_async

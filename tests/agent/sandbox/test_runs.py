@@ -18,10 +18,9 @@ import pytest
 
 from agent.errors import SandboxUnavailable
 from agent.sandbox.box_folders import find_user
-from agent.sandbox.bubblewrap import Bubblewrap
+from agent.sandbox.boxes import Bubblewrap, Landlock
 from agent.sandbox.environment import PythonEnvironment
 from agent.sandbox.kernel.process_use import SOCKET_BYTES, measure_memory
-from agent.sandbox.landlock import Landlock
 from agent.sandbox.memory_group import find_memory_group
 from agent.sandbox.sandbox import Channel, Ending, Execution, Sandbox, SandboxCommand, SandboxLimits
 from agent.sandbox.trials import try_sandbox
@@ -298,9 +297,9 @@ async def test_nothing_outlives_a_start_that_is_cancelled(
 CITEBOT = """
 import asyncio, sys
 from pathlib import Path
-from agent.sandbox.bubblewrap import Bubblewrap
+from agent.sandbox.boxes import Bubblewrap
 from agent.sandbox.environment import PythonEnvironment
-from agent.sandbox.landlock import Landlock
+from agent.sandbox.boxes import Landlock
 from agent.sandbox.sandbox import SandboxCommand, SandboxLimits
 from indexer.subprocesses import start_confined_async
 mechanism = {"bubblewrap": Bubblewrap, "Landlock": Landlock}[sys.argv[1]]

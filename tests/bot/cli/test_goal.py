@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import SandboxUnavailable
-from agent.sandbox.bubblewrap import Bubblewrap
+from agent.sandbox.boxes import Bubblewrap
 from bot.maintenance.goal_run_files import GoalRunFiles
 from tests.agent.sandbox.surroundings import list_processes
 from tests.fakes.citebot import Citebot, Done, run_citebot

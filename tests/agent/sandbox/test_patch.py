@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.sandbox.line_diff import find_changes
+from agent.sandbox.patch import find_changes
 from tests.work import find_steepness
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b""]), max_size=30)

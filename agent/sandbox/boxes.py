@@ -1,21 +1,26 @@
-"""The sandbox of bubblewrap: a view of the machine built from nothing, in name spaces of its own."""
+"""Sandboxes of Linux, bubblewrap or Landlock: a box is made for each command, and supervised until it has ended."""
 
 from __future__ import annotations
 
+import marshal
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
-from agent.sandbox.box_folders import BoxFolders, find_user
-from agent.sandbox.box_sandbox import BoxSandbox
+from agent.sandbox.box_folders import BoxFolders, find_user, open_folders
 from agent.sandbox.environment import PythonEnvironment, list_language_settings, make_variables
-from agent.sandbox.kernel import box_watch
+from agent.sandbox.kernel import box_watch, landlock_launcher
 from agent.sandbox.kernel.seccomp import build_filter
 from agent.sandbox.kernel.syscalls import find_architecture
-from agent.sandbox.sandbox import SandboxCommand, SandboxLimits
-from agent.sandbox.supervision import GRACE, BoxLaunch, BoxPipes
+from agent.sandbox.memory_group import Membership, MemoryGroup, tighten
+from agent.sandbox.sandbox import Channel, Execution, SandboxCommand, SandboxLimits, StartProgram
+from agent.sandbox.supervision import GRACE, BoxLaunch, BoxPipes, supervise
 
 _WORK, _HOME, _TMP, _SUPPORT = "/work", "/home/sandbox", "/tmp", "/support"  # noqa: S108 - a folder of the box's own
 # Files without which ordinary programs do not find their libraries, or the time; those of the system's own.
@@ -28,6 +33,47 @@ _OWN_FILES: Mapping[str, bytes] = {
 }
 # The first line on the input is not the command's: it says that the box may begin.
 _WAIT_AND_BEGIN = 'read -r go && exec "$@"'
+_READABLE = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime"),
+    "/etc/ssl/openssl.cnf",  # without which node does not start
+    *("/dev/urandom", "/dev/random", "/dev/zero"),
+)
+
+
+class BoxSandbox(ABC):
+    """Runs each command in a box of its own; a mechanism says how such a box is launched."""
+
+    mechanism: ClassVar[str]
+
+    def __init__(self, start: StartProgram, python: PythonEnvironment, group: MemoryGroup | None = None) -> None:
+        self._start = start
+        self._python = python
+        self._group = group
+
+    async def run(
+        self,
+        command: SandboxCommand,
+        working_copy: Path,
+        limits: SandboxLimits,
+        *,
+        say: Callable[[Channel, bytes], None] | None = None,
+    ) -> Execution:
+        """Run a command; see `Sandbox.run`."""
+        limits = tighten(limits, self._group)
+        joining = nullcontext(Membership()) if self._group is None else self._group.open(limits)
+        async with open_folders(working_copy, command.support) as folders, joining as member:
+            pipes = BoxPipes()
+            pipes.pass_on(folders.held)
+            launch = self._make_launch(command, folders, limits, pipes)
+            launch = replace(launch, line=[*member.prefix, *launch.line])
+            execution = await supervise(self._start, launch, command, limits, folders, say=say)
+            return replace(execution, ending="memory", exit_code=None) if member.is_exceeded() else execution
+
+    @abstractmethod
+    def _make_launch(
+        self, command: SandboxCommand, folders: BoxFolders, limits: SandboxLimits, pipes: BoxPipes
+    ) -> BoxLaunch:
+        """Say how the box of a command is started, and what ends it."""
 
 
 class Bubblewrap(BoxSandbox):
@@ -116,3 +162,49 @@ def _list_limits(limits: SandboxLimits) -> list[str]:
         *(f"--nofile={limits.descriptors}", "--core=0", "--"),
         *("timeout", "-s", "KILL", str(limits.seconds + GRACE)),
     ]
+
+
+class Landlock(BoxSandbox):
+    """Runs commands by a launcher that gives up its rights before it becomes the command.
+
+    The command still sees which files there are, and the machine has one network and one list of processes; so it is
+    allowed no sockets, and nothing that names processes or changes the modes and times of files.
+    """
+
+    mechanism = "Landlock"
+
+    def _make_launch(
+        self, command: SandboxCommand, folders: BoxFolders, limits: SandboxLimits, pipes: BoxPipes
+    ) -> BoxLaunch:
+        filter_program = build_filter(find_architecture(), isolated=False)
+        variables = make_variables(
+            self._python,
+            home=str(folders.home),
+            tmp=str(folders.tmp),
+            support=str(folders.support),
+            report=pipes.report_end,
+            added=command.variables,
+        )
+        orders = {
+            "argv": list(command.argv),
+            "variables": variables,
+            "folder": str(folders.working_copy),
+            "readable": [*_READABLE, *list_language_settings(), *map(str, self._python.folders), str(folders.support)],
+            "writable": [*map(str, folders.writable), "/dev/null"],
+            "limits": {
+                "AS": limits.address_bytes,
+                "CPU": limits.cpu_seconds,
+                "FSIZE": limits.file_bytes,
+                "NOFILE": limits.descriptors,
+                "CORE": 0,
+            },
+            "processes": limits.processes,
+            "seconds": limits.seconds + GRACE,
+            "user": find_user(),
+            "filter": filter_program,
+            "status": pipes.status_end,
+            "report": pipes.report_end,
+        }
+        orders_file = pipes.keep(marshal.dumps(orders))
+        line = [sys.executable, "-I", "-S", landlock_launcher.__file__, orders_file]
+        return BoxLaunch(line=line, pipes=pipes, signal=signal.SIGTERM)
