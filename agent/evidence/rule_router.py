@@ -12,6 +12,7 @@ from agent.evidence.definitions import find_known_name, is_defined_exactly
 from agent.evidence.intent_router import (
     MAX_ALIKE,
     AskedIntent,
+    asks_for_dependencies,
     choose_files,
     list_meanings,
     recognise_intent,
@@ -189,8 +190,11 @@ async def _route_left_out(question: str, code: CodeSearch) -> RouterDecision | N
 async def _refer_to_project(question: str, code: CodeSearch) -> str:
     """Write "this project" for the repository's name, unless just that name is defined in it."""
     about = refer_to_project(question, code.repository)
-    is_named = about != " ".join(question.split()) and not await _is_defined_so(code.repository, question, code)
-    return about if is_named else question
+    if about == " ".join(question.split()):
+        return question
+    # What is called like the project has calls, and the project has dependencies.
+    is_project = asks_for_dependencies(question) or not await _is_defined_so(code.repository, question, code)
+    return about if is_project else question
 
 
 async def _is_defined_so(repository: str, question: str, code: SymbolIndex) -> bool:

@@ -337,9 +337,14 @@ def test_a_line_that_requires_a_name_is_no_definition_of_it() -> None:
     assert sort_definitions([required], ()) == [required]
 
 
-async def test_what_the_project_depends_on_is_not_what_a_class_of_its_name_calls(saver: SafeSqliteSaver) -> None:
+@pytest.mark.parametrize(
+    "defined", ["class Shop:\n    def open(self):\n        print()\n", "def shop():\n    print()\n"]
+)
+async def test_what_the_project_depends_on_is_not_what_code_of_its_name_calls(
+    saver: SafeSqliteSaver, defined: str
+) -> None:
     files = {
-        "shop.py": "class Shop:\n    def open(self):\n        print()\n",
+        "shop.py": defined,
         "pyproject.toml": '[project]\nname = "shop"\ndependencies = [\n    "requests>=2",\n]\n',
     }
 
