@@ -62,7 +62,7 @@ class AccessPolicy(BaseModel):
     def check_place(self, message: IncomingMessage) -> None:
         """Raise `NotAllowed` if nothing may be answered at all, whatever it is about."""
         if not message.author:
-            raise NotAllowed("I cannot tell who is asking, so I cannot answer.")
+            raise NotAllowed("I can't tell who is asking, so I can't answer.")
         if message.external and not _is_on_list(
             self.external_channels, message.place.platform, (message.place.channel,)
         ):
@@ -76,7 +76,9 @@ class AccessPolicy(BaseModel):
         """Raise `NotAllowed` unless the author may ask about a repository in this place."""
         self.check_place(message)
         if not self._is_allowed(message, repository):
-            raise NotAllowed(f"You may not ask about `{repository[:80]}` here. `repos` lists what you may ask about.")
+            raise NotAllowed(
+                f"You don't have access to `{repository[:80]}` here. `repos` lists what you can ask about."
+            )
 
     def visible(self, message: IncomingMessage, repositories: Sequence[str]) -> tuple[str, ...]:
         """Return the repositories that the author may ask about in this place; none where nothing may be answered."""
@@ -95,7 +97,7 @@ class AccessPolicy(BaseModel):
         self.check_repository(message, repository)
         if not _is_on_list(self.reindex, message.place.platform, list_author_names(message)):
             raise NotAllowed(
-                "You may not do that. Have your id added to `reindex` in the table [access] of citebot.toml."
+                "You aren't allowed to do that. Have your id added to `reindex` in the table [access] of citebot.toml."
             )
 
     def may_reindex(self, message: IncomingMessage, repository: str) -> bool:
@@ -123,8 +125,8 @@ class AccessPolicy(BaseModel):
         self.check_repository(message, repository)
         if not _is_on_list(self.run, message.place.platform, list_author_names(message)):
             raise NotAllowed(
-                "You may not start goal runs. Ask somebody who may, or have your id added to `run` in the table "
-                "[access] of citebot.toml."
+                "You aren't allowed to start goal runs. Ask somebody who may, or have your id added to `run` in the "
+                "table [access] of citebot.toml."
             )
 
     def _is_allowed(self, message: IncomingMessage, repository: str) -> bool:

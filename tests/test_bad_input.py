@@ -131,7 +131,7 @@ def test_what_is_no_repository_is_refused(citebot: Citebot, tmp_path: Path) -> N
 
     for path in (tmp_path / "plain", tmp_path / "nowhere", Path("/dev/null")):
         assert (
-            "Give the path of one" in ask(citebot, path).complaint or "Check the path" in ask(citebot, path).complaint
+            "Give the path of one" in ask(citebot, path).complaint or "does not exist" in ask(citebot, path).complaint
         )
 
 

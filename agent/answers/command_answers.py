@@ -14,8 +14,8 @@ _NEAR = 0.5  # of the best one's score, below which a command is for something e
 _SAYS: dict[str, str] = {
     "target": "a target of",
     "script": "a script of",
-    "document": "as it stands in",
-    "sentence": "as it stands in",
+    "document": "from",
+    "sentence": "from",
     "session": "an environment of",
     "step": "what CI runs, in",
     "convention": "what one types where there is a",

@@ -114,8 +114,8 @@ def _describe_parting(facts: Mapping[str, str], totals: Mapping[str, int]) -> st
         return ""
     own = format_count(totals.get("only in the older", 0), "commit")
     return (
-        f"Both have gone on since {format_code_span(facts['parted at'][:12])}: this is what {newer} has changed since "
-        f"then, without the {own} that {older} alone has."
+        f"The branches diverged at {format_code_span(facts['parted at'][:12])}; only changes on {newer} are shown, not "
+        f"the {own} on {older} alone."
     )
 
 

@@ -92,7 +92,7 @@ def _describe_several(material: AnswerContext, asked: str, main: int) -> str:
     totals = material.metadata["totals"]
     asides = totals.get("aside", 0)
     places = max(totals.get("definition", main) - asides, main)
-    beside = f", and in {asides} more of the tests and examples" if asides else ""
+    beside = f", plus {asides} in tests and examples" if asides else ""
     return f"{format_code_span(asked)} is defined in {places} places{beside}."
 
 

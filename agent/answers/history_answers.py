@@ -17,6 +17,7 @@ MAX_BESIDE_SECTION = 6
 MAX_PEOPLE = 7
 _MOST_GROUPS = 3  # headings that a list of commits is worth
 _SECTION_LINES = 10
+RECENT = "Recent commits: "
 _LONGEST_LINE = 160
 _NAME = re.compile(r"[^\W\d_][\w '’.-]{0,80}")
 
@@ -59,8 +60,10 @@ def _describe_changes(material: AnswerContext, commits: Sequence[EvidenceRef]) -
     count, people = totals.get("commits", len(commits)), totals.get("people", 0)
     by = f", by {format_count(people, 'person', 'people')}" if people > 1 else ""
     where = f" to {format_code_span(facts['target'])}" if facts.get("target") else ""
+    begins = _describe_range(facts)
+    counted = f"{count:,}" if begins == RECENT else format_count(count, "commit")
     return " ".join(filter(None, (
-        f"{_describe_range(facts)}{format_count(count, 'commit')}{where}{by}{_describe_days(facts)}.",
+        f"{begins}{counted}{where}{by}{_describe_days(facts)}.",
         _describe_touched(totals),
         _describe_gaps(facts),
     )))  # fmt: skip
@@ -76,7 +79,7 @@ def _describe_range(facts: Mapping[str, str]) -> str:
     if facts.get("said"):
         said = to_one_line(facts["said"], longest=80)
         return f"{format_code_span(said)}: " if not _NAME.fullmatch(said) else f"{said[0].upper()}{said[1:]}: "
-    return "Lately: " if facts.get("lately") else ""
+    return RECENT if facts.get("lately") else ""
 
 
 def _format_tag(facts: Mapping[str, str], name: str) -> str:

@@ -26,7 +26,7 @@ from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest, to_
 from agent.text.escaping import format_code_span, format_quote
 from indexer.types import Location
 
-FRAME = "Without a model I can only point. The words of your question lead here:"
+FRAME = "Without a model I can only point to what matches your question best:"
 MAX_RELATED = 3
 _LONGEST_LINE = 100
 _MAX_LABELS = 2

@@ -97,7 +97,7 @@ async def write_answer(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
     if subject is None:
         return await write_extractive_answer(draft, material)
     if without:
-        draft.say(f"Nothing in {', '.join(map(format_code_span, without))} fits this question.")
+        draft.say(f"No match in {', '.join(map(format_code_span, without))}.")
     return subject
 
 

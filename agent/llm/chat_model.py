@@ -103,7 +103,7 @@ class LangChainChatModel:
                 if (chunk := await self._run_within(anext(chunks, None), min(wait, left))) is None:
                     return
                 if meter.written > LONGEST_REPLY:
-                    raise AnswerTruncated(f"The language model {self.name} writes without end.")
+                    raise AnswerTruncated(f"The language model {self.name} kept writing past the limit.")
                 piece = _make_chunk(chunk)
                 if text := meter.take(piece):
                     wait = timeouts.idle
@@ -150,7 +150,7 @@ class LangChainChatModel:
                 while (each := await self._ask_bound(anext(chunks, None))) is not None:
                     parts.append(each[0])
                     if meter.called > LONGEST_CALLS:
-                        raise AnswerMalformed(f"The language model {self.name} calls a tool without end.")
+                        raise AnswerMalformed(f"The language model {self.name} wrote a tool call past the limit.")
                     if each[1]:
                         write(each[1])
         finally:

@@ -37,7 +37,7 @@ async def download_file(
     Raises `FileUnreadable` where the file is elsewhere, too large, or refused, and `PlatformUnreachable`.
     """
     if get_origin(file.url) not in origins:
-        raise FileUnreadable("It lies where I may not fetch it from.")
+        raise FileUnreadable("citebot is not allowed to download from that location.")
     if file.size > most:
         raise FileUnreadable(f"It has more than {most // 1_000_000} MB.")
     try:

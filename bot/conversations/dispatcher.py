@@ -31,7 +31,7 @@ Receipt = Literal["new", "duplicate", "ignored"]
 
 THANKS = "Thank you, noted."
 NOT_WAITING = "Nobody is waiting for this any more."
-ALREADY_CHOSEN = "This has been answered, or I do not remember it any more. Ask again."
+ALREADY_CHOSEN = "This was already answered, or is no longer available. Ask again."
 
 log = logging.getLogger(__name__)
 
@@ -153,7 +153,7 @@ class Conversations:
         """Do what a button under a reply says; return a sentence for the person alone, which may be empty."""
         entry = await self._deps.inbox.find_by_reply(press.handle)
         if entry is None:
-            return "I do not remember this message any more."
+            return "That message is no longer available."
         if press.action in {"good", "bad"}:
             await self._deps.ratings.rate(entry.run_id, press.author, "good" if press.action == "good" else "bad")
             return THANKS

@@ -14,7 +14,7 @@ from bot.replies.send_budget import ReplyTransport
 from bot.storage.inbox import InboxEntry
 
 SHARED = "This answer has been shared."
-GONE = "I do not have this answer any more. Ask again to share it."
+GONE = "This answer is no longer available. Ask again to share it."
 
 
 async def share_answer(

@@ -77,7 +77,7 @@ AWAY_SECONDS = 5.0  # until a message is tried again whose conversation cannot b
 PATIENCE_SECONDS = 60.0  # with a platform that does not answer; four times that, and again, in later tries
 OVERTAKEN_SECONDS = 1.0
 SET_ASIDE = (
-    "I could not finish this one: I broke down twice while I was at it, so I have put it aside. "
+    "I could not finish this one: it crashed me twice, so it is quarantined. "
     "Ask again in other words, or leave out what was pasted."
 )
 

@@ -53,7 +53,7 @@ class GoalRunFiles:
         note = self._find(name) if name is not None else next(self._list_broken_off(path), None)
         if note is None:
             which = f"no goal run {name[:20]!r}" if name is not None else "no goal run of this repository"
-            raise GoalRunUnavailable(f"There is {which} that was broken off. Begin one with `citebot goal`.")
+            raise GoalRunUnavailable(f"There is {which} that was interrupted. Start one with `citebot goal`.")
         if note.path != path:
             raise GoalRunUnavailable(f"The goal run {note.name} is about {note.path}. Add --repo {note.path}.")
         with self._open(note.name) as descriptor:

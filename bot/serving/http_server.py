@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -288,4 +289,6 @@ async def _listen(runner: web.AppRunner, connections: Connections, host: str, po
     except OSError as error:
         # asyncio puts the address before what the operating system says.
         reason = (error.strerror or str(error)).rpartition(": ")[2]
-        raise SettingsError(f"Nothing can listen at {host}:{port} ({reason}). {advice}") from error
+        taken = error.errno == errno.EADDRINUSE
+        what = f"Port {port} is already in use" if taken else f"citebot cannot listen at {host}:{port} ({reason})"
+        raise SettingsError(f"{what}. {advice}") from error

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from bot.adapters.slack.endpoint import Server
 
 NO_PLATFORM = (
-    "No chat platform is set up, so nobody is answered: set SLACK_BOT_TOKEN and SLACK_APP_TOKEN (docs/slack.md), or "
+    "No chat platform is configured, so no questions will be answered yet: set SLACK_BOT_TOKEN and "
+    "SLACK_APP_TOKEN (docs/slack.md), or "
     "DISCORD_TOKEN (docs/discord.md)."
 )
 HALF_SLACK = (

@@ -372,7 +372,7 @@ def _find_folder(path: Path) -> Path:
         raise RepositoryError(
             f"{format_path(path)} cannot be read: {error.strerror}. Check its permissions."
         ) from error
-    raise NotARepository(f"There is no {format_path(path)}. Check the path of the repository.")
+    raise NotARepository(f"{format_path(path)} does not exist.")
 
 
 def _choose_name(root: Path, web_url: str | None) -> str:

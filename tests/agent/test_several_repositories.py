@@ -142,7 +142,7 @@ async def test_a_repository_that_has_none_of_it_is_named_in_a_sentence(saver: Sa
 
     assert "In `shop`:" in answer.text
     assert "`serve`" in answer.text
-    assert "Nothing in `website` fits this question." in answer.text
+    assert "No match in `website`." in answer.text
     assert {one.repository for one in answer.citations} == {"shop"}
 
 

@@ -53,7 +53,7 @@ def test_rules_decide_about_the_repositories_that_they_name(
     if allowed:
         RULED.check_repository(asked, repository)
     else:
-        with pytest.raises(NotAllowed, match="You may not ask about"):
+        with pytest.raises(NotAllowed, match="You don't have access to"):
             RULED.check_repository(asked, repository)
 
 
@@ -75,7 +75,7 @@ def test_who_may_not_ask_at_all_sees_no_repositories(stranger: IncomingMessage) 
 
 
 def test_who_cannot_be_told_is_refused() -> None:
-    with pytest.raises(NotAllowed, match="cannot tell who is asking"):
+    with pytest.raises(NotAllowed, match="can't tell who is asking"):
         AccessPolicy().check_place(message(author=""))
 
 

@@ -55,7 +55,7 @@ def find_architecture(machine: str = "") -> Architecture:
     """Return the numbers of a machine, this one by default; `SandboxUnavailable` for one that is not in the table."""
     column, audit = {"x86_64": (1, 0xC000003E), "aarch64": (2, 0xC00000B7)}.get(machine or platform.machine(), (0, 0))
     if not column:
-        raise SandboxUnavailable("The sandbox knows the system calls of x86_64 and aarch64 alone.")
+        raise SandboxUnavailable("The sandbox supports only x86_64 and aarch64.")
     words = _TABLE.split()
     rows = [words[at : at + 3] for at in range(0, len(words), 3)]
     return Architecture(audit=audit, numbers={row[0]: int(row[column]) for row in rows if row[column] != "-"})

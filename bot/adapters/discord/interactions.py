@@ -30,7 +30,7 @@ from bot.messages import ButtonPress, IncomingMessage
 
 Interaction = discord.Interaction[Any]
 FOLLOWS = "I will post the result here."
-LOST = "I could not store that, so I cannot answer it. Try again in a minute."
+LOST = "I couldn't store that, so I can't answer it. Try again in a minute."
 LONGEST_SHOWN = 1_950  # neutralizing a text can make it longer
 
 log = logging.getLogger(__name__)

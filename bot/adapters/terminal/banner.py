@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from bot.markdown import to_one_line
 from indexer import IndexStatus
 
-NO_MODEL = "Without a language model: answers quote the code."
-KEYS = "/help lists commands, Tab completes them, files and names, Alt-Enter begins another line."
+NO_MODEL = "No language model: answers quote the code."
+KEYS = "/help lists commands, Tab completes them, files and names, Alt-Enter starts a new line."
 
 
 def format_banner(version: str, status: IndexStatus, writer: str, questions: Sequence[str]) -> str:

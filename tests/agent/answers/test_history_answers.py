@@ -84,7 +84,7 @@ def commits_of(answer: Answer) -> list[str | None]:
 async def test_the_newest_commits_answer_what_changed_lately(agent: Agent, repository: GitRepo) -> None:
     answer = await answer_to(agent, "what changed lately?")
 
-    assert answer.text.startswith("Lately: 4 commits, by 2 people, on 2023-11-14.")
+    assert answer.text.startswith("Recent commits: 4, by 2 people, on 2023-11-14.")
     assert f"- `{repository.sha()[:8]}` [1], 2023-11-14, Ada Example: *Take only positive amounts*" in answer.text
     assert commits_of(answer)[0] == f"https://github.com/shop/shop/commit/{repository.sha()}"
     assert len(answer.text.split("\n")) <= 25

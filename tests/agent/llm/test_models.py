@@ -170,7 +170,7 @@ async def test_a_model_that_writes_without_end_is_cut(
     monkeypatch.setattr("agent.llm.chat_model.LONGEST_REPLY", 10)
     gemini.replies.append(says("It is here. " * 100))
 
-    with pytest.raises(AnswerTruncated, match="without end"):
+    with pytest.raises(AnswerTruncated, match="past the limit"):
         await streamed(turn(models))
 
 

@@ -57,7 +57,7 @@ async def test_a_file_of_the_platform_is_fetched_with_its_token(address: str) ->
 async def test_nothing_is_fetched_from_elsewhere(address: str, form: str) -> None:
     url = form.format(address, address.removeprefix("http://"))
 
-    with pytest.raises(FileUnreadable, match="may not fetch it from"):
+    with pytest.raises(FileUnreadable, match="not allowed to download from"):
         await fetch(url, address)
 
 

@@ -111,7 +111,7 @@ def test_the_banner_says_what_there_is_and_suggests_questions_that_are_answered(
 
     banner = terminal.seen[terminal.seen.index("citebot ") :]
     assert re.search(r"at [0-9a-f]{7} on main, \d+ files\.", banner)
-    assert "Without a language model: answers quote the code." in banner
+    assert "No language model: answers quote the code." in banner
     questions = re.findall(r"^  (.+\?)\r$", banner, re.MULTILINE)
     assert 2 <= len(questions) <= 3
     for question in questions:

@@ -132,7 +132,7 @@ async def test_reindexing_tells_what_has_changed(world: FakeWorld) -> None:
 async def test_reindexing_by_others_is_refused(world: FakeWorld) -> None:
     await world.mention("reindex shop", author="bob")
 
-    await settled(world, "You may not do that")
+    await settled(world, "You aren't allowed to do that")
     assert world.repositories.indexes["shop"].refreshes == []
 
 

@@ -338,7 +338,7 @@ async def test_a_private_answer_stays_private_where_it_may_not_be_asked_for_alou
         await world.command("where is send?")
         await settled(world, "Answer to")
 
-        assert "You may not ask about" in await world.press("share")
+        assert "You don't have access to" in await world.press("share")
 
         assert len(world.said()) == 1
 
@@ -516,7 +516,7 @@ async def test_what_was_asked_back_is_told_by_who_may_ask_about_it(tmp_path: Pat
 
         await world.mention("the one in the parser", author="bob", thread=thread)
 
-        await settled(world, "Answer to", "You may not ask about `demo`")
+        await settled(world, "Answer to", "You don't have access to `demo`")
 
 
 async def test_a_thread_that_takes_too_long_to_read_ends_the_answer(

@@ -64,7 +64,7 @@ async def test_tests_are_made_to_pass_once_somebody_who_may_has_approved(open_go
         (proposal,) = await world.see("Somebody whom the operator has named")
         assert "`python -m pytest test_parser.py`" in proposal
         assert "At most 20 iterations" in proposal
-        assert "You may not start goal runs" in await world.press("Approve", "bob")
+        assert "You aren't allowed to start goal runs" in await world.press("Approve", "bob")
         assert world.bench.sandbox.lines == []
 
         await world.press("Approve")
@@ -91,7 +91,7 @@ async def test_a_reaction_approves_and_elsewhere_means_nothing(open_goals: OpenG
         await react(world, "bob")
         if isinstance(world.chat, DiscordWorld):
             told = (await world.wait(lambda said: len(said) == 2))[1]
-            assert "You may not start goal runs" in told
+            assert "You aren't allowed to start goal runs" in told
         await react(world, "ann")
 
         await world.wait(lambda said: FALSE in said[0])
@@ -107,10 +107,10 @@ async def test_a_word_approves_and_the_claim_is_answered_with_its_test(open_goal
         thread = await world.chat.mention(CHECK)
         await world.see(SHALL)
         await world.reply("approve", author="bob", thread=thread)
-        await world.see(SHALL, "You may not start goal runs")
+        await world.see(SHALL, "You aren't allowed to start goal runs")
         await world.reply("approve", thread=thread)
 
-        final, _, _ = await world.see(FALSE, "You may not start goal runs", "Approved. It goes on")
+        final, _, _ = await world.see(FALSE, "You aren't allowed to start goal runs", "Approved. It goes on")
 
         assert "assert call() == [8]" in final
         assert "What the run reported" in final
@@ -406,7 +406,7 @@ async def test_where_nothing_may_be_run_a_claim_is_looked_up_and_the_reply_says_
     reasons = {
         "nobody": "naming their ids as `run` in the table [access] of citebot.toml",
         "model": "A goal run needs a language model that can call tools. Set GOOGLE_API_KEY",
-        "direct": "You may not start goal runs.",
+        "direct": "You aren't allowed to start goal runs.",
     }
     async with open_goals("slack") as world:
         await world.chat.end()
@@ -436,7 +436,7 @@ async def test_an_answer_by_inference_offers_to_be_verified_and_runs_nothing_una
         assert "verify" not in said
         thread = await world.chat.mention("does send retry?")
         await world.see("Answer to", "Shall I verify this by running it?")
-        assert "You may not start" in await world.press("Verify", "bob")
+        assert "You aren't allowed to start" in await world.press("Verify", "bob")
         await world.press("Verify")
         _, _, proposal = await world.see("Answer to", "Answer to", SHALL)
         assert 'The answer to "does send retry?" is: Answer to: does send retry?' in proposal

@@ -144,7 +144,7 @@ async def test_in_slack_what_changed_is_linked_at_both_commits_and_the_thread_st
     page = "https://git.example.com/team/shop/blob"
     assert f"{page}/{release}/src/cards.py#L1-L8" in said
     assert f"{page}/{base}/src/pay.py#L1-L2" in said
-    assert "Both have gone on since" in said
+    assert "The branches diverged at" in said
     assert "src/pay.py" in after
     assert shop.sha("main") in after
 

@@ -489,7 +489,7 @@ async def test_a_port_that_is_taken_is_an_error_in_http_mode(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         more = {**HTTP, "CITEBOT_WEB_PORT": str(taken.getsockname()[1])}
-        with pytest.raises(SettingsError, match=r"\([Aa]ddress already in use\)\. Set CITEBOT_WEB_HOST"):
+        with pytest.raises(SettingsError, match=r"Port \d+ is already in use\. Set CITEBOT_WEB_HOST"):
             async with served(slack, repository.root, tmp_path / "data", more, directory=tmp_path):
                 pass
 

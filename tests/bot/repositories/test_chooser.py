@@ -225,7 +225,7 @@ async def test_an_old_button_does_nothing(world: FakeWorld) -> None:
 
     for value in (button.value, "", "nonsense", button.value.replace(".0", ".99")):
         press = ButtonPress(handle=message.handle, action="choose", author="ann", value=value)
-        assert "has been answered" in await world.conversations.handle_press(press)
+        assert "already answered" in await world.conversations.handle_press(press)
     assert len(world.agent.asked) == 1
 
 
@@ -242,7 +242,7 @@ async def test_a_repository_that_was_closed_to_the_asker_is_not_taken_by_its_but
         ButtonPress(handle=handle, action="choose", author="ann", value=chosen.value)
     )
 
-    await settled(world, "You may not ask about `secret`")
+    await settled(world, "You don't have access to `secret`")
     assert world.agent.asked == []
 
 
@@ -414,7 +414,7 @@ async def test_why_names_all_repositories_and_ratings_are_kept(world: FakeWorld)
     assert "`secret/src/session.py`" in said
     await world.mention("why", thread=thread, author="bob")
 
-    await settled(world, "website at", "Because", "You may not ask about `secret`")
+    await settled(world, "website at", "Because", "You don't have access to `secret`")
 
 
 async def test_a_thread_about_several_is_closed_to_who_may_not_see_all_of_them(world: FakeWorld) -> None:

@@ -62,7 +62,7 @@ def address(said: str, name: str) -> str:
 
 async def test_the_first_line_says_what_runs_and_what_does_not(repository: GitRepo, tmp_path: Path) -> None:
     async with serve_alone(repository, tmp_path / "home") as said:
-        assert said.startswith("No chat platform is set up, so nobody is answered: set SLACK_BOT_TOKEN and")
+        assert said.startswith("No chat platform is configured, so no questions will be answered yet: set ")
         assert "push webhooks are off until CITEBOT_WEBHOOK_SECRET is set." in said
         assert said.endswith("Repositories: shop. Ctrl-C ends it.")
 

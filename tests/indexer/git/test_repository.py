@@ -108,7 +108,7 @@ def test_any_remote_with_a_web_address_serves(repo: GitRepo) -> None:
 def test_missing_paths_and_plain_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for path in (tmp_path / "nowhere", tmp_path / "loop"):
-        with pytest.raises(NotARepository, match=r"There is no .+ Check the path"):
+        with pytest.raises(NotARepository, match=r".+ does not exist\."):
             Repository.open(path)
     with pytest.raises(NotARepository, match=r"not in a git repository\. Give the path of one"):
         Repository.open(tmp_path)

@@ -296,7 +296,7 @@ async def test_a_refusal_to_index_is_for_its_author_alone(tmp_path: Path) -> Non
         async with world.running():
             using = fake.slash(world.channel, fake.owner, "reindex", repository="demo")
 
-            await answered(world, using, "You may not do that.")
+            await answered(world, using, "You aren't allowed to do that.")
 
             assert fake.answers(world.channel) == []
 

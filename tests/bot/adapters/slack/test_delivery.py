@@ -156,7 +156,7 @@ async def test_the_bot_token_is_sent_nowhere_but_to_slack(world: SlackWorld) -> 
     words = f"<@{world.fake.bot_user}> why does send fail?"
     await world.fake.message(world.channel, world.people["ann"], words, files=files)
     (said,) = await settled(world, "Answer to: why does send fail?")
-    assert said.count("It lies where I may not fetch it from.") == 3
+    assert said.count("citebot is not allowed to download from that location.") == 3
 
 
 @IN_BOTH_MODES

@@ -124,7 +124,7 @@ async def test_the_banner_says_which_code_how_much_and_who_writes() -> None:
     status = await FakeIndex().status()
 
     alone = format_banner("1.0", status, "", ["who calls send?"])
-    assert alone.startswith("citebot 1.0: demo at 0123456 on main, 12 files.\nWithout a language model:")
+    assert alone.startswith("citebot 1.0: demo at 0123456 on main, 12 files.\nNo language model: answers quote the")
     assert "\n  who calls send?\n" in alone
-    assert alone.endswith("Alt-Enter begins another line.")
+    assert alone.endswith("Alt-Enter starts a new line.")
     assert "google_genai:x writes the answers." in format_banner("1.0", status, "google_genai:x", [])

@@ -243,7 +243,7 @@ async def test_who_may_not_index_is_told_and_offered_nothing(team_site: Site) ->
 
     assert "Index now" not in page
     assert status == 422
-    assert "You may not do that" in text
+    assert "allowed to do that" in text
     assert team_site.library.indexes["demo"].refreshes == []
 
 
