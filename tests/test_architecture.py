@@ -75,7 +75,13 @@ HOMES = {
     ),
     "aiosqlite": ("agent/persistence/transaction_connection.py", "bot/storage/database.py"),
     "chromadb": ("indexer/store/vectors.py", "indexer/store/chroma_client.py", "indexer/store/chroma_server.py"),
-    "click": ("bot/cli/main.py", "bot/cli/data_commands.py", "bot/cli/goals.py", "bot/cli/context.py"),
+    "click": (
+        "bot/cli/main.py",
+        "bot/cli/command_groups.py",
+        "bot/cli/data_commands.py",
+        "bot/cli/goals.py",
+        "bot/cli/context.py",
+    ),
     "discord": ("bot/adapters/discord/",),
     # Wildcards in names and in whole paths; globs in the language of .gitignore all go through indexer/text/globs.py.
     "fnmatch": (

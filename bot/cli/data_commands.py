@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 @add_json_option
 @click.pass_obj
 def backup(invocation: CliContext, file: Path, *, indexes: bool, force: bool, as_json: bool) -> int:
-    """Save conversations, messages, ratings and indexes in FILE; citebot may keep running."""
+    """Save conversations, messages, ratings and indexes in FILE.
+
+    citebot may keep running.
+    """
 
     async def work() -> CommandOutcome:
         from bot.cli.upkeep import save_data_folder
@@ -78,7 +81,7 @@ def migrate(invocation: CliContext, target: str | None, *, as_json: bool) -> int
 @add_repo_option
 @click.pass_obj
 def sweep(invocation: CliContext, repo: str | None, *, unused: bool, as_json: bool) -> int:
-    """Delete what is older than RETENTION_DAYS, and free its disk space.
+    """Delete what is older than RETENTION_DAYS, and free disk space.
 
     `citebot serve` does so every day; unused indexes go only when asked for here.
     """

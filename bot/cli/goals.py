@@ -53,9 +53,10 @@ class GoalGroup(click.Group):
 
 @click.group(cls=GoalGroup)
 def goal() -> None:
-    """Work on a copy of the code in a sandbox until a check is met, and print the patch.
+    """Work on a copy of the code in a sandbox until a check is met.
 
-    TASK says what you want. Nothing of yours is changed, and nothing runs before you have approved it.
+    The patch is printed. TASK says what you want. Nothing of yours is changed, and nothing runs before you have
+    approved it.
     """
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 import click
 
 from agent import AgentError
+from bot.cli.command_groups import GroupedCommands
 from bot.cli.context import (
     CliContext,
     OpenApp,
@@ -48,9 +49,14 @@ if TYPE_CHECKING:
     from bot.cli.editor_config import Editor
 
 INTERRUPTED = 130
+_CHOICES = """Ask a question here (Ctrl-D to leave), or run one of:
+  citebot web     ask in the browser
+  citebot serve   answer a team in Slack and Discord
+  citebot --help  list all commands
+"""
 
 
-@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=GroupedCommands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="citebot", message="%(package)s %(version)s")
 @click.option("--debug", is_flag=True, help="Log everything, and show tracebacks.")
 @add_repo_option
@@ -59,16 +65,23 @@ def cli(context: click.Context, repo: str | None, *, debug: bool) -> int | None:
     """Answer questions about a repository's code, every claim linked to its lines.
 
     Without a command: a conversation in the terminal, or over a pipe, a question a line.
+
+    \b
+    Completion in bash: eval "$(_CITEBOT_COMPLETE=bash_source citebot)"
     """
     context.obj = replace(context.ensure_object(CliContext), repo=repo, debug=debug)
-    return cast("int", context.invoke(chat)) if context.invoked_subcommand is None else None
+    if context.invoked_subcommand is not None:
+        return None
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        click.echo(_CHOICES, err=True)
+    return cast("int", context.invoke(chat))
 
 
 @cli.command()
 @add_repo_option
 @click.pass_obj
 def chat(invocation: CliContext, repo: str | None = None) -> int:
-    """Talk about the code; with input from a pipe, answer each line."""
+    """Ask in a conversation; with input from a pipe, answer each line."""
     from bot.adapters.terminal.echo import set_echo
 
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
@@ -101,7 +114,10 @@ def ask(
     verbose: bool,
     as_json: bool,
 ) -> int:
-    """Answer one question, about one repository or several: --repo A --repo B."""
+    """Answer one question, about one repository or several.
+
+    Name several as --repo A --repo B.
+    """
     if not question.strip():
         raise click.UsageError("The question is empty.")
     tracing: Literal["off", "on", "verbose"] = "verbose" if verbose else "on" if trace else "off"
@@ -151,7 +167,7 @@ async def _ask_jointly(
 @add_repo_option
 @click.pass_obj
 def serve(invocation: CliContext, repo: str | None, role: Literal["all", "front", "answer", "index"]) -> None:
-    """Answer a team in Slack and Discord, until Ctrl-C or SIGTERM.
+    """Answer a team in Slack and Discord (Ctrl-C or SIGTERM to stop).
 
     The repositories are those of citebot.toml, or the one that --repo names; without either, the current one. Without
     the tokens of a platform it only watches them, takes push webhooks and shows metrics.
@@ -166,7 +182,7 @@ def serve(invocation: CliContext, repo: str | None, role: Literal["all", "front"
 @add_repo_option
 @click.pass_obj
 def web(invocation: CliContext, repo: str | None, port: int) -> None:
-    """Ask on a page in the browser, and watch how answers come about, until Ctrl-C.
+    """Open the web interface (Ctrl-C to stop).
 
     It is reached from this machine alone, by the address that is printed. The repositories are those of citebot.toml,
     or the one that --repo names; without either, the current one.
@@ -184,7 +200,7 @@ def web(invocation: CliContext, repo: str | None, port: int) -> None:
 @add_repo_option
 @click.pass_obj
 def mcp(invocation: CliContext, repo: str | None, editor: Editor | None) -> int:
-    """Serve an editor or an agent over MCP, at standard input and output.
+    """Serve an editor or an agent over MCP on standard input and output.
 
     The repository is the current one, or the one that --repo names; outside of any, all of citebot.toml.
     """
@@ -209,7 +225,10 @@ def mcp(invocation: CliContext, repo: str | None, editor: Editor | None) -> int:
 @cli.command()
 @click.argument("person", metavar="PERSON")
 def token(person: str) -> None:
-    """Make a token for the programs of PERSON (slack:U123, discord:123): MCP and the API of `citebot serve`."""
+    """Create an API token for PERSON (slack:U123, discord:123).
+
+    It is for MCP and the HTTP API of `citebot serve`.
+    """
     from bot.cli.token_command import write_token
 
     click.echo(write_token(person))
@@ -342,7 +361,7 @@ def callees(
 @add_repo_option
 @click.pass_obj
 def status(invocation: CliContext, repo: str | None, *, files: bool, as_json: bool) -> int:
-    """Show what is indexed, at which commit, and how much disk space it takes.
+    """Show what is indexed, at which commit, and the disk space used.
 
     Of all repositories of citebot.toml, or of the one that --repo names.
     """
@@ -370,7 +389,7 @@ def status(invocation: CliContext, repo: str | None, *, files: bool, as_json: bo
 @add_repo_option
 @click.pass_obj
 def doctor(invocation: CliContext, repo: str | None, *, call_model: bool, as_json: bool) -> int:
-    """Check that everything is set up, and say what to do about what is not."""
+    """Check the set-up, and say how to fix what is wrong."""
 
     async def work() -> CommandOutcome:
         from bot.cli.doctor import format_report, report_invalid_settings, run_doctor
@@ -437,7 +456,10 @@ for _command in (backup, goal, migrate, restore, sweep):
 def map_folder(
     invocation: CliContext, *, folder: str, repo: str | None, at: str, as_json: bool, picture: Path | None
 ) -> int:
-    """List which parts of a folder import which: its sub-folders and modules; without a FOLDER, of everything."""
+    """List which parts of a folder import which.
+
+    The parts are its sub-folders and modules; without a FOLDER, those of everything.
+    """
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:
         from bot.cli.diagram import list_modules

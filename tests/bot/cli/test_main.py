@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
-from bot.cli.main import run
+from bot.cli.main import cli, run
 from bot.errors import PostRefused
 from indexer.errors import EmptyRepository, StorageLocked
 from indexer.types import FileEntry, Filters, IndexStatus
@@ -31,6 +32,31 @@ def said(capsys: pytest.CaptureFixture[str]) -> tuple[Any, str]:
 
 def test_version_is_told() -> None:
     assert run(["--version"]) == 0
+
+
+def test_help_has_every_command_in_its_group_with_a_whole_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+
+    told = capsys.readouterr().out
+    groups = {section.splitlines()[0]: section.splitlines()[1:] for section in told.split("\n\n")[-3:]}
+    listed = [line.split()[0] for lines in groups.values() for line in lines]
+    assert list(groups) == ["Ask:", "Set up:", "Operate:"]
+    assert sorted(listed) == sorted(cli.commands)
+    assert [line for line in told.splitlines()[1:] if len(line) > 80 or line.endswith("...")] == []
+
+
+@pytest.mark.parametrize("name", cli.commands)
+def test_the_help_of_a_command_ends_with_an_example_that_it_understands(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([name, "--help"]) == 0
+
+    example = shlex.split(capsys.readouterr().out.splitlines()[-1].removeprefix("  Example: "))
+    command = cli.commands[name]
+    assert example[:2] == ["citebot", name]
+    while isinstance(command, click.Group):
+        command = command.commands[example.pop(2)]
+    assert command.make_context(name, example[2:]).params
 
 
 @pytest.mark.parametrize(

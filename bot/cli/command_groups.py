@@ -1,0 +1,54 @@
+"""Groups the commands of `citebot --help` by what they are for, and gives each an example."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+# By heading, the commands and an example of each, without `citebot` before it.
+_GROUPS: Mapping[str, Mapping[str, str]] = {
+    "Ask": {
+        "ask": 'ask "where are retries handled?"',
+        "chat": "chat --repo website",
+        "web": "web --port 0",
+        "search": 'search "parse a date" --type code',
+        "symbols": "symbols Session.send",
+        "callers": "callers parse_date --graph calls.svg",
+        "callees": "callees parse_date --json",
+        "map": "map indexer/search",
+        "graph": "graph --ascii",
+        "goal": 'goal pytest "fix the parser" --select tests/parser',
+    },
+    "Set up": {
+        "index": "index --full",
+        "status": "status --files",
+        "doctor": "doctor --call-model",
+        "mcp": "mcp --print-config claude",
+        "token": "token slack:U0123",
+    },
+    "Operate": {
+        "serve": "serve --role all",
+        "feedback": "feedback --since 30 --json",
+        "backup": "backup citebot.backup",
+        "restore": "restore citebot.backup --force",
+        "migrate": "migrate --to-postgres",
+        "sweep": "sweep --unused-indexes",
+    },
+}
+_EXAMPLES = {name: example for group in _GROUPS.values() for name, example in group.items()}
+
+
+class GroupedCommands(click.Group):
+    """Lists its commands by group; each ends its own help with an example."""
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Take a command of a group."""
+        super().add_command(cmd, name)
+        cmd.epilog = f"Example: citebot {_EXAMPLES[name or cmd.name or '']}"
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+        """Write the commands of each group, in the order of the table."""
+        for heading, group in _GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(100)) for name in group])
