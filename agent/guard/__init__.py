@@ -1,1 +1,1 @@
-"""The layers of the security gateway, cheapest first."""
+"""The layers of the security gateway against prompt injection and leaks, cheapest first."""

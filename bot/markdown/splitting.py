@@ -1,4 +1,4 @@
-"""Cuts Markdown into messages: code blocks are closed and opened again, links, tables and characters stay whole."""
+"""Splits long Markdown into messages: code blocks are closed and opened again, links, tables and letters stay whole."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Recognizes injected instructions: normal forms of a text, the families of attacks, and a verdict. Pure functions."""
+"""Detects prompt injection: normal forms of a text, the families of attacks, and a verdict. Pure functions."""

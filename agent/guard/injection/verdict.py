@@ -1,4 +1,4 @@
-"""Judges what a person wrote by the families of attacks: a tripwire, not a wall."""
+"""Detects prompt injection in what a person wrote, by the families of attacks: a tripwire, not a wall."""
 
 from __future__ import annotations
 
