@@ -25,6 +25,7 @@ from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CommandOutcome, to_json
 from bot.app import App, examine_sandboxes, load_classifier, make_path_table, open_models, open_team_repositories
 from bot.cli.context import OpenApp
+from bot.cli.live_check import check_slack_delivery, is_discord_channel, report_not_set_up, try_message
 from bot.clock import Clock, SystemClock
 from bot.conversations.descriptions import describe_freshness
 from bot.errors import SettingsError
@@ -257,9 +258,9 @@ def _ignore(kind: str, /, **payload: Any) -> None:
 
 
 async def run_doctor(
-    settings: Settings, repository: Path, *, open_app: OpenApp | None, call_model: bool
+    settings: Settings, repository: Path, *, open_app: OpenApp | None, call_model: bool, live: Sequence[str] = ()
 ) -> Sequence[DoctorFinding]:
-    """Run all checks for the repository at a path."""
+    """Run all checks for the repository at a path; in the channels of `live` a message is posted for a moment."""
     clock = SystemClock()
 
     async def check_all_indexes() -> Sequence[DoctorFinding]:
@@ -286,7 +287,8 @@ async def run_doctor(
             partial(check_sandbox, partial(examine_sandboxes, settings)),
             partial(check_chat_goals, settings),
             partial(diagnostics.run_diagnostics, read_slack_credentials(settings), clock),
-            partial(_check_discord, settings, clock),
+            partial(check_slack_delivery, settings, [each for each in live if not is_discord_channel(each)], clock),
+            partial(_check_discord, settings, clock, [each for each in live if is_discord_channel(each)]),
         ],
         secrets=settings.secret_values(),
     )
@@ -332,15 +334,16 @@ async def _check_guard(guard: GuardTable) -> Sequence[DoctorFinding]:
     return await check_classifier(partial(load_classifier, guard), guard.classifier, milliseconds=guard.classifier_ms)
 
 
-async def _check_discord(settings: Settings, clock: Clock) -> Sequence[DoctorFinding]:
-    """Check whether Discord can be used; raises `BotError`s that say why it cannot."""
+async def _check_discord(settings: Settings, clock: Clock, live: Sequence[str]) -> Sequence[DoctorFinding]:
+    """Check whether Discord can be used, and some channels written in; raises `BotError`s that say why it cannot."""
     if settings.discord_token is None:
-        return [doctor_findings.note("Discord is not set up.", HOW_TO_ADD)]
+        return [doctor_findings.note("Discord is not set up.", HOW_TO_ADD), *report_not_set_up("Discord", live)]
     async with DiscordAdapter.open(read_discord_options(settings), clock) as discord:
         found = [
             doctor_findings.note(each) if each == WITHOUT_CONTENT else doctor_findings.make_problem(each)
             for each in await discord.list_problems()
         ]
+        found += [await try_message(discord.platform, "Discord", channel) for channel in live]
         return [doctor_findings.make_ok(f"DISCORD_TOKEN works: {discord.name}."), *found]
 
 

@@ -385,10 +385,16 @@ def status(invocation: CliContext, repo: str | None, *, files: bool, as_json: bo
 
 @cli.command()
 @click.option("--call-model", is_flag=True, help="Also ask the language model for one word.")
+@click.option(
+    "--live",
+    multiple=True,
+    metavar="CHANNEL",
+    help="Also post, edit and delete a message in this channel, by its id, and call the model; may be repeated.",
+)
 @add_json_option
 @add_repo_option
 @click.pass_obj
-def doctor(invocation: CliContext, repo: str | None, *, call_model: bool, as_json: bool) -> int:
+def doctor(invocation: CliContext, repo: str | None, *, call_model: bool, live: tuple[str, ...], as_json: bool) -> int:
     """Check the set-up, and say how to fix what is wrong."""
 
     async def work() -> CommandOutcome:
@@ -401,7 +407,9 @@ def doctor(invocation: CliContext, repo: str | None, *, call_model: bool, as_jso
             return format_report(report_invalid_settings(error), as_json=as_json)
         settings = await asyncio.to_thread(invocation.narrow_settings, repo, settings)
         where = invocation.default_path(settings)
-        found = await run_doctor(settings, where, open_app=invocation.open_app, call_model=call_model)
+        found = await run_doctor(
+            settings, where, open_app=invocation.open_app, call_model=call_model or bool(live), live=live
+        )
         return format_report(found, as_json=as_json)
 
     return invocation.print_outcome(work())

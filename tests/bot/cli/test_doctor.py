@@ -385,6 +385,62 @@ async def test_a_discord_that_can_be_used_is_well(discord: FakeDiscord, tmp_path
     assert found[-1].what == "DISCORD_TOKEN works: citebot#0001."
 
 
+async def test_a_message_is_posted_edited_and_deleted_where_somebody_wants_to_see_it(
+    fake: FakeSlack, discord: FakeDiscord, tmp_path: Path
+) -> None:
+    settings, general = set_up_both(fake, discord, tmp_path), fake.add_channel("general")
+    town = discord.add_channel("town")
+
+    found = await try_live(settings, general, town)
+
+    assert [(each.level, each.what) for each in found] == [
+        ("ok", f"Slack: a message in {general} was posted, edited and deleted."),
+        ("ok", f"Discord: a message in {town} was posted, edited and deleted."),
+    ]
+    assert [call.method for call in fake.calls if call.method.startswith("chat.")] == [
+        "chat.postMessage", "chat.update", "chat.delete",
+    ]  # fmt: skip
+    assert [call.name for call in discord.calls if call.name.endswith("_message")] == [
+        "create_message", "edit_message", "delete_message",
+    ]  # fmt: skip
+    assert not fake.answers(general)
+    assert not discord.answers(town)
+
+
+async def test_a_channel_where_citebot_may_not_write_is_told_with_what_to_do(
+    fake: FakeSlack, discord: FakeDiscord, tmp_path: Path
+) -> None:
+    settings, closed = set_up_both(fake, discord, tmp_path), fake.add_channel("closed", bot=False)
+
+    found = await try_live(settings, closed, discord.add_channel("hidden", bot=False))
+    (nowhere,) = await try_live(settings.model_copy(update={"slack_bot_token": None}), closed)
+
+    assert [(each.level, each.what.partition(" a message")[0]) for each in found] == [
+        ("problem", "Slack: citebot could not post"), ("problem", "Discord: citebot could not post"),
+    ]  # fmt: skip
+    assert all("Invite citebot" in each.advice for each in found)
+    assert nowhere.what == f"Slack is not set up, so nothing was posted in {closed}."
+
+
+def set_up_both(fake: FakeSlack, discord: FakeDiscord, home: Path) -> Settings:
+    return Settings.load(
+        {
+            "CITEBOT_HOME": str(home),
+            "SLACK_BOT_TOKEN": fake.bot_token,
+            "SLACK_API_BASE_URL": fake.api_url,
+            "DISCORD_TOKEN": discord.token,
+            "DISCORD_API_BASE_URL": discord.api_url,
+            "DISCORD_GATEWAY_URL": discord.gateway_url,
+        }
+    )
+
+
+async def try_live(settings: Settings, *channels: str) -> Sequence[DoctorFinding]:
+    """What is found in channels alone."""
+    found = await run_doctor(settings, settings.home, open_app=FakeOpening(), call_model=False, live=channels)
+    return [each for each in found if any(channel in each.what for channel in channels)]
+
+
 async def test_a_discord_without_intent_and_server_says_where_to_click(discord: FakeDiscord, tmp_path: Path) -> None:
     discord.portal.privileged.clear()
     discord.remove_bot()
