@@ -19,7 +19,7 @@ _END = re.compile(r"\n\s*|(?<=[?？])\s*(?=\S)|(?<=[.!;:])\s+(?=\S)|(?<=[。！]
 _LIST_MARK = re.compile(r"(?:(?<=\s)|^)(?:\(?[1-5a-c]\)|[1-5]\.(?=\s)|[-*•](?=\s))\s*")
 _JOINER = re.compile(r"(?i)(?:and|also|then|und|et|y)\b[\s,]+(?:also\s+)?")
 _SALUTATION = re.compile(r"[^,`\n]{1,40},\s+(?=\S)")
-_THANKS = re.compile(r"[,.!?]\s+(?P<said>[^,.!?`\n]{1,40})[.!)\s]*$")
+_THANKS = compile_pattern(r"[,.!?]\s+(?P<said>[^,.!?`\n]{1,40})[.!)\s]*$")
 _ASKS = compile_pattern(
     r"(?i)(?:who|what|which|where|when|why|how|does|do|is|are|can|list|show|wer|was|welche[rsn]?|wo|wann|warum|wie|qui"
     r"|que|quel(?:le)?s?|où|comment|pourquoi|quién|qué|dónde|cómo|cuál(?:es)?)\b.*"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 from typing import cast
 
@@ -78,4 +79,4 @@ def test_a_map_is_drawn_in_a_file(citebot: Citebot, tmp_path: Path, ending: str)
 
 def test_a_map_of_a_folder_that_is_not_there_names_the_nearest(citebot: Citebot) -> None:
     assert "The nearest: `shop`." in citebot("map", "shpo").complaint
-    assert citebot("map", "shpo", "--json").answer["coverage"]["files"] > 0
+    assert json.loads(citebot("map", "shpo", "--json").out)["coverage"]["files"] > 0
