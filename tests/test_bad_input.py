@@ -373,7 +373,7 @@ def test_data_of_another_version_is_left_alone(
 ) -> None:
     talk(citebot, repo.root)
     (database,) = home.rglob(name)
-    with sqlite3.connect(database) as db:
+    with closing(sqlite3.connect(database)) as db, db:
         db.execute("PRAGMA user_version = 99")
     db.close()
     for noted in home.rglob("catalog.json"):  # as every version does that writes to the catalog

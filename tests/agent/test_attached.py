@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from agent.agent import Agent
@@ -78,7 +79,7 @@ async def test_a_model_is_shown_the_text_and_the_image_and_the_text_is_masked(sa
 async def test_nothing_of_what_was_attached_is_kept_after_the_answer(agent: Agent, tmp_path: Path) -> None:
     await ask(agent, "why does this fail?", LOG, images=(IMAGE,))
 
-    with sqlite3.connect(tmp_path / "conversations.db") as database:
+    with closing(sqlite3.connect(tmp_path / "conversations.db")) as database, database:
         assert database.execute("SELECT count(*) FROM evidence").fetchone() == (0,)
     state = await agent._turns.state("t")
     assert (state["attached"], state["images"]) == ([], [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ async def test_a_file_that_is_no_database_is_called_damaged(tmp_path: Path) -> N
 async def test_a_database_of_another_version_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "c.db"
     await open_once(path)
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         conn.execute("PRAGMA user_version = 99")
     conn.close()
     with pytest.raises(CheckpointVersion, match="another version"):
@@ -61,7 +62,7 @@ async def test_a_database_of_another_version_is_left_alone(tmp_path: Path) -> No
 
 async def test_a_foreign_database_is_not_taken_over(tmp_path: Path) -> None:
     path = tmp_path / "c.db"
-    with sqlite3.connect(path) as conn:
+    with closing(sqlite3.connect(path)) as conn, conn:
         conn.execute("CREATE TABLE recipes (name TEXT)")
     conn.close()
     with pytest.raises(CheckpointVersion):
