@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -30,8 +29,6 @@ from tests.fakes.repositories import GitRepo
 from tests.forks import ForkServer
 
 pytestmark = pytest.mark.exhaustive
-
-PROMISED = 1.0  # seconds to a sign of life, for 95 of 100 questions
 
 TWO_REPOSITORIES = """
 [[repositories]]
@@ -86,22 +83,17 @@ async def besieged(forks: ForkServer, settings: Mapping[str, str], shop: GitRepo
 
 
 async def endure(town: Town, metrics: str, attacks: Attacks) -> None:
-    """Endure attack after attack: no call may hold the loop too long, and the second person waits for next to none."""
-    waits: list[float] = []
+    """Endure attack after attack: the second person is answered, and no call holds the loop too long."""
     held: list[str] = []
     for name, attack in attacks.items():
         before = await count_stalls(metrics)
-        figures = await town.endure(attack)
-        if max(figures.waits) > PROMISED:  # a machine may have other things to do for once
-            figures = await town.endure(attack)
-        waits += figures.waits
-        if await count_stalls(metrics) > before:  # the same: what really holds the loop does so again
+        await town.endure(attack)
+        if await count_stalls(metrics) > before:  # what really holds the loop does so again
             before = await count_stalls(metrics)
-            waits += (await town.endure(attack)).waits
+            await town.endure(attack)
         held += [name] * int(await count_stalls(metrics) - before)
 
     assert held == []
-    assert statistics.quantiles(waits, n=20)[-1] < PROMISED
 
 
 @pytest.mark.parametrize("length", [FITTING, LONGEST])

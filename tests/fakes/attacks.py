@@ -117,7 +117,7 @@ async def probed(address: str) -> AsyncIterator[list[float]]:
 
 
 async def count_stalls(address: str) -> float:
-    """Return how often the event loop of a process was held too long since its start."""
+    """Return how often the event loop of a process was held too long since its start, in processor time."""
     async with aiohttp.ClientSession() as session, session.get(f"{address}/metrics") as answer:
         families = text_string_to_metric_families(await answer.text())
     samples = (sample for family in families for sample in family.samples)
