@@ -65,13 +65,13 @@ def choose_folder(home: Path) -> Path:
 async def open_folders(working_copy: Path, support: Mapping[str, bytes]) -> AsyncGenerator[BoxFolders]:
     """Make the folders of one command beside its working copy, and remove them with all that it left in them."""
     root = await asyncio.to_thread(_make_root, working_copy.parent)
+    making = asyncio.create_task(asyncio.to_thread(_make_folders, root, working_copy, support))
     try:
-        folders = await asyncio.to_thread(_make_folders, root, working_copy, support)
-        try:
-            yield folders
-        finally:
-            os.close(folders.held)
+        yield await asyncio.shield(making)
     finally:
+        await asyncio.wait({making})  # its thread goes on where the caller is cancelled
+        if making.exception() is None:
+            os.close(making.result().held)
         await asyncio.shield(asyncio.to_thread(remove_folder, root))
 
 
