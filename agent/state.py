@@ -179,7 +179,7 @@ class RepositoryNotes(TypedDict):
 
 
 class RetrievalMetadata(TypedDict):
-    """How the evidence came about: the queries run, what was relaxed, what failed, and whether it fits.
+    """How the evidence was found: the queries run, what was relaxed, what failed, and whether it fits.
 
     `facts` are what was found out beside the evidence, by name, such as the tags that commits lie between. What was
     fetched of one of several repositories has its `totals` and `facts` under its name.

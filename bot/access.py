@@ -47,7 +47,7 @@ class AccessPolicy(BaseModel):
     A repository that a rule names is for those whom one of its rules admits, in the channels that the rule admits; all
     others are for everyone inside, or with `open` unset for nobody. Channels and people are the platform's ids, bare or
     as `slack:C123`. Channels with people from outside are refused unless they are listed. `run` are those who may have
-    commands run in the sandbox. Admins see how the answers to everybody came about.
+    commands run in the sandbox. Admins see how everybody's answers were found.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

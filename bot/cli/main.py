@@ -420,7 +420,7 @@ def doctor(invocation: CliContext, repo: str | None, *, call_model: bool, live: 
 @add_json_option
 @click.pass_obj
 def feedback(invocation: CliContext, *, days: int | None, as_json: bool) -> int:
-    """List how people rated answers, and how those came about."""
+    """List how people rated answers, and how each was found."""
 
     async def work() -> CommandOutcome:
         from bot.cli.upkeep import export_feedback

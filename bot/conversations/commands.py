@@ -69,7 +69,7 @@ COMMANDS = (
     ChatCommand(name="mute", does="silences me in this thread"),
     ChatCommand(name="unmute", does="lets me answer here again"),
     ChatCommand(name="stop", does="stops the answer in this thread, or what you asked in this channel"),
-    ChatCommand(name="why", does="explains how the last answer came about"),
+    ChatCommand(name="why", does="explains how the last answer was found"),
     ChatCommand(
         name="draw",
         takes="drawing",

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "/open": ("N", "open citation N in your editor ($VISUAL or $EDITOR)"),
     "/copy": ("", "copy the last answer to the clipboard"),
-    "/why": ("", "how the last answer came about"),
+    "/why": ("", "how the last answer was found"),
     "/reindex": ("[full]", 'index HEAD now; "full" starts from scratch'),
     "/status": ("", "what is indexed"),
     "/new": ("", "forget this conversation and begin another"),

@@ -1,4 +1,4 @@
-"""What a person can do with the last answer in the terminal: open a citation, copy it, ask how it came about."""
+"""What a person can do with the last answer in the terminal: open a citation, copy it, ask how it was found."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PLUS = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class LastAnswer:
-    """An answer that was shown, and how it came about."""
+    """An answer that was shown, and how it was found."""
 
     answer: Answer
     record: TurnRecord
