@@ -31,9 +31,20 @@ async def threads_in(saver: SafeSqliteSaver) -> set[str]:
     return {thread for (thread,) in found}
 
 
+async def end_millisecond(saver: SafeSqliteSaver) -> float:
+    """Return a time that is later than what was done, and not later than what is yet to be done.
+
+    The database counts whole milliseconds: what is used in the same one as a time seems to be older than that.
+    """
+    now = time.time()
+    while (await saver.rows(f"SELECT {saver.clock}"))[0][0] <= now:  # noqa: S608 - a constant
+        pass
+    return now
+
+
 async def test_only_what_is_idle_for_long_is_forgotten(agent: Agent, saver: SafeSqliteSaver, tmp_path: Path) -> None:
     await answer_to(agent, "where is parse_date defined?", "old")
-    between = time.time()
+    between = await end_millisecond(saver)
     await answer_to(agent, "where is parse_date defined?", "young")
 
     assert await prune_idle_conversations(tmp_path / "conversations.db", before=between - 90 * DAY) == 0
@@ -66,8 +77,9 @@ async def test_a_sweep_beside_answers_disturbs_none_of_them(saver: SafeSqliteSav
     agent = Agent(FakeLibrary(FakeCode(SHOP)), saver, lambda text: text)
     for number in range(5):
         await answer_to(agent, "where is parse_date defined?", f"old {number}")
+    before = await end_millisecond(saver)
 
-    sweeping = asyncio.create_task(prune_idle_conversations(tmp_path / "conversations.db", before=time.time()))
+    sweeping = asyncio.create_task(prune_idle_conversations(tmp_path / "conversations.db", before=before))
     answers = await asyncio.gather(
         *(answer_to(agent, "where is parse_date defined?", f"new {number}") for number in range(5))
     )
