@@ -13,12 +13,14 @@ import os
 import selectors
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from git.cmd import Git
@@ -155,33 +157,63 @@ async def start_git_async(
     arguments: Sequence[str], *, protocols: str = "", pass_fds: Sequence[int] = ()
 ) -> asyncio.subprocess.Process:
     """Start git in a session of its own; it talks to other machines by the `protocols`, joined by colons, alone."""
-    return await asyncio.create_subprocess_exec(
-        find_program("git"),
-        *_GIT_OPTIONS,
-        *arguments,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=_make_git_environment(protocols),
-        cwd=_FOLDER,
-        pass_fds=pass_fds,
-        start_new_session=True,
+    return await finish_start(
+        asyncio.create_subprocess_exec(
+            find_program("git"),
+            *_GIT_OPTIONS,
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=_make_git_environment(protocols),
+            cwd=_FOLDER,
+            pass_fds=pass_fds,
+            start_new_session=True,
+        )
     )
 
 
 async def start_confined_async(line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> asyncio.subprocess.Process:
     """Start what confines a program that nobody trusts; what that can see of its variables tells nothing."""
-    return await asyncio.create_subprocess_exec(
-        find_program(line[0]),
-        *line[1:],
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=_make_bare_environment(),
-        cwd=_FOLDER,
-        pass_fds=pass_fds,
-        start_new_session=True,
+    return await finish_start(
+        asyncio.create_subprocess_exec(
+            find_program(line[0]),
+            *line[1:],
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=_make_bare_environment(),
+            cwd=_FOLDER,
+            pass_fds=pass_fds,
+            start_new_session=True,
+        )
     )
+
+
+async def finish_start(start: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
+    """Start a program in a session of its own; where the caller is cancelled meanwhile, nothing of it is left.
+
+    The library would kill the program alone, and then wait until its children have closed the pipes, too.
+    """
+    starting = asyncio.ensure_future(start)
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.shield(_end_start(starting))
+        raise
+
+
+async def _end_start(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+    with suppress(OSError):  # it could not be started: then there is nothing to end
+        await kill_session(await starting)
+
+
+async def kill_session(process: asyncio.subprocess.Process) -> None:
+    """Kill what is left of a program in a session of its own, including its children, and wait for it."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
 
 
 def _make_bare_environment() -> dict[str, str]:

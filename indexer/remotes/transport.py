@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from indexer.errors import RepositoryError
 from indexer.remotes.remote_repository import RemoteRepository
-from indexer.subprocesses import start_git_async
+from indexer.subprocesses import kill_session, start_git_async
 
 # Settings for writing and for hosts; those of every git are added where it is started.
 _CONFIG = (
@@ -77,7 +76,7 @@ class Transport:
                     )
                     await process.wait()
             finally:
-                await _kill_group(process)
+                await kill_session(process)
         return CompletedCommand(
             status=process.returncode or 0, output=output, complaint=complaint.decode("utf-8", "backslashreplace")
         )
@@ -127,11 +126,3 @@ class Transport:
         # Without the test, `store` and `erase` would read it too; `ps` shows the arguments of `cat`, not the token.
         reading = f'test "$1" = get && cat /dev/fd/{descriptor}'
         return f"credential.{scope}.helper=!f() {{ {reading}; }}; f"
-
-
-async def _kill_group(process: asyncio.subprocess.Process) -> None:
-    """Kill what is left of a command, including its children, and wait for it."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()

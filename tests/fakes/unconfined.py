@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import stat
 import sys
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from signal import SIGKILL
 from typing import Any
 
 from agent.events import EventKind
@@ -20,6 +18,7 @@ from agent.goals.workspace import CommandRecord, EditedCopy, open_workspace
 from agent.ports import Workspace
 from agent.sandbox.patch import FileChange, FileVersion
 from agent.sandbox.sandbox import BoundedOutput, Channel, Execution, SandboxCommand, SandboxLimits
+from indexer.subprocesses import finish_start, kill_session
 
 LEFT_BEHIND = {"__pycache__", ".pytest_cache"}
 
@@ -61,10 +60,10 @@ class UnconfinedSandbox:
             if shutil.which(command.argv[0], path=environment["PATH"]) is None:
                 return Execution(ending="exited", exit_code=127, stdout=BoundedOutput(), stderr=BoundedOutput(),
                                  report=b"", seconds=0.0)  # fmt: skip
-            process = await asyncio.create_subprocess_exec(
+            process = await finish_start(asyncio.create_subprocess_exec(
                 *command.argv, cwd=working_copy, env=environment, pass_fds=[report.fileno()], start_new_session=True,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            )  # fmt: skip
+            ))  # fmt: skip
             self.running.add(process.pid)
             self.lines.append(" ".join(command.argv))
             self.started.set()
@@ -75,9 +74,7 @@ class UnconfinedSandbox:
                 return Execution(ending="timeout", exit_code=None, stdout=BoundedOutput(), stderr=BoundedOutput(),
                                  report=b"", seconds=limits.seconds)  # fmt: skip
             finally:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, SIGKILL)
-                await process.wait()
+                await kill_session(process)
                 self.running.discard(process.pid)
             report.seek(0)
             code = process.returncode

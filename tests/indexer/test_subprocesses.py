@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
 import subprocess
 import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
@@ -14,9 +16,9 @@ import pytest
 from indexer.git.repository import Repository
 from indexer.remotes.clone import RemoteClone
 from indexer.remotes.remote_repository import RemoteRepository
-from indexer.subprocesses import find_program, select_environment, start_git_async
+from indexer.subprocesses import find_program, finish_start, kill_session, select_environment, start_git_async
 from tests.fakes.repositories import GitRepo
-from tests.waiting import LIMIT_SECONDS
+from tests.waiting import LIMIT_SECONDS, wait_for_end
 
 SECRETS = {
     "SLACK_BOT_TOKEN": "xoxb-secret-1",
@@ -203,3 +205,22 @@ def repository(tmp_path: Path) -> GitRepo:
     repository.write("a.py", "def a():\n    return 1\n")
     repository.commit()
     return repository
+
+
+@pytest.mark.parametrize("steps", range(1, 8))
+async def test_a_start_that_is_broken_off_leaves_no_child_and_does_not_wait_for_one(steps: int) -> None:
+    reading, writing = os.pipe()
+    start = asyncio.create_subprocess_exec(
+        "sh", "-c", "sleep 600; true", stdin=PIPE, stdout=PIPE, stderr=PIPE, pass_fds=[writing], start_new_session=True
+    )
+    starting = asyncio.create_task(finish_start(start))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    starting.cancel()
+
+    await wait_for_end(starting, "the end of the start")
+    if not starting.cancelled():  # it was quicker
+        await kill_session(await starting)
+    os.close(writing)
+    assert await asyncio.to_thread(os.read, reading, 1) == b""  # it ends once no process holds the other end
+    os.close(reading)

@@ -37,7 +37,7 @@ async def end_millisecond(saver: SafeSqliteSaver) -> float:
     The database counts whole milliseconds: what is used in the same one as a time seems to be older than that.
     """
     now = time.time()
-    while (await saver.rows(f"SELECT {saver.clock}"))[0][0] <= now:  # noqa: S608 - a constant
+    while (await saver.rows(f"SELECT {saver.clock}"))[0][0] <= now:
         pass
     return now
 
