@@ -213,7 +213,8 @@ async def kill_session(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        # The library tells of the end only after that of the pipes, which it does not come to while they are full.
+        await process.communicate()
 
 
 def _make_bare_environment() -> dict[str, str]:

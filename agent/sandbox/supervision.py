@@ -178,12 +178,13 @@ class _Box:
         """See to it that nothing of the box is left."""
         self._stdin.close()
         self._end("killed" if self._process.returncode is None else None)
+        # What nobody has read is read out: asyncio tells of the end of a process only after that of its pipes.
         try:
             async with asyncio.timeout(_ENDING):
-                await self._process.wait()
+                await self._process.communicate()
         except TimeoutError:
             self._process.kill()
-            await self._process.wait()
+            await self._process.communicate()
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1

@@ -69,13 +69,15 @@ class Transport:
         """
         with self._open_token_pipe() as token:
             process = await self._start(self._make_command(arguments, token), (*pass_fds, *token))
+            reads = [asyncio.create_task(self._read_stream(pipe)) for pipe in (process.stdout, process.stderr)]
             try:
                 async with asyncio.timeout(seconds):
-                    output, complaint = await asyncio.gather(
-                        self._read_stream(process.stdout), self._read_stream(process.stderr)
-                    )
+                    output, complaint = await asyncio.gather(*reads)
                     await process.wait()
             finally:
+                for read in reads:
+                    read.cancel()
+                await asyncio.wait(reads)
                 await kill_session(process)
         return CompletedCommand(
             status=process.returncode or 0, output=output, complaint=complaint.decode("utf-8", "backslashreplace")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from indexer.subprocesses import finish_start, kill_session
 from tests.fakes.loopback.closing import close_server
 from tests.fakes.repositories import run_git
 from tests.waiting import wait_for
@@ -69,11 +70,14 @@ class GitHost:
         return kind == "Basic" and base64.b64decode(value).decode().partition(":")[2] == self.password
 
     async def _serve(self, request: web.Request) -> web.Response:
-        process = await asyncio.create_subprocess_exec(
-            "git", "http-backend",
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=self._variables(request),
-        )  # fmt: skip
-        output, _ = await wait_for(process.communicate(await request.read()), "process.communicate(request.read())")
+        process = await finish_start(asyncio.create_subprocess_exec(
+            "git", "http-backend", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            env=self._variables(request), start_new_session=True,
+        ))  # fmt: skip
+        try:
+            output, _ = await wait_for(process.communicate(await request.read()), "the answer of git http-backend")
+        finally:  # also where the host ends before the answer does
+            await asyncio.shield(kill_session(process))
         head, _, body = output.partition(b"\r\n\r\n")
         headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n") if line)
         status = int(headers.pop("Status", "200 OK").split()[0])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from asyncio.subprocess import PIPE
 from pathlib import Path
+from signal import SIGKILL
 
 import pytest
 
@@ -18,7 +19,7 @@ from indexer.remotes.clone import RemoteClone
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.subprocesses import find_program, finish_start, kill_session, select_environment, start_git_async
 from tests.fakes.repositories import GitRepo
-from tests.waiting import LIMIT_SECONDS, wait_for_end
+from tests.waiting import LIMIT_SECONDS, wait_for, wait_for_end, wait_until
 
 SECRETS = {
     "SLACK_BOT_TOKEN": "xoxb-secret-1",
@@ -224,3 +225,15 @@ async def test_a_start_that_is_broken_off_leaves_no_child_and_does_not_wait_for_
     os.close(writing)
     assert await asyncio.to_thread(os.read, reading, 1) == b""  # it ends once no process holds the other end
     os.close(reading)
+
+
+async def test_a_program_that_nobody_reads_from_ends_when_it_is_killed() -> None:
+    start = asyncio.create_subprocess_exec("yes", stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
+    process = await finish_start(start)
+    assert process.stdout is not None
+    await process.stdout.readexactly(1)
+    await wait_until(lambda: not process.stdout._transport.is_reading(), "the pipe holds what it can")  # type: ignore[union-attr]
+
+    await wait_for(kill_session(process), "the end of the program")
+
+    assert process.returncode == -SIGKILL
