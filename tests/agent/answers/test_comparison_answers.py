@@ -94,7 +94,7 @@ async def test_what_changed_in_a_part_is_told_by_its_commits_files_and_lines(age
     [
         ("what changed from v1.0 to v2.0", ["2 commits, by 2 people; 2 files", "abs(order)", "1 binary"], ["lower()"]),
         ("what changed since v2.0 in Lexer?", ["to `main`", "in `Lexer.tokens`, before", "+ yield text.lower()"], []),
-        ("diff v1.0..v2.0 in src/pay.py", ["in `src/pay.py`: 1 commit", "abs(order)"], ["Split at commas"]),
+        ("diff v1.0..v2.0 in src/pay.py", ["in `src/pay.py`: 1 commit", "abs(order)"], ["Split at commas", "in `pay`"]),
         ("compare parse_order on v1.0 and on main", ["in `parse_order`: 1 commit; 1 file", "+1 −1"], ["lower()"]),
         ("how does release-1.1 differ from main?", ["max(order, 0)", "not the 3 commits on `main` alone"], ["abs("]),
         ("what changed between main and release-1.1?", ["The branches diverged at", "*Never pay below"], ["Lower the"]),

@@ -94,6 +94,17 @@ def test_every_fusion_and_mode_finds_the_named_definition() -> None:
         assert snapshot.files.paths[snapshot.chunks.file[best]] == "http/session.py"
 
 
+def test_of_two_that_fit_alike_what_is_called_more_comes_first() -> None:
+    files: Files = {name: [("", "waits between attempts")] for name in ("a.py", "b.py", "c.py")}
+    snapshot = grown(None, files)
+    for most in range(3):
+        snapshot.chunks.rank[:] = np.eye(3)[most]
+        vars(snapshot).pop("log_rank", None)
+        ranked = rank_chunks(snapshot, "waits between attempts", None, mode="lexical")
+        assert ranked[0][0] == most
+        assert len({score for _, score in ranked}) == 2
+
+
 def test_a_mask_keeps_everything_else_out_and_ranks_what_it_lets_through() -> None:
     snapshot = grown(None, PROJECT)
     only_docs = make_chunk_mask(snapshot, np.array([path.startswith("docs") for path in snapshot.files.paths]))

@@ -113,3 +113,13 @@ async def test_an_address_that_was_refused_is_not_tried_again(tmp_path: Path, ca
     told = [each.getMessage() for each in caplog.records if "cannot connect to Slack" in each.getMessage()]
     assert told == ["cannot connect to Slack (WSServerHandshakeError); trying again"] * 2
     assert not [each for each in caplog.records if each.exc_info]
+
+
+async def test_a_slack_on_this_machine_is_reached_without_the_proxy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    async with FakeSlack() as fake, SlackWorld(fake, tmp_path / "inbox.sqlite").running() as world:
+        await world.mention("where is send?")
+        await settled(world, "Answer to: where is send?")
