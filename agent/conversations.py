@@ -1,4 +1,4 @@
-"""Where conversations are kept: in Postgres where its address is given, else in a SQLite file."""
+"""Opens and prunes the conversation database: Postgres where its address is given, else a SQLite file."""
 
 from __future__ import annotations
 

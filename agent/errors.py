@@ -1,4 +1,4 @@
-"""What can go wrong with a turn or its memory; every message says what to do about it.
+"""The errors of a turn and of its memory; every message says what to do about it.
 
 AgentError
 ├── ModelError               a chat model; `retryable` where another try may help

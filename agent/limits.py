@@ -1,4 +1,4 @@
-"""What one turn may spend on models, and how often it may go round; checked in one place before each call."""
+"""The budget of one turn for models and rounds, checked in one place before each call."""
 
 from __future__ import annotations
 

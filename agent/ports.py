@@ -1,4 +1,4 @@
-"""What the agent needs from others: the code at one commit, models, tools; and the values that it answers with."""
+"""The agent's ports: the code at one commit, models and tools; and the values that it answers with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the graph carries from node to node: plain dicts and lists, because every step of it is checkpointed."""
+"""The state of the graph: plain dicts and lists, because every step is checkpointed."""
 
 from __future__ import annotations
 

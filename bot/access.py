@@ -1,4 +1,4 @@
-"""Who may ask about what, and where, and what is answered in a channel: read from citebot.toml."""
+"""Access rules of citebot.toml: the people who may ask about a repository in a channel, and each channel's manners."""
 
 from __future__ import annotations
 

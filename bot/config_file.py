@@ -1,4 +1,4 @@
-"""Which citebot.toml is read, and how far it is trusted: a repository's own must not set anything for its readers."""
+"""Finds the citebot.toml to read and decides whether to trust it: a repository's own sets nothing for its readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong between a person and an answer; every message says what to do about it.
+"""The errors between a person and an answer; every message says what to do about it.
 
 BotError
 ├── SettingsError    settings that cannot be used; the message lists every one of them

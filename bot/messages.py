@@ -1,4 +1,4 @@
-"""What passes between people and citebot, in the words of no platform in particular: frozen values."""
+"""Platform-neutral messages between people and citebot: frozen values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What conversations need of other parts: indexes, the agent, what is stored, and the platforms of replies."""
+"""The ports of conversations: indexes, the agent, storage, and the platforms of replies."""
 
 from __future__ import annotations
 

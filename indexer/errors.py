@@ -1,4 +1,4 @@
-"""What can go wrong with a repository or its index; every message says what to do about it.
+"""The errors of a repository and its index; every message says what to do about it.
 
 IndexerError
 ├── RepositoryError          the git side

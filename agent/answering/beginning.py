@@ -1,4 +1,4 @@
-"""What the model that answers with tools is shown first: the question, the talk before it, and all that was found."""
+"""Builds the first prompt of the model that answers with tools: the question, earlier turns, and all evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a goal is: something that a check can find to be reached, and what a model is told about it."""
+"""The port of a goal: a check that finds out whether it is reached, and its description for a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is told in a goal run, and the conversation with it, bounded."""
+"""Builds the prompts of a goal run, and bounds its conversation with the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the graph of a goal run carries from node to node: plain values, because every step of it is checkpointed."""
+"""The state of a goal run's graph: plain values, because every step is checkpointed."""
 
 from __future__ import annotations
 

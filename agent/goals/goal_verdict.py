@@ -1,4 +1,4 @@
-"""What a goal run has come to: whether its goal is reached, the patch, the evidence, and what it cost."""
+"""The verdict on a goal run: whether its goal is reached, the patch, the evidence, and the cost."""
 
 from __future__ import annotations
 

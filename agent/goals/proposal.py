@@ -1,4 +1,4 @@
-"""What somebody wants a goal run for, and the proposal that a person says yes to before anything runs."""
+"""The request for a goal run, and the proposal that a person approves before anything runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a text from outside may be: checked first, before anything reads it."""
+"""Limits the length of text from outside, before anything else reads it."""
 
 from __future__ import annotations
 

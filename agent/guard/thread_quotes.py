@@ -1,4 +1,4 @@
-"""What others wrote in a thread before a question: quoted below it, apart from what the person who asks wrote."""
+"""Quotes earlier messages of a thread below a question, apart from the asker's own words."""
 
 from __future__ import annotations
 

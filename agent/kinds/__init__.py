@@ -1,1 +1,1 @@
-"""What the kinds of question want that have answers of their own: commands, folders, an overview, an explanation."""
+"""Fetches evidence for the kinds of question with answers of their own: commands, folders, registrations, errors."""

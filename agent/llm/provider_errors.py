@@ -1,4 +1,4 @@
-"""What the exceptions of LangChain's packages and the ends of answers mean, in our own errors."""
+"""Maps exceptions of LangChain's packages, and answers that ended badly, to our own errors."""
 
 from __future__ import annotations
 

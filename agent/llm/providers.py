@@ -1,4 +1,4 @@
-"""How the chat models of LangChain's packages are built: their names, arguments and keys."""
+"""Builds the chat models of LangChain's packages from their names, arguments and keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every database of conversations does alike: it holds checkpoints back that cost nothing, and keeps the rest."""
+"""The checkpointer of every conversation database: it holds back checkpoints that cost nothing, and keeps the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the conversation database is laid out: LangGraph's tables, and the evidence."""
+"""The layout of the conversation database: LangGraph's tables, and the evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is told that answers with tools: the task, and in the person's part all that was found before."""
+"""Builds the prompts for a model that answers with tools: the task, then the question with its evidence."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How questions are read: their words, the code they name, what they ask for, and what they point back to."""
+"""Reads questions: their words, the code that they name, what they ask for, and what they refer back to."""

@@ -1,4 +1,4 @@
-"""What a person attaches to a question: texts, of which an excerpt is read with it, and images."""
+"""Attachments of a question: images, and texts of which an excerpt is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a turn says to people: its answer, what it asks where it waits for one, or why there is none."""
+"""Builds a turn's message to people: the answer, the question it pauses with, or why there is no answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command finds of the machine: its programs, the operator's Python environment, and a few variables."""
+"""The environment of a sandboxed command: programs, the operator's Python environment, and a few variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be stored: text that UTF-8 can encode, numbers that every reader reads exactly, and no deep nesting."""
+"""Makes text and values storable: valid UTF-8, numbers that every reader reads exactly, and no deep nesting."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the graph may do: a registry and one module a tool family."""
+"""The tools of the graph: a registry, and one module for each tool family."""

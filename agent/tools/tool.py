@@ -1,4 +1,4 @@
-"""What a tool is, and the report that its call returns: bounded, masked, with its evidence."""
+"""The definition of a tool, and the report that a call returns: bounded, masked, with its evidence."""
 
 from __future__ import annotations
 

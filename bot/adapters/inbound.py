@@ -1,4 +1,4 @@
-"""What the listeners of all platforms share: the way into the conversations, retries, and an orderly end."""
+"""Brings events of all platforms to the conversations, with retries, and ends in order at shutdown."""
 
 from __future__ import annotations
 

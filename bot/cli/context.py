@@ -1,4 +1,4 @@
-"""What all commands share: their options, and opening what they work with."""
+"""The options that all commands share, and the context that opens the application for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people are told of repositories and answers: how fresh they are, how they came about."""
+"""Describes repositories and answers to people: how up to date the index is, and how an answer was found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all turns use, and the words in which a turn says how far it has come."""
+"""The dependencies that all turns share, and the text with the outcome that a turn ends with."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What people want drawn of the code, the maps that answer it, and the drawing as a message."""
+"""Drawings in chats: parses requests to draw code, maps its calls or modules, and makes the message."""

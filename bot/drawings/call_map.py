@@ -1,4 +1,4 @@
-"""Who calls a function, or what it calls, over several steps: as a graph that can be drawn."""
+"""Follows the callers or callees of a function over several steps, as a graph that can be drawn."""
 
 from __future__ import annotations
 

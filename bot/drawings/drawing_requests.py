@@ -1,4 +1,4 @@
-"""What people want drawn of the code in a chat, read from their words, and the drawing as a message."""
+"""Parses a chat message that asks to draw code, and makes the drawing that answers it."""
 
 from __future__ import annotations
 

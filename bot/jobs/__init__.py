@@ -1,1 +1,1 @@
-"""What was asked for and is carried out by whoever has time: answers and refreshes, in this process or in any."""
+"""Jobs, which are answers and refreshes that a free worker carries out, in this process or in another."""

@@ -1,4 +1,4 @@
-"""How much of the disk folder part of the data folder takes, and which indexes no configured repository has."""
+"""Measures the disk usage of each part of the data folder, and finds indexes of no configured repository."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What operators see of the process: health, metrics, logs, the observer port, the watchdog, doctor findings."""
+"""Monitoring for operators: health, metrics, logs, the observer port, the watchdog, doctor findings."""

@@ -1,4 +1,4 @@
-"""What the processes of a cluster share, as one of them sees it, and what this one has of it."""
+"""Reads the state of a cluster: its waiting messages, the holders of leases, and this process's cache."""
 
 from __future__ import annotations
 

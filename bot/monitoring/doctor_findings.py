@@ -1,4 +1,4 @@
-"""What `citebot doctor` finds: the level of each finding, a sentence, and what to do about it."""
+"""The findings of `citebot doctor`: a level, a sentence, and what to do about it."""
 
 from __future__ import annotations
 

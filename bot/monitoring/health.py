@@ -1,4 +1,4 @@
-"""Whether the process is alive and ready to answer, served at /healthz, /readyz and /metrics."""
+"""Health probes: reports whether the process is alive and ready to answer, at /healthz, /readyz and /metrics."""
 
 from __future__ import annotations
 

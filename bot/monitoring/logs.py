@@ -1,4 +1,4 @@
-"""What is logged on standard error: lines for people or JSON, each with the turn it belongs to, secrets masked."""
+"""Logs to standard error as text or JSON: each line names its turn, and secrets are masked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the conversations report to an observer: stages of replies, how turns end, rate limits."""
+"""The observer that conversations report to: stages of replies, outcomes of turns, rate limits."""
 
 from __future__ import annotations
 

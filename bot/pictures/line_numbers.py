@@ -1,4 +1,4 @@
-"""Where the numbers of a graph's lines stand: on their lines, apart from each other and from boxes."""
+"""Places the numbers of a graph's lines on their lines, apart from each other and from boxes."""
 
 from __future__ import annotations
 

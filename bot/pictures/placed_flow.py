@@ -1,4 +1,4 @@
-"""Where the boxes and lines of a graph are on a sheet: layers in columns or in rows, lines in the gaps between them."""
+"""Places the boxes and lines of a graph on a sheet: layers as columns or rows, lines in the gaps between them."""
 
 from __future__ import annotations
 

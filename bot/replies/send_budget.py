@@ -1,4 +1,4 @@
-"""How often citebot may call a platform: one budget per method and workspace, shared fairly by all replies."""
+"""Limits the calls to a platform: one budget per method and workspace, shared fairly by all replies."""
 
 from __future__ import annotations
 

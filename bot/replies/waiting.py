@@ -1,4 +1,4 @@
-"""What people see until the first word of an answer: the stage that a run is at, and the first places that it found."""
+"""Describes a run's progress until the first word of its answer: the stage, and the first places it found."""
 
 from __future__ import annotations
 

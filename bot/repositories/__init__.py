@@ -1,1 +1,1 @@
-"""Which repositories there are, how fresh each is, and which one a question is about."""
+"""The configured repositories: how up to date each is, and the choice of the one that a question is about."""

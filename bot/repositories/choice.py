@@ -1,4 +1,4 @@
-"""Which repositories a question is about and why, or the question that asks a person to choose."""
+"""The choice of repositories for a question, and the question back to a person where it is ambiguous."""
 
 from __future__ import annotations
 

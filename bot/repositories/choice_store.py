@@ -1,4 +1,4 @@
-"""What is kept of routing: which repository a conversation is about, how turns were routed, and what was asked."""
+"""Stores the repository of each conversation, how its turns were routed, and questions that await a choice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What processes that serve one team share: the queue of jobs, and the leases on what one of them does at a time."""
+"""Connects a process to the job queue and the leases that the processes of one team share."""
 
 from __future__ import annotations
 

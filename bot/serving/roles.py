@@ -1,4 +1,4 @@
-"""What a process does for a team: everything, or a part of it where several processes share the work."""
+"""Assigns the duties of a process by its role: all of them, or a part where several processes share the work."""
 
 from __future__ import annotations
 

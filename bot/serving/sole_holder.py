@@ -1,4 +1,4 @@
-"""What one process at a time does for all of them, such as receiving from a platform: by a lease with a name."""
+"""Holds named leases for duties that one process at a time may have, such as receiving from a platform."""
 
 from __future__ import annotations
 

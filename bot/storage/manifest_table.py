@@ -1,4 +1,4 @@
-"""Which generation of each repository's index is served, in Postgres: versions that are switched, and pins on them."""
+"""Stores in Postgres the served generation of each repository's index: versions, and the pins on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be wrong with Postgres, in sentences that say what to do, and which of it a second attempt may get over."""
+"""Explains Postgres errors in sentences that say what to do, and tells which ones a retry may get over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What citebot remembers of threads: whether it takes part, mute, the repository in use, the conversation."""
+"""Stores the state of threads: whether citebot takes part, mute, the repository in use, the conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of finished turns: how each answer came about, and what people thought of it."""
+"""Stores the records of finished turns: how each answer was found, and people's feedback on it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What people and programs use beside chats: one core of lookups and questions, and a folder for each surface."""
+"""Surfaces for people and programs beside chats: one core of lookups and questions, and a folder for each."""

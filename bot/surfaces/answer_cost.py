@@ -1,4 +1,4 @@
-"""What an answer has cost so far: calls and tokens of its models, and dollars where their prices are known."""
+"""Adds up an answer's cost: its model calls, their tokens, and dollars where prices are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens on the way from a question to its answer, as surfaces tell it: values that become JSON."""
+"""The events on the way from a question to its answer, as surfaces report them: values that become JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the index finds, put into the values that lookups hand out: pure functions."""
+"""Converts results of the index to the values that lookups return: pure functions."""
 
 from __future__ import annotations
 

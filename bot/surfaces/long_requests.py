@@ -1,4 +1,4 @@
-"""What the server gives to surfaces: their core once it is open, and connections that last as long as an answer."""
+"""Keeps connections open for as long as an answer takes, and gives surfaces their core once it is open."""
 
 from __future__ import annotations
 

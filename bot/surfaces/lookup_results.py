@@ -1,4 +1,4 @@
-"""What lookups in the code find, as values that become JSON; each names its repository and the commit."""
+"""The results of code lookups, as values that become JSON; each names its repository and the commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks through a surface: a person whom the access rules know, found by the token of a request."""
+"""Principals: the people on whose behalf a surface asks, found by the token of a request."""
 
 from __future__ import annotations
 

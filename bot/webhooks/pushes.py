@@ -1,4 +1,4 @@
-"""What a delivery says was pushed, read from the formats of the hosts."""
+"""Parses the pushed branches and tags out of a webhook delivery, in each host's format."""
 
 from __future__ import annotations
 

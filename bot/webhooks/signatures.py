@@ -1,4 +1,4 @@
-"""Whether the sender of a delivery knows the secret, as GitHub, GitLab, Gitea, Forgejo and Bitbucket prove it.
+"""Verifies that a webhook's sender knows the secret, as GitHub, GitLab, Gitea, Forgejo and Bitbucket prove it.
 
 Everything is compared in constant time, and over the bytes as they came.
 """

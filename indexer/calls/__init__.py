@@ -1,1 +1,1 @@
-"""Who calls whom: the uses of a name, and the definition that each of them means."""
+"""The call graph: the uses of a name, and the definition that each one means."""

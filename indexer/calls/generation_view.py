@@ -1,4 +1,4 @@
-"""What the catalog holds of one generation, read once a question."""
+"""Reads the definitions, uses and imports of one generation from the catalog, once for each question."""
 
 from __future__ import annotations
 

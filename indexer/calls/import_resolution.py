@@ -1,4 +1,4 @@
-"""Which files of a repository an import can mean."""
+"""Resolves an import to the files of the repository that it can mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which definition a use of a name means, as far as the syntax tells."""
+"""Resolves a use of a name to the definitions that it can mean, as far as the syntax tells."""
 
 from __future__ import annotations
 

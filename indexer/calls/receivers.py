@@ -1,4 +1,4 @@
-"""What a file's text says of the objects that names are called on: their types, or what they are made by."""
+"""Finds type hints for receivers in a file's text: their declared types, or the values they are given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which classes the object can be of that a name is called on, as far as text and signatures tell."""
+"""Infers the possible classes of a receiver, as far as text and signatures tell."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What differs between two commits: how they belong together, which files differ, and the lines that do."""
+"""Differences between two commits: their common ancestor, the files that differ, and the changed lines."""

@@ -1,4 +1,4 @@
-"""Which files differ between two commits, of those that are indexed, and by how many lines."""
+"""Lists the indexed files that differ between two commits, with the number of lines added and removed."""
 
 from __future__ import annotations
 

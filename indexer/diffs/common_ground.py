@@ -1,4 +1,4 @@
-"""How two commits belong together: the last one that both come from, and what each has that the other lacks."""
+"""Finds the common ancestor of two commits, and counts the commits that each has and the other lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the embedders of LangChain's packages are built: their names, arguments and keys."""
+"""Builds the embedders of LangChain's packages from their names, arguments and keys."""
 
 from __future__ import annotations
 

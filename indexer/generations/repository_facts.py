@@ -1,4 +1,4 @@
-"""What a repository is at a glance: its size, languages, folders, introduction, and the files that it starts from."""
+"""Describes a repository at a glance: its size, languages, folders, introduction, and entry points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who owns a path by a CODEOWNERS file, whose last pattern that matches wins."""
+"""Finds the owners of a path in a CODEOWNERS file, whose last matching pattern wins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commits of a repository say of the files that they touched: words that a search can find a file by."""
+"""Reads commit messages with the files they touched: words that a search can find a file by."""
 
 from __future__ import annotations
 

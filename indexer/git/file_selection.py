@@ -1,4 +1,4 @@
-"""Which files of a repository are indexed: judged by name and size before reading, and by content after."""
+"""Selects the files to index: by name and size before they are read, and by content afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the `.gitattributes` files of one commit say about being generated or vendored."""
+"""Reads from the `.gitattributes` files of one commit which files are generated or vendored."""
 
 from __future__ import annotations
 

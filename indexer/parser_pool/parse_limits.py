@@ -1,4 +1,4 @@
-"""What one file may cost a parser."""
+"""The limits on the time and memory that a parser may spend on one file."""
 
 from __future__ import annotations
 

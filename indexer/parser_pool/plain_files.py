@@ -1,4 +1,4 @@
-"""Which contents have been too much for a grammar, so that none is tried on them again: not elsewhere, not later."""
+"""Remembers contents that overwhelmed a grammar, so that they are kept as plain text everywhere from then on."""
 
 from __future__ import annotations
 

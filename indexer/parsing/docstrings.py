@@ -1,4 +1,4 @@
-"""What a definition says of itself: the first sentence of its docstring, or of the comment directly above it."""
+"""Finds a definition's documentation: the first sentence of its docstring, or of the comment directly above it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which definitions a file has, how they nest, and the symbols made of them."""
+"""Outlines a file: its definitions, their nesting, and the symbols made of them."""
 
 from __future__ import annotations
 

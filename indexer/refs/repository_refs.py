@@ -1,4 +1,4 @@
-"""What a question may name in one repository beside its newest commit, and the code at it."""
+"""Opens the refs of a repository that a question names beside its newest commit, and the code at each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How central each chunk is in the graph of who uses whose names: a signal of the ranking."""
+"""Scores how central each chunk is in the graph of uses of names: a signal of the ranking."""
 
 from __future__ import annotations
 

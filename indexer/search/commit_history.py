@@ -1,4 +1,4 @@
-"""What commits say of the files that they touched: words to find a file by beside those that stand in it."""
+"""Scores files by the commits that touched them, whose messages have words that the files may lack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a path alone tells about a file: its source type, and the folders that ranking trusts less."""
+"""Classifies a file by its path alone: its source type, and the folders that ranking trusts less."""
 
 from __future__ import annotations
 

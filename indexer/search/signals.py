@@ -1,4 +1,4 @@
-"""What speaks for a chunk or a file beside its text: names, paths, commits, the rest of its file. A function each."""
+"""Ranking signals of chunks and files beside their text: names, paths, commits, the rest of the file."""
 
 from __future__ import annotations
 

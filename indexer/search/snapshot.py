@@ -1,4 +1,4 @@
-"""What a search runs on: one generation's files, chunks, definitions, postings and vectors, by ordinal."""
+"""The snapshot that a search runs on: one generation's files, chunks, definitions, postings and vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a published generation consists of: its files in blocks, each named by its hash, and where the blocks lie.
+"""The listing of a published generation: its files in blocks, each named by its hash, and their places in bundles.
 
 Blocks are as small as a page of the catalog, because one changed file changes pages all over it: blocks of 64 KB would
 send three quarters of a catalog again for a push of nine files, where the pages themselves are a tenth of it. So that

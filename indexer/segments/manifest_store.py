@@ -1,4 +1,4 @@
-"""Which generation of each repository is served: the port of a store whose versions are switched, and may be pinned.
+"""The port of the manifest store: which generation of each repository is served, as versions that may be pinned.
 
 A publisher pins before it sends anything, under the name of its publication, and a reader before it downloads. What a
 sweep finds in the object store therefore belongs to a version that it sees, to a pin that it sees, or to nobody.

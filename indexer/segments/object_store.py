@@ -1,4 +1,4 @@
-"""What is needed of an object store: objects that are written once, read in ranges, listed and deleted."""
+"""The port of an object store: objects that are written once, read in ranges, listed and deleted."""
 
 from __future__ import annotations
 

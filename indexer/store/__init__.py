@@ -1,1 +1,1 @@
-"""What is kept on disk for one repository: the data folder, the SQLite catalog, the vectors, and the fingerprint."""
+"""The storage of one repository on disk: the data folder, the SQLite catalog, the vectors, and the fingerprint."""

@@ -1,4 +1,4 @@
-"""What is written to the catalog in one transaction: a generation, or what is left of old ones."""
+"""Writes to the catalog in one transaction: adds a generation, or removes the remains of old ones."""
 
 from __future__ import annotations
 

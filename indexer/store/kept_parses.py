@@ -1,4 +1,4 @@
-"""What the parsers of a long refresh have found, kept until it is over: one that is killed does not begin anew."""
+"""Keeps the parsers' results of a long refresh until it is over, so that one that was killed does not start again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the vectors of one repository are kept: in Chroma's folder of its index, or in a collection of a server."""
+"""Locates the vectors of one repository: in Chroma's folder of its index, or in a collection on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files a check takes as they stand at the commit, because they say how it is made."""
+"""Lists the files that configure a check, which are therefore taken as they are at the commit."""
 
 from __future__ import annotations
 

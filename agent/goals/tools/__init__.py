@@ -1,1 +1,1 @@
-"""What a model may call in a goal run beside the tools that read: all of it runs in the sandbox."""
+"""The tools of a goal run beside those that read the index: all of them work in the sandbox."""

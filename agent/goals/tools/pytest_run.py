@@ -1,4 +1,4 @@
-"""How a selection of tests is run in the sandbox, and what came of it, read from the report beside the exit code."""
+"""Runs a selection of tests in the sandbox, and reads the outcome from their report beside the exit code."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the kernel is asked: which system calls there are and which are refused, what a command may touch and holds."""
+"""The kernel's part of the sandbox: the filter of system calls, Landlock's rights, and what a command holds."""

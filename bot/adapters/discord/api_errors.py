@@ -1,4 +1,4 @@
-"""What Discord's refusals mean, by their codes: the errors of chat platforms."""
+"""Maps Discord's error codes to the errors of chat platforms."""
 
 from __future__ import annotations
 

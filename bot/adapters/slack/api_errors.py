@@ -1,4 +1,4 @@
-"""What Slack's refusals mean, by their names: the errors of chat platforms."""
+"""Maps Slack's error names to the errors of chat platforms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people see when they open the app: repositories and how fresh they are, and questions to begin with."""
+"""The app's Home tab: the repositories and how up to date they are, and questions to start with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a conversation in the terminal begins with: which code it is about, who writes, and what could be asked."""
+"""Writes the banner of a terminal conversation: its repository, the model that writes, and example questions."""
 
 from __future__ import annotations
 

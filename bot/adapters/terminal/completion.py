@@ -1,4 +1,4 @@
-"""What Tab offers at the prompt: commands, files of the repository, and names that its code defines."""
+"""Completes commands, file paths and defined names when Tab is pressed at the prompt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people see on a terminal: progress, stages, growing text, answers with links. Plain text where there is none."""
+"""Shows progress, growing text and linked answers on a terminal, and plain text where there is none."""
 
 from __future__ import annotations
 

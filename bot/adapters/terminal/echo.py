@@ -1,4 +1,4 @@
-"""Whether a terminal shows what is typed: not while citebot starts or answers, as it would stand within the output."""
+"""Turns the terminal's echo off while citebot starts or answers, so that typed keys do not end up in the output."""
 
 from __future__ import annotations
 

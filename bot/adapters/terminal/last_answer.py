@@ -1,4 +1,4 @@
-"""What a person can do with the last answer in the terminal: open a citation, copy it, ask how it was found."""
+"""The last answer in the terminal: opens its citations, copies it, and keeps the trace of its run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found, as records of JSON and as lines of plain text: pure functions."""
+"""Formats results as JSON records and as lines of plain text: pure functions."""
 
 from __future__ import annotations
 

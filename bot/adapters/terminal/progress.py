@@ -1,4 +1,4 @@
-"""What changes on a terminal while something goes on: an answer as it grows, and the bar of a refresh."""
+"""Live displays for the terminal: an answer as it grows, and the progress bar of a refresh."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What one turn is made of: the question with what came with it, the code it is about, its run, and its reply."""
+"""The parts of one turn: its question with attachments, the code to read, the agent's run, and the reply."""

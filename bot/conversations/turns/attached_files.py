@@ -1,4 +1,4 @@
-"""What people attach to a question: fetched within limits, told apart, and handed to the agent; the rest is named."""
+"""Fetches a question's attachments within limits and decodes them; each one that cannot be read is named."""
 
 from __future__ import annotations
 

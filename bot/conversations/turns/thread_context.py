@@ -1,4 +1,4 @@
-"""What people wrote in a thread before citebot was called into it: quoted without their names, and bounded."""
+"""Quotes the messages of a thread from before citebot was called into it: without names, and bounded."""
 
 from __future__ import annotations
 

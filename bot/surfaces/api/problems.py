@@ -1,4 +1,4 @@
-"""What can go wrong with a request, as problem details (RFC 9457): one middleware makes one of every error."""
+"""Renders every error of the HTTP API as problem details (RFC 9457), in one middleware."""
 
 from __future__ import annotations
 

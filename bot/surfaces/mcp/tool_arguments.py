@@ -1,4 +1,4 @@
-"""What the tools take. Unknown arguments are refused, and no text is taken for a number."""
+"""The arguments of the MCP tools. Unknown ones are refused, and no text is taken for a number."""
 
 from __future__ import annotations
 

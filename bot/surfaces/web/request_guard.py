@@ -1,4 +1,4 @@
-"""What every request of the page has to pass: a host that is ours, a session, and a form that we wrote."""
+"""Guards every request of the page: the host must be ours, the session valid, and the form written by us."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an answer comes about: the nodes that a run goes through, and what each of them takes, asks for and finds."""
+"""Follows a run through the graph: its nodes, and the calls, evidence and decisions of each."""
 
 from __future__ import annotations
 

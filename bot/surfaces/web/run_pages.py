@@ -1,4 +1,4 @@
-"""What was answered lately, one's own or, for admins, everybody's: how long it took, and what people thought of it."""
+"""The page of recent runs, one's own or for admins everybody's: their outcomes, durations and feedback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page is made of while citebot answers: it is served before that, and then says that it is starting."""
+"""The page's core, which is there once citebot is ready; until then the page says that it is starting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is signed in to the page: sessions named by a cookie, and the link that signs in the person at the machine."""
+"""Sessions of the page, each named by a cookie, and the link that signs in the person at the machine."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What a file registers: routes, commands, tasks, events, models, options, environment variables and settings."""
+"""Reads a file's registrations: routes, commands, tasks, events, models, options, environment variables, settings."""

@@ -1,4 +1,4 @@
-"""What is known of a file while its registrations are read: its path, its symbols, and the prefixes of its routes."""
+"""The context in which a file's registrations are read: its path, its symbols, and the prefixes of its routes."""
 
 from __future__ import annotations
 

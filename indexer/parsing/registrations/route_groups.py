@@ -1,4 +1,4 @@
-"""What stands before the paths of routes: groups of routers, blocks around them, and annotations of their class."""
+"""Finds the prefixes of routes: groups of routers, blocks around them, and annotations of their class."""
 
 from __future__ import annotations
 

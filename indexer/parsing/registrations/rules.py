@@ -1,4 +1,4 @@
-"""Which names register something in which language: a table, with a reader for each form of registration."""
+"""The table of names that register something in each language, with a reader for each form of registration."""
 
 from __future__ import annotations
 
