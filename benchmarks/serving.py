@@ -1,4 +1,4 @@
-"""What `benchmarks.chat` serves: a small repository, a model on loopback that takes its time, and `citebot serve`."""
+"""Serves `benchmarks.chat`: a small repository, a slow model on loopback, and `citebot serve`."""
 
 from __future__ import annotations
 

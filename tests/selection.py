@@ -1,4 +1,4 @@
-"""Which tests a run takes, in which order, and the line at its end about those that it left out.
+"""Selects and orders the tests of a run, and reports at its end those that it left out.
 
 `tests/slow_modules.txt` lists the modules that take seconds, with how many: they begin first, and `--fast` leaves them
 out. `pytest --note-slow` writes it anew.

@@ -1,4 +1,4 @@
-"""What judges patterns knows the slow ones from those that only look like them."""
+"""The judge of patterns tells slow ones from those that only look slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people and disks really hand to citebot: each is answered, or refused in a sentence that says what to do."""
+"""Odd input from people and disks is answered, or refused in a sentence that says what to do."""
 
 from __future__ import annotations
 

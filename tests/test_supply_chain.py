@@ -1,4 +1,4 @@
-"""What the container is built from is pinned by checksum, listed in the SBOM, and what constraints.txt says."""
+"""The container's packages are pinned by checksum, listed in the SBOM, and those of constraints.txt."""
 
 from __future__ import annotations
 

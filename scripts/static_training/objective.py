@@ -1,4 +1,4 @@
-"""What the training makes small: how badly each question finds its own chunk among those of its batch."""
+"""The training objective: how badly each question finds its own chunk among those of its batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the agent's tests share: the small shop, an agent over it, and a way to put a question."""
+"""Fixtures of the agent's tests: the small shop, an agent over it, and a way to ask a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What came with a question, from `Agent.ask` to the answer: by rules, and by a model that is shown it."""
+"""Attachments of a question, from `Agent.ask` to the answer: by rules, and by a model that is shown them."""
 
 from __future__ import annotations
 

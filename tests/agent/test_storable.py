@@ -1,4 +1,4 @@
-"""What is called storable is what SQLite and the checkpoints take, and give back as it was."""
+"""Storable values are exactly those that SQLite and the checkpoints return unchanged."""
 
 from __future__ import annotations
 

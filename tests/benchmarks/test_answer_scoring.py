@@ -1,4 +1,4 @@
-"""How an answer is judged against a truth, and that the questions of the benchmark can be read."""
+"""Answers are scored against a known truth, and the questions of the benchmark can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every platform promises: checks over a world of people who write to citebot, whichever platform they are on."""
+"""The contract of every platform: checks over a world of people who write to citebot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people really type, and conversation databases as they are found: answered, or refused in a sentence."""
+"""Odd questions and odd conversation databases are answered, or refused in a sentence."""
 
 from __future__ import annotations
 

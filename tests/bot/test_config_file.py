@@ -1,4 +1,4 @@
-"""Which citebot.toml counts: what a repository brings along sets nothing for its readers, and that is said."""
+"""A repository's own citebot.toml sets nothing for its readers, and that is said."""
 
 from __future__ import annotations
 

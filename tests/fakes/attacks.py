@@ -1,4 +1,4 @@
-"""What hostile people send to citebot, a second person who asks meanwhile, and what both of them get."""
+"""Attacks of hostile people on citebot, a second person who asks meanwhile, and the replies to both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes in from Slack and Discord, and what goes out to them."""
+"""Fuzzes incoming and outgoing messages of Slack and Discord."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What git prints of commits and of failures; whoever pushes writes most of it."""
+"""Fuzzes git's output on commits and failures, most of which is written by whoever pushes."""
 
 from __future__ import annotations
 

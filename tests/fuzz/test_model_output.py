@@ -1,4 +1,4 @@
-"""What a model writes: citations, marks, plans, and calls of tools."""
+"""Fuzzes model output: citations, marks, plans, and calls of tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators write or bring: citebot.toml, backups, batches of queries, the answers of a search server."""
+"""Fuzzes operators' files: citebot.toml, backups, batches of queries, the answers of a search server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people ask: stack traces, names, messages, languages, and disguises of instructions."""
+"""Fuzzes questions: stack traces, names, messages, languages, and disguised instructions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of what was read last: never more than fits, and always the very last one."""
+"""Caches of recently read values never exceed their limit, and always keep the last one."""
 
 from __future__ import annotations
 

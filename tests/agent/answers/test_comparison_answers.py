@@ -1,4 +1,4 @@
-"""What changed between two versions or branches: answered from a real git repository, and cited at both commits."""
+"""Answers about the changes between two versions or branches come from a real repository and cite both commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What answers look like over small repositories made for one question each."""
+"""Extractive answers over small repositories, each made for one question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed, who wrote it, when and why: answered from a real git repository, and cited at its commits."""
+"""Answers about changes, authors, times and reasons come from a real git repository and cite its commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer says of the code is so: its counts, its places, what is defined and what is not."""
+"""Statements in answers are true: their counts, their places, and whether a name is defined."""
 
 from __future__ import annotations
 

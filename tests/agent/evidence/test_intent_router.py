@@ -1,4 +1,4 @@
-"""What a question wants, whatever its wording, decides what is looked up; names are found by looking them up."""
+"""The intent of a question decides what is looked up, whatever its wording; names are found by lookups."""
 
 from __future__ import annotations
 

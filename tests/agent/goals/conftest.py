@@ -1,4 +1,4 @@
-"""What the tests of goal runs share: a small parser with a fault, an agent over it, and a Gemini with a script."""
+"""Fixtures of the tests of goal runs: a small parser with a bug, an agent over it, and a scripted Gemini."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the test of a claim has to show before its verdict is believed."""
+"""A claim's test has to prove that it depends on the code before its verdict is believed."""
 
 from __future__ import annotations
 

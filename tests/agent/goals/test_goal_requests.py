@@ -1,4 +1,4 @@
-"""Which messages want something to be run, and which answers offer that."""
+"""Messages that ask for a goal run are recognized, and some answers offer one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a conversation knows of a goal run that was made in it."""
+"""A conversation remembers the goal runs that were made in it."""
 
 from __future__ import annotations
 

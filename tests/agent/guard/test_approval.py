@@ -1,4 +1,4 @@
-"""Who approves by a word says nothing else: the table of replies, and the one word that runs code."""
+"""Approval by a word: the table of replies, and the one word that runs code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer must not hold: the model's instructions, and values that were masked, in whatever form."""
+"""Answers leak neither the model's instructions nor masked values, in whatever form."""
 
 from __future__ import annotations
 

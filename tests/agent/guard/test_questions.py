@@ -1,4 +1,4 @@
-"""What happens to questions and to attacks: the goals of the guard, on sets of which one half was never tuned on."""
+"""Verdicts on questions and attacks meet the guard's goals, on sets of which one half was never tuned on."""
 
 from __future__ import annotations
 

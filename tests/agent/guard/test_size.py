@@ -1,4 +1,4 @@
-"""How long a question may be: measured first, in next to no time, and white space is not held against anybody."""
+"""The length limit on questions: checked first, in linear time, and without counting extra white space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people write for times, changelogs and things of the past is read as they mean it."""
+"""Phrases for times, changelogs and past events are read as people mean them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a provider that is asked too often wants to be left alone."""
+"""The retry delay that a rate-limiting provider asks for is found and kept."""
 
 from __future__ import annotations
 

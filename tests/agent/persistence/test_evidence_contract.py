@@ -1,4 +1,4 @@
-"""What every store of evidence does: texts come back under their keys, of their own conversation alone."""
+"""The contract of evidence stores: texts come back under their keys, in their own conversation alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every database of conversations does: steps that cost nothing wait, and what was paid for is never lost."""
+"""The contract of conversation databases: free steps may wait, and a step that was paid for is never lost."""
 
 from __future__ import annotations
 

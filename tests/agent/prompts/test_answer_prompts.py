@@ -1,4 +1,4 @@
-"""What models are told: how long an answer is, what came before, and prompts that begin as the ones before did."""
+"""Prompts of answers: the length asked for, the earlier turns, and beginnings that a provider can cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is shown of the evidence: the lines that bear on the question, each once, under numbers that stay."""
+"""Evidence in prompts: the lines that bear on the question, each once, under numbers that stay."""
 
 from __future__ import annotations
 

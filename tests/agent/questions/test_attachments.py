@@ -1,4 +1,4 @@
-"""What is read of an attached text: the failure in it, its beginning and its end, within what a model is shown."""
+"""Excerpts of attached texts: the failure, the beginning and the end, within what a model is shown."""
 
 from __future__ import annotations
 

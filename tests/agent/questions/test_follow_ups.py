@@ -1,4 +1,4 @@
-"""What a follow-up picks out of the last answer, and what a question quotes."""
+"""Follow-ups pick places out of the last answer, and questions quote texts."""
 
 from __future__ import annotations
 

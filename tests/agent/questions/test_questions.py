@@ -1,4 +1,4 @@
-"""What a question says: intents, forms, mentions, stack traces, and what it points back to."""
+"""Questions are parsed: intents, forms, mentions, stack traces, and references to earlier turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people say to each other that asks for nothing: every sentence of the table is tried, for it and against it."""
+"""Remarks that ask for nothing: every sentence of the table is tried, for it and against it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a sandbox has to keep out of reach: files, sockets and a process of the user that commands run as."""
+"""Targets that a sandbox has to keep out of reach: files, sockets and a process of the user that runs commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command in a sandbox may use, how it ends, and that nothing is left of it."""
+"""Commands in a sandbox: their limits, how they end, and that they leave nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each tool promises, over code held in memory and over a real index of the same files."""
+"""The contract of each tool, over code held in memory and over a real index of the same files."""
 
 from __future__ import annotations
 

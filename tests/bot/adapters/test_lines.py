@@ -1,4 +1,4 @@
-"""How one person is reached is kept with their question, for any process to answer by, until the reply is settled."""
+"""The way to reach one person is stored with their question, for any process, until the reply is settled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes out to platforms goes nowhere else: no redirect takes a token or a message along."""
+"""Requests to platforms follow no redirect, so no token or message goes anywhere else."""
 
 from __future__ import annotations
 

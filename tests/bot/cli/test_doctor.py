@@ -1,4 +1,4 @@
-"""What `citebot doctor` says about git, the data folder, the model, the indexes and platforms, and how it says it."""
+"""`citebot doctor` reports on git, the data folder, the model, the indexes and the platforms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which repository a command is about: a path, a name of citebot.toml, or what the current folder tells."""
+"""Commands find their repository by a path, a name of citebot.toml, or the current folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How citebot behaves in a channel: mentions alone, follow-ups as well, or every question of a help channel."""
+"""Manners in a channel: answering mentions alone, follow-ups as well, or every question of a help channel."""
 
 from __future__ import annotations
 

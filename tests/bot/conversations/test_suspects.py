@@ -1,4 +1,4 @@
-"""What was under way when a process died: tried again alone, so that only the guilty message is set aside."""
+"""Messages that were running when a process died are retried alone, so only the guilty one is quarantined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every implementation of the jobs of refreshes has to keep: none is lost, and of many one more is made."""
+"""The contract of refresh jobs: none is lost, and many requests at once make one more."""
 
 from __future__ import annotations
 

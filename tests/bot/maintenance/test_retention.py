@@ -1,4 +1,4 @@
-"""What is too old is forgotten, day by day; what is young, chosen or still to be answered is kept."""
+"""Old data is deleted daily; data that is young, chosen or still to be answered is kept."""
 
 from __future__ import annotations
 

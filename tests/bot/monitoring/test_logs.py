@@ -1,4 +1,4 @@
-"""What is logged: lines for people and as JSON, of which turn they are, and what must not be in them."""
+"""Log lines for people and as JSON name their turn, and leave out whatever must not be in them."""
 
 from __future__ import annotations
 

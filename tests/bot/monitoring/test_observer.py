@@ -1,4 +1,4 @@
-"""What the conversation core tells whoever counts: stages, outcomes, waits, and how much there is to do."""
+"""The conversation core reports stages, outcomes, waits and load to its observer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people see of a goal run: bounded however long it is, and its patch wherever there is room for it."""
+"""Goal runs as people see them: bounded however long they are, with the patch wherever there is room for it."""
 
 from __future__ import annotations
 

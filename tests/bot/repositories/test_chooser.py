@@ -1,4 +1,4 @@
-"""Which repository a question is answered about where a bot has many, and what its author is told of that."""
+"""The choice of a repository for a question, and the sentence that tells its author."""
 
 from __future__ import annotations
 

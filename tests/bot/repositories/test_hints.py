@@ -1,4 +1,4 @@
-"""What a question names that can be looked up, and what that says about the repository that is meant."""
+"""Hints in a question that can be looked up, and the repository that they speak for."""
 
 from __future__ import annotations
 

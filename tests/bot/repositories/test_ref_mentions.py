@@ -1,4 +1,4 @@
-"""What in a question names a branch, a tag, a commit or a pull request, and what only looks like it."""
+"""Mentions of a branch, tag, commit or pull request in a question, and words that only look like one."""
 
 from __future__ import annotations
 

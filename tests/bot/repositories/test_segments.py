@@ -1,4 +1,4 @@
-"""What the processes of a cluster have of an object store: one publishes, one serves."""
+"""Processes of a cluster share an object store: one publishes, one serves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one process at a time does: it waits for the lease, loses it when it stalls, and gives it back at its end."""
+"""A sole holder waits for its lease, loses it when it stalls, and gives it back when it ends."""
 
 from __future__ import annotations
 

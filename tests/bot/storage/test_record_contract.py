@@ -1,4 +1,4 @@
-"""What every store of finished turns does: how answers came about, what people thought of them, how much they ask."""
+"""The contract of turn-record stores: how answers were found, people's feedback, and how much each person asks."""
 
 from __future__ import annotations
 

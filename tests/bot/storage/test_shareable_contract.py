@@ -1,4 +1,4 @@
-"""What every store of answers does that only their askers have seen, and may share once."""
+"""The contract of stores of private answers, each of which may be shared once."""
 
 from __future__ import annotations
 

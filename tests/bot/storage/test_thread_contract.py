@@ -1,4 +1,4 @@
-"""What every store of threads does: who is answered where, in which conversation, muted, about which repository."""
+"""The contract of thread stores: participation, conversation, mute and repository of each thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person may not ask about is not there for them: no name, count or error tells of it, on any surface."""
+"""Repositories that a person may not ask about do not exist for them: no name, count or error tells, on any surface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a message may hold: the body of a call, checked, as the fields of a message."""
+"""Checks the body of a call as Discord does, and returns the fields of a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the fake says no: a status, Discord's own code, and a sentence."""
+"""Errors of the fake Discord: a status, Discord's own code, and a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How frames travel to the app: compressed in one stream per connection."""
+"""Frames to the app, compressed in one stream per connection."""
 
 from __future__ import annotations
 

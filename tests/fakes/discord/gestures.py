@@ -1,4 +1,4 @@
-"""What people do beside writing: commands, buttons, autocompletion, as verbs for tests."""
+"""Gestures beside writing, as verbs for tests: commands, buttons, autocompletion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which events an app gets: what it asked for at the gateway, and what is switched on in the developer portal."""
+"""Gateway intents: those that an app asked for, and those that are switched on in the developer portal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do with messages, as verbs for tests."""
+"""People's actions on messages, as verbs for tests."""
 
 from __future__ import annotations
 

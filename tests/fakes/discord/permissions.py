@@ -1,4 +1,4 @@
-"""What members may do: bits of roles, and what a channel adds to them and takes away."""
+"""Permissions of members: the bits of their roles, and a channel's additions and removals."""
 
 from __future__ import annotations
 

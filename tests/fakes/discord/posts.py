@@ -1,4 +1,4 @@
-"""How the bot's messages come to be and change, in channels and as answers to interactions."""
+"""Creates and changes the bot's messages, in channels and as answers to interactions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call brings: its path, query, JSON body and uploaded files."""
+"""Parses a call: its path, query, JSON body and uploaded files."""
 
 from __future__ import annotations
 

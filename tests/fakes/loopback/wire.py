@@ -1,4 +1,4 @@
-"""What travels: JSON objects."""
+"""JSON objects, as they travel."""
 
 from __future__ import annotations
 

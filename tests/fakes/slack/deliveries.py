@@ -1,4 +1,4 @@
-"""What Slack sends to the app: each thing until it is acknowledged, four times at most."""
+"""Delivers events from Slack to the app: each until it is acknowledged, four times at most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the fake says no."""
+"""Errors of the fake Slack."""
 
 from __future__ import annotations
 

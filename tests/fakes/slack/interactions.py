@@ -1,4 +1,4 @@
-"""What an interaction hands out: a trigger, and a response URL for five answers."""
+"""Hands out a trigger for each interaction, and a response URL for five answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do in the workspace, as verbs for tests."""
+"""People's actions in the workspace, as verbs for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Slack makes of the words that a person types: escapes and links."""
+"""Converts typed words as Slack does: escapes and links."""
 
 from __future__ import annotations
 

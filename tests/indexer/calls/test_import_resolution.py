@@ -1,4 +1,4 @@
-"""Which files an import can mean."""
+"""Imports resolve to the files that they can mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What text says of the objects that names are called on, hostile text included."""
+"""Type hints for receivers are found in text, hostile text included."""
 
 from __future__ import annotations
 

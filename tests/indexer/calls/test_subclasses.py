@@ -1,4 +1,4 @@
-"""What inherits from a type, in the syntax of each language."""
+"""Subclasses of a type are found in the syntax of each language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the static embedder is trained: from source packages to pairs, and from pairs to the files of a model."""
+"""Trains the static embedder: from source packages to pairs, and from pairs to the files of a model."""
 
 from __future__ import annotations
 

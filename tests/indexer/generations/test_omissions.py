@@ -1,4 +1,4 @@
-"""What is left out of an index is counted truly, whatever changed before."""
+"""Counts of omitted files are true, whatever changed before."""
 
 from __future__ import annotations
 

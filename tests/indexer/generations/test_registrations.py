@@ -1,4 +1,4 @@
-"""What frameworks are told is found in the index: routes, commands, tasks, events, models, options and settings."""
+"""Registrations with frameworks are found in the index: routes, commands, tasks, events, models and settings."""
 
 from __future__ import annotations
 

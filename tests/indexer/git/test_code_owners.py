@@ -1,4 +1,4 @@
-"""Who owns a path by CODEOWNERS: the last pattern that matches wins."""
+"""Owners of a path come from CODEOWNERS: the last pattern that matches wins."""
 
 from __future__ import annotations
 

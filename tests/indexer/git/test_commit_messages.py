@@ -1,4 +1,4 @@
-"""What commits say of the files they touched: which commits count, and what of their messages is kept."""
+"""Commit messages are read for the files they touched: the commits that count, and the words that are kept."""
 
 from __future__ import annotations
 

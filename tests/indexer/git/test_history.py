@@ -1,4 +1,4 @@
-"""What a file's past looks like: commits and blame at the indexed commit, people without addresses."""
+"""The history of a file: commits and blame at the indexed commit, people without addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tags are releases, which version a tag names, and which release came before."""
+"""Tags: which ones are releases, the version that each names, and the release before it."""
 
 from __future__ import annotations
 

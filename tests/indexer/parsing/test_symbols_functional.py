@@ -1,4 +1,4 @@
-"""What is found in files of Elixir and Haskell."""
+"""Symbols are found in files of Elixir and Haskell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found in files of Java, Kotlin, Scala, C# and Swift."""
+"""Symbols are found in files of Java, Kotlin, Scala, C# and Swift."""
 
 from __future__ import annotations
 

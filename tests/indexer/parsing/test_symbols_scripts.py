@@ -1,4 +1,4 @@
-"""What is found in files of Python, Ruby, PHP, Lua and Bash."""
+"""Symbols are found in files of Python, Ruby, PHP, Lua and Bash."""
 
 from __future__ import annotations
 

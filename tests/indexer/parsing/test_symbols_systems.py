@@ -1,4 +1,4 @@
-"""What is found in files of Go, Rust, C, C++ and Zig."""
+"""Symbols are found in files of Go, Rust, C, C++ and Zig."""
 
 from __future__ import annotations
 

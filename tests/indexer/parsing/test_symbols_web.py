@@ -1,4 +1,4 @@
-"""What is found in files of JavaScript, TypeScript and TSX."""
+"""Symbols are found in files of JavaScript, TypeScript and TSX."""
 
 from __future__ import annotations
 

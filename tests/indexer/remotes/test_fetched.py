@@ -1,4 +1,4 @@
-"""What a host serves, fetched and indexed: long histories, huge files, and names that file systems dislike."""
+"""Remote repositories are fetched and indexed: long histories, huge files, and names that file systems dislike."""
 
 from __future__ import annotations
 

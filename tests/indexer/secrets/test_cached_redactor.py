@@ -1,4 +1,4 @@
-"""What is known to hold no secret is not gone through again, and no secret is remembered."""
+"""Text that is known to hold no secret is not scanned again, and no secret is remembered."""
 
 from __future__ import annotations
 

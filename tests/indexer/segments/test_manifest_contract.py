@@ -1,4 +1,4 @@
-"""What every store of manifests has to do."""
+"""The contract of manifest stores."""
 
 from __future__ import annotations
 

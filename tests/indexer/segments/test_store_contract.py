@@ -1,4 +1,4 @@
-"""What every object store has to do."""
+"""The contract of object stores."""
 
 from __future__ import annotations
 

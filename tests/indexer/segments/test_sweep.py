@@ -1,4 +1,4 @@
-"""What is swept from the store, and what never is: what is served, read, or about to be published."""
+"""Sweeping the object store spares whatever is served, read, or about to be published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Chroma server can do to an index: share, be away, be something else, be emptied."""
+"""An index on a Chroma server that is shared, unreachable, emptied, or no Chroma server at all."""
 
 from __future__ import annotations
 

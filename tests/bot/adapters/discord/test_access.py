@@ -1,4 +1,4 @@
-"""Who may ask about what in Discord: by channel, by role, by server; a private thread is as its channel."""
+"""Access in Discord goes by channel, role and server; a private thread has the access of its channel."""
 
 from __future__ import annotations
 

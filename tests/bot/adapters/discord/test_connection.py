@@ -1,4 +1,4 @@
-"""How the gateway of Discord is kept, lost and left, and what an operator reads of it."""
+"""The connection to Discord's gateway: kept, lost, closed, and reported to the operator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do in Discord is heard once: drops, resumes, restarts, and what nobody asked for."""
+"""Discord's events are each handled once, through drops, resumes and restarts; unasked ones are ignored."""
 
 from __future__ import annotations
 

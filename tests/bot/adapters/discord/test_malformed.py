@@ -1,4 +1,4 @@
-"""What the gateway of Discord sends and nobody can read: an event is skipped, a frame has the connection made anew."""
+"""Malformed data from Discord's gateway: a bad event is skipped, and a bad frame leads to a new connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people write in Discord is read as plain Markdown, and names its thread."""
+"""Discord messages are read as plain Markdown, and a question names its thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Slack delivers is heard once, in both modes: pairs, retries, reconnects, and what nobody asked for."""
+"""Slack's events are each handled once in both modes, through pairs, retries and reconnects."""
 
 from __future__ import annotations
 

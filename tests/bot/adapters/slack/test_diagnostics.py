@@ -1,4 +1,4 @@
-"""What the doctor finds out about Slack, with the real SDK in front of the fake: tokens, scopes, channels, modes."""
+"""The doctor's checks of Slack, with the real SDK in front of the fake: tokens, scopes, channels, modes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is inside where a workspace belongs to a Grid: people of its other workspaces are colleagues."""
+"""Members of a Grid's other workspaces count as colleagues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people in Slack can rely on: access, commands, DMs, buttons, and how an answer looks."""
+"""Behaviour that people in Slack can rely on: access, commands, DMs, buttons, and the look of an answer."""
 
 from __future__ import annotations
 

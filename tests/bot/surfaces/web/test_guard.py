@@ -1,4 +1,4 @@
-"""What keeps strangers out of the page: hosts, sessions, forms of other sites, and requests that never end."""
+"""The page keeps strangers out: hosts, sessions, forms of other sites, and requests that never end."""
 
 from __future__ import annotations
 
