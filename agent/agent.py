@@ -150,10 +150,10 @@ class Agent:
     async def resume(
         self, run_id: str, *, thread: str, reply: str | None = None, permit: RunPermit | None = None
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Go on with a run of a conversation that was interrupted, or waits for a reply; the events are those of `ask`.
+        """Continue a run of a conversation that was interrupted, or waits for a reply; the events are those of `ask`.
 
-        A finished run gives its answer again. Raises `UnknownRun` where there is nothing to go on with: nothing of the
-        run was saved yet, it has failed or was stopped, or the conversation has gone on to another one. The question
+        A finished run gives its answer again. Raises `UnknownRun` where there is nothing to continue: nothing of the
+        run was saved yet, it has failed or was stopped, or the conversation has moved on to another one. The question
         may be asked again then.
         """
 
@@ -213,7 +213,7 @@ class Agent:
         permit: RunPermit | None,
     ) -> Answer:
         started = time.perf_counter()
-        before = run_id  # another one where a reply goes on with a run
+        before = run_id  # another one where a reply continues a run
         claim: RunClaim | None = None
         try:
             claim = await self._claim(thread, permit)

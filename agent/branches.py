@@ -9,7 +9,7 @@ from agent.state import AgentState, is_answering
 
 
 def route_after_gateway(state: AgentState) -> Literal["conversation_memory", "input_preprocessor"]:
-    """Go on only with a question that has passed."""
+    """Continue only with a question that has passed."""
     return "input_preprocessor" if state.get("gateway_passed") else "conversation_memory"
 
 
@@ -18,7 +18,7 @@ def route_after_preprocessor(
 ) -> Literal["conversation_memory", "out_of_scope", "synthesis", "router", "setup_executor"]:
     """Choose by intent; only what needs the code goes to the router.
 
-    What leans on the last answer goes on with its evidence, where the model has tools to look for more.
+    What leans on the last answer continues with its evidence, where the model has tools to look for more.
     """
     match state.get("intent"):
         case "history_request":
@@ -79,7 +79,7 @@ def route_after_planner(state: AgentState) -> Literal["human_check", "setup_exec
 def route_after_human_check(
     state: AgentState,
 ) -> Literal["setup_executor", "tool_executor", "tool_node", "conversation_memory"]:
-    """Go on with what was approved: the plan, or the calls of the router or of the model that answers."""
+    """Continue with what was approved: the plan, or the calls of the router or of the model that answers."""
     if state.get("is_aborted"):
         return "conversation_memory"
     decision = state.get("router_output")

@@ -25,13 +25,13 @@ _TAKE = """INSERT INTO run_tokens (thread_id, token, used_at) VALUES (?, ?, 0) O
 async def prune_conversations(saver: ConversationSaver, *, before: float) -> int:
     """Forget the conversations of a database whose last step was before a time; return how many.
 
-    Each goes in one transaction, so that answers under way wait for one conversation at most. Raises `CheckpointError`.
+    Each goes in one transaction, so that running answers wait for one conversation at most. Raises `CheckpointError`.
     """
     # A run has claimed its thread before anything of it is kept: where there is no claim, a crash has left the rest.
     others = [*((table, "thread_id") for table in saver.side_tables), ("evidence", "thread")]
     kept = " UNION ".join(f"SELECT {column} FROM {table}" for table, column in others)  # noqa: S608 - constants
     left = f"SELECT * FROM ({kept}) AS kept EXCEPT SELECT thread_id FROM checkpoints EXCEPT SELECT thread_id FROM run_tokens"  # noqa: E501, S608 - constants
-    # The claim goes last: it tells the other statements whether the conversation goes on after all.
+    # The claim goes last: it tells the other statements whether the conversation continues after all.
     statements = [
         f"DELETE FROM {table} WHERE {column} = ? AND EXISTS "  # noqa: S608 - constants
         "(SELECT 1 FROM run_tokens mine WHERE mine.thread_id = ? AND mine.token = ?)"

@@ -34,7 +34,7 @@ AgentError
     └── CheckpointDamaged        not a database, or its pages are broken
 """
 
-# What the reply says where a turn was broken off; that is no error.
+# What the reply says where a turn was interrupted; that is no error.
 STOPPED = "Stopped, as you asked."
 INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again."
 
@@ -53,7 +53,7 @@ class AgentError(Exception):
 
 
 class ModelError(AgentError):
-    """A chat model did not give what it was asked for; whoever asked goes on without it.
+    """A chat model did not give what it was asked for; whoever asked continues without it.
 
     `reason` is the short form for the middle of a sentence; `retryable` says whether another try may help.
     """

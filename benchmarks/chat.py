@@ -24,7 +24,7 @@ AT_ONCE = 30
 RESTARTS = 3
 QUESTIONS = 1_000
 READINGS = 5  # of the memory, evenly over the questions
-HANDS = 8  # questions under way while memory is measured
+HANDS = 8  # questions in progress while memory is measured
 PAUSE = 0.2  # seconds before each piece that the model writes
 PATIENCE = 180.0
 

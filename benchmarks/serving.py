@@ -148,7 +148,7 @@ class Serving:
         await self.platform.until(lambda: not self.platform.is_connected(), within=START_SECONDS)
 
     async def end(self) -> None:
-        """End it in an orderly way; the platform goes on meanwhile."""
+        """End it in an orderly way; the platform continues meanwhile."""
         self.process.send_signal(signal.SIGTERM)
         await asyncio.to_thread(self.process.wait, END_SECONDS)
 

@@ -51,7 +51,7 @@ def _keep_silent(_: str) -> None:
 class App:
     """What is open while one person asks. The assistant is opened by those who ask: looking things up needs none.
 
-    There is one for a conversation, and a lighter one for a question that nobody goes on with.
+    There is one for a conversation, and a lighter one for a single question.
     """
 
     settings: Settings
@@ -484,7 +484,7 @@ async def _open_goals(
 ) -> AsyncGenerator[GoalRuns]:
     """Open what works towards goals in the repositories of a library; `SandboxUnavailable` where nothing can be run.
 
-    What runs is kept where conversations are, so that any process goes on with it.
+    What runs is kept where conversations are, so that any process can continue it.
     """
     from agent import GoalAgent, GoalRegistry, find_sandbox, make_goal_tools, open_conversations
     from indexer import CachedRedactor, start_confined_async
@@ -543,7 +543,7 @@ async def _open_single_agent(settings: Settings, library: CodeLibrary) -> AsyncG
 
 @asynccontextmanager
 async def _open_classifier(settings: Settings) -> AsyncGenerator[Classifier | None]:
-    """Open the operator's classifier, which goes on loading in the background; None if there is none."""
+    """Open the operator's classifier, which keeps loading in the background; None if there is none."""
     if settings.guard.classifier is None:
         yield None
         return

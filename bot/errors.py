@@ -9,7 +9,7 @@ BotError
 ├── NotAllowed       somebody may not do what they asked for
 │   ├── UnknownRepository there is none of that name that they may ask about
 │   └── LimitReached     they have asked too much for now; says when to come back
-│       └── SilentlyThrottled they go on after many refusals: there is no reply any more
+│       └── SilentlyThrottled they continue after many refusals: there is no reply any more
 ├── InboxError       the database of messages cannot be used
 │   └── MessageLost  another process has the message now
 ├── FolderError      the data folder belongs to somebody else
@@ -44,7 +44,7 @@ class AnswerFailed(BotError):
 
 
 class GoalRunUnavailable(BotError):
-    """There is no such goal run of the terminal to go on with, or another process has it."""
+    """There is no such goal run of the terminal to continue with, or another process has it."""
 
 
 class NothingToDraw(BotError):
@@ -52,7 +52,7 @@ class NothingToDraw(BotError):
 
 
 class RefreshStopped(BotError):
-    """A refresh was stopped; what was indexed before goes on serving."""
+    """A refresh was stopped; what was indexed before is still served."""
 
 
 class NotAllowed(BotError):
@@ -76,7 +76,7 @@ class LimitReached(NotAllowed):
 
 
 class SilentlyThrottled(LimitReached):
-    """Somebody goes on asking after having been refused again and again; each reply would keep others waiting."""
+    """Somebody keeps asking after having been refused again and again; each reply would keep others waiting."""
 
 
 class InboxError(BotError):

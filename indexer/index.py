@@ -51,7 +51,7 @@ _REBUILT = "The vector store was damaged and has been built again."
 
 
 class CodeIndex:
-    """One repository's index on disk. Readers go on with their generation while a refresh makes the next.
+    """One repository's index on disk. Readers continue with their generation while a refresh makes the next.
 
     One that `is_beside` another is of a commit that is not followed, and works with what the other has opened.
     """

@@ -27,7 +27,7 @@ SearchMode = Literal["hybrid", "lexical", "vector"]
 SearchAim = Literal["places", "passages"]
 PlainReason = Literal["time", "memory", "crash"]  # what a parser had not enough of, or how it ended
 
-# What can be told of a repository that is looked at; the first three go on, the others leave everything as it was.
+# What can be told of a repository that is looked at; the first three continue, the others leave everything as it was.
 RemoteState = Literal[
     "ready",
     "force-pushed",

@@ -45,7 +45,7 @@ class WatchedIndexes(Protocol):
         """Describe what is indexed."""
 
     async def index_here(self, name: str) -> RefreshReport:
-        """Index the newest commit that is here, joining a refresh that is under way."""
+        """Index the newest commit that is here, joining a refresh that is in progress."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,9 +111,9 @@ class _Watch:
 
 
 class Watcher:
-    """Keeps the indexes at the newest commits for as long as `run` goes on; whatever fails is tried again.
+    """Keeps the indexes at the newest commits for as long as `run` runs; whatever fails is tried again.
 
-    Hosts are polled, local repositories looked at. Pushes that come while a refresh is under way become one.
+    Hosts are polled, local repositories looked at. Pushes that come while a refresh is in progress become one.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 A backtracking matcher is slow where an automaton can read the same text in many ways and still fail. Two ways round one
 loop make it exponential; a loop that leads to another one, both reading the same word, makes it polynomial. A search
-begins anew at each position, which is a loop of its own before the pattern. Loops from which every text ends in a match
+starts over at each position, which is a loop of its own before the pattern. Loops from which every text ends in a match
 cannot fail and do no harm. (Weber and Seidl 1991; Weideman et al. 2016.)
 """
 

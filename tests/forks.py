@@ -282,7 +282,7 @@ def _run(request: Mapping[str, Any], streams: Sequence[int]) -> NoReturn:
         code = function(*request["arguments"]) or 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except BaseException:  # noqa: BLE001 - a forked process must not go on as its parent would
+    except BaseException:  # noqa: BLE001 - a forked process must not continue as its parent would
         traceback.print_exc()
     finally:
         with suppress(OSError):  # nobody reads any more

@@ -3,7 +3,7 @@
 Chooses faults over all source by the seed: a comparison, a boolean, a number or a sum that is another one, a statement
 that is gone. One run of the tests with probes at these places finds those that come by; then each fault is made in
 turn, and these tests run up to the first that fails. The current folder is a clean worktree, and is written in
-meanwhile. NOTES is the file that takes the results, and from which a run goes on that was interrupted. With
+meanwhile. NOTES is the file that takes the results, and from which an interrupted run continues. With
 `--before NOTES`, the faults are those of a run over an earlier tree, and the tests that noticed them are tried first.
 """
 

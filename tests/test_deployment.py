@@ -29,7 +29,7 @@ UNIT = ROOT / "docs" / "citebot.service"
 
 
 def instructions() -> list[tuple[str, str]]:
-    """The instructions of the Dockerfile, in order, with lines that go on joined."""
+    """The instructions of the Dockerfile, in order, with lines that continue joined."""
     text = re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(encoding="utf-8"), flags=re.MULTILINE)
     lines = re.sub(r"\\\n\s*", "", text).splitlines()
     return [(line.split(maxsplit=1)[0], line.split(maxsplit=1)[1]) for line in lines if line.strip()]

@@ -194,7 +194,7 @@ def normal(requirement: str) -> str:
 
 
 def test_no_file_names_a_machine_or_a_package_index() -> None:
-    # Put together here, so that this file does not contain them.
+    # Assemble here, so that this file does not contain them.
     telltales = ["/work/" + "main", "/work/" + "shared", "/root/" + ".pyenv", "/opt/" + "pypi", "pypi" + ".org",
                  "python" + "hosted", "/simple" + "/"]  # fmt: skip
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in project_files()}

@@ -238,7 +238,7 @@ def name_of_value(call: ast.Call, tree: ast.Module) -> str:
 
 
 def mode_of(method: str, name: str, tree: ast.Module) -> Mode:
-    """How a pattern is used. A search begins anew at each place, and a match at a given place is one of many."""
+    """How a pattern is used. A search starts over at each place, and a match at a given place is one of many."""
     if method != "compile":
         return cast("Mode", method) if method in {"match", "fullmatch"} else "search"
     loads = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]

@@ -71,7 +71,7 @@ def block_for(event: threading.Event, what: str) -> None:
 
 
 def join_process(process: subprocess.Popen[bytes] | subprocess.Popen[str], what: str) -> int:
-    """Wait until a program ends and return its exit code; a program that goes on is killed."""
+    """Wait until a program ends and return its exit code; a program that keeps running is killed."""
     try:
         return process.wait(LIMIT_SECONDS)
     except subprocess.TimeoutExpired as error:

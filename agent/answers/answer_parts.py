@@ -153,7 +153,7 @@ def write_entries(
 ) -> Continuation | None:
     """List entries, by default under the files that they stand in or the folders that commits touched.
 
-    A long list of mere names has several in a row. The list goes on where the last answer ended; `total` counts
+    A long list of mere names has several in a row. The list resumes where the last answer ended; `total` counts
     entries that were not fetched as well. Return what "more" means afterwards; None when the last entry was listed.
     """
     write = format_entry or format_plain_entry

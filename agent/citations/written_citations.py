@@ -53,7 +53,7 @@ class _Reader:
         self._has_lines = False
 
     def take(self, token: re.Match[str]) -> bool:
-        """Take a token; False where no citation goes on so."""
+        """Take a token; False where no citation continues like that."""
         if token["sign"] is not None:
             self._sign += token["sign"]
             return True

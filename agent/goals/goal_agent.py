@@ -122,9 +122,9 @@ class GoalAgent:
                 yield event
 
     async def resume(self, run_id: str, *, thread: str, reply: str | None = None) -> AsyncGenerator[AgentEvent, None]:
-        """Go on with a run that was broken off, or that waits for a person; the events are those of `start`.
+        """Continue a run that was interrupted, or that waits for a person; the events are those of `start`.
 
-        A finished run gives its verdict again. Raises `UnknownRun` where there is nothing to go on with.
+        A finished run gives its verdict again. Raises `UnknownRun` where there is nothing to continue.
         """
 
         async def take(find: Callable[[], Awaitable[GoalRun]]) -> Answer:
@@ -141,7 +141,7 @@ class GoalAgent:
                 yield event
 
     async def stop(self, run_id: str) -> bool:
-        """End a run within two seconds, with every command that it has running; False if it is not under way."""
+        """End a run within two seconds, with every command that it has running; False if it is not in progress."""
         return await self._tasks.stop(run_id)
 
     async def forget(self, thread: str) -> None:

@@ -30,14 +30,14 @@ def route_after_plan(state: GoalState) -> Literal["act", "evaluate"]:
 
 
 def route_after_evaluate(state: GoalState) -> Literal["human_check", "plan", "__end__"]:
-    """End where the goal is reached or something is used up; else go on, where wanted after a person's word."""
+    """End where the goal is reached or something is used up; else continue, where wanted after a person's word."""
     if state.get("goal_achieved") or state.get("ended_by"):
         return "__end__"
     return "human_check" if state.get("hitl") else "plan"
 
 
 def route_after_human_check(state: GoalState) -> Literal["plan", "__end__"]:
-    """Go on unless the person has ended the run."""
+    """Continue unless the person has ended the run."""
     return "__end__" if state.get("is_aborted") else "plan"
 
 

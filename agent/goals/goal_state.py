@@ -75,7 +75,7 @@ class GoalState(TypedDict, total=False):
     goal_details: dict[str, Any]
 
     commands: list[str]  # everything that was run, oldest first
-    ended_by: str  # why the run ends though the goal is not reached; empty while it goes on
+    ended_by: str  # why the run ends though the goal is not reached; empty while it runs
     is_aborted: bool
 
 

@@ -11,7 +11,7 @@ _MOST_LISTED = 20
 
 
 async def human_check(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:  # noqa: ARG001 - a node takes both
-    """Pause, and go on or end as the person says.
+    """Pause, and continue or end as the person says.
 
     Reads iteration, max_iterations, goal_reason and changes. Writes is_aborted and ended_by.
     """

@@ -1,4 +1,4 @@
-"""Fetches what changed: lately, since a version or a day, between two versions, in a release, in a file or folder."""
+"""Fetches what changed: recently, since a version or a day, between two versions, in a release, in a file or folder."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def make_person_ref(name: str, newest: str, about: str) -> EvidenceRef:
 
 
 def describe_commit(revision: Revision) -> str:
-    """Write when, by whom and what a commit is, with the files that it touched and how its message goes on."""
+    """Write when, by whom and what a commit is, with the files that it touched and how its message continues."""
     more = len(revision.paths) - _NAMED_PATHS
     files = ", ".join(revision.paths[:_NAMED_PATHS]) + (f" and {more} more" if more > 0 else "")
     body = " ".join(revision.body.split())[:_BODY]

@@ -91,7 +91,7 @@ async def write_answer(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
         draft.begin_part(home.repository, home.label)
         draft.say(f"In {format_code_span(home.repository)}:")
         written = await write_extractive_answer(draft, part)
-        # To go on with one of several lists, a person has to name its repository.
+        # To continue one of several lists, a person has to name its repository.
         subject = subject or replace(written, more=None)
     draft.begin_part("", "")
     if subject is None:

@@ -67,7 +67,7 @@ def judge_question(question: str, earlier: Sequence[str] = (), attached: str = "
 
 
 def format_refusal(verdict: InjectionVerdict) -> str:
-    """Say what a refused message was taken for, and how to go on."""
+    """Say what a refused message was taken for, and how to continue."""
     return (
         f"That reads as {verdict.said}, so I did not act on it. Ask me about the code instead; "
         "if you ask about a text like this one, put it in quotation marks beside the question."

@@ -89,7 +89,7 @@ class SafeSqliteSaver(TransactionRunner, ConversationSaver, AsyncSqliteSaver):
         await self.run_transaction(delete)
 
     async def prune_thread(self, thread_id: str, *more: Statement, claim: RunClaim | None = None) -> None:
-        """Keep the newest checkpoint of a thread and drop the rest; only when no run of it is under way.
+        """Keep the newest checkpoint of a thread and drop the rest; only when no run of it is in progress.
 
         The statements in `more` run in the same transaction, where the claim lets it.
         """

@@ -25,7 +25,7 @@ class RunClaim(NamedTuple):
     """What lets a run write in a thread until somebody else claims that.
 
     The token is of this one claim and never comes back, also not after the thread was forgotten: a number that is
-    counted up in the row would begin anew with it, and could be that of a run which woke up late.
+    counted up in the row would start over with it, and could be that of a run which woke up late.
     """
 
     thread_id: str

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class MemoryStore(TransactionRunner):
-    """The evidence of one question; a crash loses it, and there is nobody to go on with it."""
+    """The evidence of one question; a crash loses it, and there is nobody to continue it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

@@ -38,7 +38,7 @@ class TransactionRunner(SqlExecutor):
 
 
 def run_all(db: sqlite3.Connection, statements: Sequence[Statement]) -> None:
-    """Run statements in a transaction that is under way."""
+    """Run statements in a transaction that is in progress."""
     for sql, values in statements:
         db.execute(sql, values)
 

@@ -45,7 +45,7 @@ def read_step_mark(message: chat.BaseMessage) -> int | None:
 
 
 def is_open(conversation: Sequence[chat.BaseMessage]) -> bool:
-    """Whether a conversation waits for tools, or for the model to go on."""
+    """Whether a conversation waits for tools, or for the model to continue."""
     last = next(reversed(conversation), None)
     return not isinstance(last, chat.AIMessage) or has_calls(last)
 

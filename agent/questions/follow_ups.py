@@ -138,7 +138,7 @@ def resolve_selection(question: str, history: Sequence[PastTurn]) -> str | None:
 
 
 def find_continuation(question: str, history: Sequence[PastTurn]) -> Continuation | None:
-    """Return where "more" goes on after the last answer; None where nothing was left out, or more is asked."""
+    """Return where "more" continues after the last answer; None where nothing was left out, or more is asked."""
     line = " ".join(question[: 2 * _LONGEST_SELECTION].split()).strip("?.!… ")
     if not history or len(line) > _LONGEST_SELECTION or not _NEXT.fullmatch(line):
         return None

@@ -117,7 +117,7 @@ def is_statement(text: str) -> bool:
 
 
 def is_stop_request(text: str) -> bool:
-    """Whether a message wants the answer under way to end, and nothing else."""
+    """Whether a message wants the answer in progress to end, and nothing else."""
     return len(text) <= LONGEST and not _ASKS.search(text) and bool(load_remarks().stops.read(_make_plain(text)))
 
 

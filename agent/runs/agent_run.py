@@ -40,5 +40,5 @@ class AgentRun:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it can only go on with the reply of a person."""
+        """Whether it can only continue with the reply of a person."""
         return self.pause is not None and self.reply is None

@@ -48,7 +48,7 @@ class TurnRunner(Protocol):
 
 
 class SingleTurnRunner:
-    """Walks the graph once, for a question that nobody can go on with: nothing is saved, and no model may pause it.
+    """Walks the graph once, for a question that nobody can continue with: nothing is saved, and no model may pause it.
 
     LangGraph would take a second to import, several times as long as the answer.
     """
@@ -126,7 +126,7 @@ class GraphRunner:
         return await stream_graph(self._graph, self._saver, given, run.thread, deps, claim=claim)
 
     def _make_input(self, run: AgentRun, code: CodeSearch) -> GraphInput:
-        """Return what the graph begins or goes on with: what was read at another commit is no evidence for this one."""
+        """Return what the graph begins or continues with; code read at another commit is no evidence for this one."""
         if run.pause is not None and run.reply is not None:
             return _make_resume_command(run, run.pause, run.reply, code)
         is_at_its_commit = run.state.get("commit") == code.commit.sha

@@ -16,12 +16,12 @@ from agent.runs.turn_answers import make_unanswered
 Run = TypeVar("Run")
 
 STOP_SECONDS = 2.0
-# What an interrupted run must not repeat when it goes on.
+# What an interrupted run must not repeat when it continues.
 PAID: frozenset[EventKind] = frozenset({"model_end", "tool_end"})
 
 
 class RunTasks:
-    """The runs that are under way in this process, and the bus that they publish to."""
+    """The runs that are in progress in this process, and the bus that they publish to."""
 
     def __init__(self, events: AsyncEventBus, clock: Callable[[], float]) -> None:
         self._events = events
@@ -31,7 +31,7 @@ class RunTasks:
         self._stopped: set[str] = set()
 
     def is_running(self, run_id: str) -> bool:
-        """Whether a run is under way."""
+        """Whether a run is in progress."""
         return run_id in self._running
 
     def is_stopped(self, run_id: str) -> bool:
@@ -79,9 +79,9 @@ class RunTasks:
         noun: str,
         remedy: str,
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Go on with a run that is found in its thread, and is looked for again once nothing else is under way there.
+        """Continue a run that is found in its thread, and is looked for again once nothing else is in progress there.
 
-        `take` gets what looks for it. Raises `UnknownRun`, in the words given, where there is nothing to go on with.
+        `take` gets what looks for it. Raises `UnknownRun`, in the words given, where there is nothing to continue.
         """
         if self.is_running(run_id) or await find() is None:
             raise UnknownRun(f"There is no {noun} {run_id[:80]} that could be taken up. {remedy}")

@@ -61,7 +61,7 @@ def _make_citation(ref: CitationRef, code: CodeSearch, commit: str, state: Agent
 
 
 def make_unanswered(sentence: str, route: str, code: CodeSearch | None = None, *, seconds: float = 0.0) -> Answer:
-    """Return the answer of a turn that did not come to its end: failed, stopped or paused."""
+    """Return the answer of a turn that did not finish: failed, stopped or paused."""
     is_joined = isinstance(code, JoinedCode)
     return Answer(
         text=sentence,

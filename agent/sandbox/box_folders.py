@@ -69,7 +69,7 @@ async def open_folders(working_copy: Path, support: Mapping[str, bytes]) -> Asyn
     try:
         yield await asyncio.shield(making)
     finally:
-        await asyncio.wait({making})  # its thread goes on where the caller is cancelled
+        await asyncio.wait({making})  # its thread continues where the caller is cancelled
         if making.exception() is None:
             os.close(making.result().held)
         await asyncio.shield(asyncio.to_thread(remove_folder, root))

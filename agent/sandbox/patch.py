@@ -121,7 +121,7 @@ def hash_blob(content: bytes, commit: str) -> str:
 
 
 def format_change(change: FileChange, commit: str) -> bytes:
-    """Write one change; what was a file and is a link now, or the other way round, is removed and made anew."""
+    """Write one change; what was a file and is a link now, or the other way round, is removed and created again."""
     old, new = change.old, change.new
     if old is not None and new is not None and old.mode[:3] != new.mode[:3]:
         parts = (FileChange(path=change.path, old=old, new=None), FileChange(path=change.path, old=None, new=new))
@@ -190,7 +190,7 @@ def _format_hunks(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[bytes]
 
 
 def _group_changes(changes: Sequence[tuple[int, int, int, int]]) -> list[list[tuple[int, int, int, int]]]:
-    """Put together changes whose unchanged surroundings would touch."""
+    """Assemble changes whose unchanged surroundings would touch."""
     groups: list[list[tuple[int, int, int, int]]] = []
     for change in changes:
         if groups and change[0] - groups[-1][-1][1] <= 2 * _CONTEXT:

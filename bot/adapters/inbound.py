@@ -27,7 +27,7 @@ class MessageSink(Protocol):
         """Store a message and begin to answer it."""
 
     async def list_recent_channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
-        """Return the channels in which something was asked lately, newest first."""
+        """Return the channels in which something was asked recently, newest first."""
 
     async def handle_edit(self, message: IncomingMessage) -> None:
         """Answer an edited question again."""

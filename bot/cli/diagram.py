@@ -23,7 +23,7 @@ LEGEND = "--> always goes there   ..> goes to one of these"
 
 
 def draw_png() -> bytes:
-    """Draw the graph; A dashed line is one of several ways to go on.."""
+    """Draw the graph as a PNG."""
     graph = read_graph()
     flow = Flow(
         title="The graph that a question passes through",

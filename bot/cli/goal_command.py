@@ -1,4 +1,4 @@
-"""A goal run from the command line: proposed, approved, shown while it goes on, and handed over as a patch."""
+"""A goal run from the command line: proposed, approved, shown while it runs, and handed over as a patch."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class _FollowedRun:
         return f"console:local:goal:{self.name}"
 
     async def finish(self, events: AsyncIterator[AgentEvent]) -> Ended:
-        """Take it to its end and forget it; one that is interrupted is kept, and the person told how to go on."""
+        """Take it to its end and forget it; one that is interrupted is kept, and the person told how to continue."""
         try:
             ended = await self._follow(events)
         except asyncio.CancelledError:
@@ -83,7 +83,7 @@ class _FollowedRun:
         return ended
 
     async def _follow(self, events: AsyncIterator[AgentEvent]) -> Ended:
-        """Show it to its end; where it waits for a person, ask the one at the terminal and go on."""
+        """Show it to its end; where it waits for a person, ask the one at the terminal and continue."""
         ended = await _show(events, self.terminal)
         while ended.answer.route == "paused":
             reply = "approve" if await _ask(self.options, f"{ended.answer.text} ") else "abort"
@@ -101,7 +101,7 @@ async def run_goal(app: App, terminal: Terminal, request: GoalRequest, options: 
 
 
 async def resume_goal(app: App, terminal: Terminal, name: str | None, options: GoalOptions) -> CommandOutcome:
-    """Go on with a run that was interrupted, by default the last one of the repository, and take it to its end."""
+    """Continue a run that was interrupted, by default the last one of the repository, and take it to its end."""
     return await _tell_refusals(app, options, None, _take_up(app, terminal, name, options))
 
 

@@ -1,4 +1,4 @@
-"""The commands of `citebot goal`: one for each kind of goal, and one that goes on with a run that was broken off."""
+"""The commands of `citebot goal`: one for each kind of goal, and one that continues a run that was interrupted."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def reach_lint(invocation: CliContext, *, task: str, paths: tuple[str, ...], **o
 @add_outcome_options
 @click.pass_obj
 def resume(invocation: CliContext, *, run: str | None, **options: Unpack[OutcomeOptions]) -> int:
-    """Go on with a run that was broken off: RUN, or the last one of the repository."""
+    """Continue a run that was interrupted: RUN, or the last one of the repository."""
 
     async def work(app: App, terminal: Terminal) -> CommandOutcome:
         from bot.cli.goal_command import resume_goal

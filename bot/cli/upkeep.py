@@ -192,7 +192,7 @@ def feedback_to_record(feedback: FeedbackEntry) -> dict[str, Any]:
 
 
 def format_feedback(feedback: FeedbackEntry) -> str:
-    """Write a rating on one line: when, which, of what, and how the answer came about."""
+    """Write a rating on one line: when, which, of what, and how the answer was found."""
     when = f"{datetime.fromtimestamp(feedback.at).astimezone():%Y-%m-%d %H:%M}"
     turn = feedback.record
     if turn is None:

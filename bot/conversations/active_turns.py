@@ -73,9 +73,9 @@ class ActiveTurns:
 
     @asynccontextmanager
     async def connect_platform(self, name: str, platform: ChatPlatform) -> AsyncIterator[None]:
-        """Answer on a platform: take up what was left unfinished there; at the end, finish what is under way.
+        """Answer on a platform: take up what was left unfinished there; at the end, finish what is in progress.
 
-        Where the context ends with an error of the platform, turns under way are handed over at once.
+        Where the context ends with an error of the platform, turns in progress are handed over at once.
         """
         self.transports[name] = ReplyTransport.of(
             platform, self._deps.clock, partial(self._deps.observer.count_rate_limit, name)
@@ -118,7 +118,7 @@ class ActiveTurns:
     async def work_on_jobs(self) -> AsyncIterator[None]:
         """Answer what was asked for as jobs while the context is open, where this process takes part in that.
 
-        At its end no other turn is begun, and those under way go on.
+        At its end no other turn is begun, and those in progress continue.
         """
         if self._jobs is None or not self._places:
             yield
@@ -253,7 +253,7 @@ class ActiveTurns:
             starting.set()
 
     async def _drain(self, platform: str, seconds: float) -> None:
-        """Let what is under way on a platform end, and hand over what does not end in time."""
+        """Let what is in progress on a platform end, and hand over what does not end in time."""
         for starting in list(self._starting.values()):
             await starting.wait()
         turns = [turn for turn in self._turns.values() if turn.entry.message.place.platform == platform]
@@ -325,7 +325,7 @@ class ActiveTurns:
                 self._begin_turn(entry, self.queue)
 
     async def _take_back_strays(self) -> None:
-        """Delete what turns have posted that were broken off, and that others have replied without meanwhile."""
+        """Delete what turns have posted that were interrupted, and that others have replied without meanwhile."""
         for turn in list(self._with_strays):
             transport = self.transports.get(turn.entry.message.place.platform)
             if transport is not None and await turn.take_back_strays(transport.platform):

@@ -56,7 +56,7 @@ LimitTime = Callable[[], AbstractAsyncContextManager[None]]
 class AnswerCourse:
     """What is said to one question, and the run that it comes from. Only the methods here set its fields.
 
-    `limit_time` breaks off the turn whose course it is when its time is over, and `get_reason` says why that was broken
+    `limit_time` ends the turn whose course it is when its time is over, and `get_reason` says why that was
     off. A question that names nobody is answered only where something was found, which `has_found` says, and nothing is
     shown before.
     """
@@ -111,7 +111,7 @@ class AnswerCourse:
             return await (self._answer_question(queue) if order is None else self._work_on_order(order))
 
     async def stop(self) -> bool:
-        """End the run within two seconds; False where none is under way."""
+        """End the run within two seconds; False where none is in progress."""
         return self.run is not None and await self._runs.stop(self.run.id)
 
     async def forget_order(self) -> None:
@@ -146,7 +146,7 @@ class AnswerCourse:
         return Said(content=self._deps.make_sentence(said), outcome="refused")
 
     def _check_reply(self, waiting: KeptTurn | None) -> None:
-        """Raise `NotAllowed` where a message would go on with what somebody else asked, and may not.
+        """Raise `NotAllowed` where a message would continue with what somebody else asked, and may not.
 
         An approval is given by the person who asked, once they have seen what it is for; which repository was meant, is
         said by whoever may ask about it.
@@ -231,13 +231,13 @@ class AnswerCourse:
         thread, run_id = self._entry.conversation, self._entry.run_id
         try:
             await self._deps.agent.remember(order.task, known, thread=thread, run_id=run_id)
-        except CheckpointOvertaken:  # what another process goes on with is not to be changed
+        except CheckpointOvertaken:  # what another process continues with is not to be changed
             raise
         except AgentError as error:
             log.warning("a conversation does not know of its goal run: %s", error)
 
     async def _follow(self, run: TurnRun) -> None:
-        """Let the run come to its answer; one that was begun before goes on."""
+        """Let the run reach its answer; one that was begun before continues."""
         self._show(self._draft.partial_content())
         async with self._limit_time():
             permit = ClaimedMessage(inbox=self._deps.inbox, entry=self._entry)
@@ -266,7 +266,7 @@ class AnswerCourse:
         self._show(replace(self._draft.partial_content(), status=status))
 
     async def _conclude(self, choice: RepositoryChoice) -> Said:
-        """Record how the answer came about, and return it; a sentence where there is none."""
+        """Record how the answer was found, and return it; a sentence where there is none."""
         answer, message = self._answer.answer, self._entry.message
         outcome = self._find_outcome(answer)
         if answer is None:
@@ -303,7 +303,7 @@ class AnswerCourse:
             log.warning("how an answer came about is not kept: %s", error)
 
     async def _keep(self, record: TurnRecord) -> None:
-        """Keep how the turn came about, unless its message is another process's by now; that is noticed later on."""
+        """Keep the record of the turn, unless its message is another process's by now; that is noticed later on."""
         await self._deps.records.keep(self._entry.run_id, self._entry.conversation, record, held=self._entry)
 
     async def _find_freshness(self, answer: Answer) -> str:

@@ -33,7 +33,7 @@ Takes = Literal["nothing", "repository", "repository?", "repository? full?", "dr
 
 
 class StopAnswer(Protocol):
-    """Ends what is under way in a conversation, or what the author of a message has asked in its channel."""
+    """Ends what is in progress in a conversation, or what the author of a message has asked in its channel."""
 
     async def __call__(self, conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
         """Return whether there was anything."""

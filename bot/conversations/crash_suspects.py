@@ -1,4 +1,4 @@
-"""Messages that were under way when a process died: each is tried again alone, so that the guilty one is found."""
+"""Messages in progress when a process died: each is retried alone, so that the guilty one is found."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Suspects:
     """The suspects whose answers are not complete; for a limited time, no other question begins beside them.
 
     Other questions would become suspects themselves if the process died. Two suspects never think side by side, so that
-    an innocent one is not under way in two deaths. A turn that only delivers a complete answer counts for nothing.
+    an innocent one is not in progress at two deaths. A turn that only delivers a complete answer counts for nothing.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -134,7 +134,7 @@ def describe_refresh(report: RefreshReport, name: str) -> str:
 
 
 def explain_answer(record: TurnRecord) -> str:
-    """Say how an answer came about."""
+    """Say how an answer was found."""
     lines = [
         f"- Route: {record.route}",
         f"- Repository: {_list_repositories(record)}",

@@ -63,7 +63,7 @@ class Conversations:
         return self.turns.open()
 
     def connect_platform(self, name: str, platform: ChatPlatform) -> AbstractAsyncContextManager[None]:
-        """Answer on a platform: take up what was left unfinished there; at the end, finish what is under way."""
+        """Answer on a platform: take up what was left unfinished there; at the end, finish what is in progress."""
         return self.turns.connect_platform(name, platform)
 
     async def receive(self, message: IncomingMessage) -> Receipt:
@@ -124,7 +124,7 @@ class Conversations:
             if message.kind not in {"follow_up", "overheard"}:
                 await self.receive(message)
             return
-        # First this: of several who hear of the edit, here or elsewhere, one goes on.
+        # First this: of several who hear of the edit, here or elsewhere, one continues.
         revised = await self._deps.inbox.revise(self._mask(message))
         if revised is None:
             return
@@ -240,7 +240,7 @@ class Conversations:
         )
 
     async def stop(self, conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
-        """End the answers under way in a conversation, in this process and in others; False if there are none.
+        """End the answers in progress in a conversation, in this process and in others; False if there are none.
 
         With a message, also what its author has asked anywhere in its channel.
         """
@@ -286,7 +286,7 @@ def _make_reply(question: IncomingMessage, press: ButtonPress, now: float) -> In
         kind="direct" if question.kind == "direct" else "mention",
         roles=press.roles,
         external=press.external,
-        in_thread=question.kind == "direct",  # goes on with its conversation, however long ago that was
+        in_thread=question.kind == "direct",  # continues its conversation, however long ago that was
         sent_at=now,
     )
 

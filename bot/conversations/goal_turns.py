@@ -218,7 +218,7 @@ async def follow_order(
             yield event
 
     if await inbox.begin_run(entry):
-        # It may be under way for long, and so in many deaths of the process that others have caused.
+        # It may run for long, and so see many deaths of the process that others have caused.
         await inbox.excuse([entry])
         await follow_events(
             resume=lambda: runs.resume(entry.run_id, thread=thread), begin=begin, take=take,

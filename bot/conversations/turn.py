@@ -2,18 +2,18 @@
 
     received    the dispatcher has stored the message, and lets it begin
     claimed     this process answers it, and renews the lease on it until the end       claim
-    admitted    not set aside, not too old, not too long; counted; allowed              _refuse, _admit
+    admitted    not quarantined, not too old, not too long; counted; allowed            _refuse, _admit
     queued      a placeholder is shown; earlier questions of the conversation go first  AnswerCourse.answer
                 a front leaves it at that, and hands the message on                     _hand_on
     chosen      it is known which repositories it is about, and they are indexed        QuestionCode
                 also where it names another branch, tag, commit or pull request
-    answered    there was a free place, and the run has come to its answer              AnswerCourse
+    answered    there was a free place, and the run has reached its answer              AnswerCourse
                 or what a person has approved was done in the sandbox
     paused      or a person is asked first: which repository, or for an approval        AnswerCourse
     settled     the reply shows its final content, and the inbox knows that it is over  _settle_for_good
 
-`ActiveTurn.run` goes through them in this order. A command is admitted, carried out and settled. `interrupt` breaks a
-turn off in any state; an error becomes the sentence that the reply is settled with.
+`ActiveTurn.run` goes through them in this order. A command is admitted, carried out and settled. `interrupt` ends a
+turn in any state; an error becomes the sentence that the reply is settled with.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ log = logging.getLogger(__name__)
 class ActiveTurn:
     """A claimed message, its reply, and how far it has come. Only the methods here set its fields.
 
-    `reason` is why it was broken off; `is_question` tells it from a command; `final` is the content that the reply was
+    `reason` is why it was interrupted; `is_question` tells it from a command; `final` is the content that the reply was
     settled with; `ended` is set at the end of `run`, for which `task` is the one that it runs in. A question that names
     nobody is answered only where something was found; `is_silent` says that nothing was. Where there is no queue, as on
     a front, nothing is answered either: `is_handed_on` says that another process has to. `decided` is the message whose
@@ -165,7 +165,7 @@ class ActiveTurn:
         self._lease_ends = asked_at + LEASE_SECONDS
 
     async def run(self) -> None:
-        """Bring the message to its settled reply. A turn that another process goes on with is released."""
+        """Bring the message to its settled reply. A turn that another process continues with is released."""
         self.task = asyncio.current_task()
         try:
             with logs.log_turn(self.entry.run_id, self.entry.conversation):
@@ -268,7 +268,7 @@ class ActiveTurn:
         return said.content
 
     async def _refuse(self) -> str:
-        """Say why a message is not even looked at: set aside, given up, or too long; empty where it is."""
+        """Say why a message is not even looked at: quarantined, given up, or too long; empty where it is."""
         entry, message = self.entry, self.entry.message
         if entry.deaths >= MAX_DEATHS:
             self._gives_up, self._outcome = True, "set_aside"
@@ -400,7 +400,7 @@ class ActiveTurn:
                 await self._reply.withdraw()
         except ChatError as error:
             log.warning("an answer was not withdrawn: %s", error)
-        # Only after this nobody else takes the message up, and goes on with what is forgotten.
+        # Only after this nobody else takes the message up, and continues with what is forgotten.
         run = self._course.run
         if await self._deps.inbox.settle(self.entry, "closed") and run is not None:
             await self._deps.agent.forget(run.conversation, run_id=run.id)
@@ -424,7 +424,7 @@ class ActiveTurn:
             await self._deps.inbox.settle(self.entry, "closed")
 
     async def interrupt(self, reason: Break) -> None:
-        """Break the turn off in any state. The agent ends its run itself, unless another process goes on with it."""
+        """Interrupt the turn in any state. The agent ends its run itself, unless another process continues it."""
         self.reason = self.reason or reason
         is_under_way = reason not in {"lost", "handed over"} and await self._course.stop()
         if self.task is not None and (not is_under_way or reason == "superseded"):

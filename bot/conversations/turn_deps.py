@@ -15,9 +15,9 @@ from bot.messages import MessageContent
 from bot.monitoring.observer import ConversationObserver, NullObserver, TurnOutcome
 from bot.ports import Answerer, MessageInbox, QuestionLimiter, Ratings, SharedAnswers
 
-# Why a turn is broken off: by a person; because it took too long; because the message was edited or deleted here, so
+# Why a turn is interrupted: by a person; because it took too long; because the message was edited or deleted here, so
 # that nothing may be said, and its run is given up; because another process has it by now, to whom the run may belong
-# as well; because this process ends, and the next one goes on.
+# as well; because this process ends, and the next one continues.
 Break = Literal["", "stopped", "late", "superseded", "lost", "handed over"]
 
 

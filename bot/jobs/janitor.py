@@ -1,4 +1,4 @@
-"""Frees what dead workers held: their jobs are written anew, and what nobody needs any more is deleted."""
+"""Frees what dead workers held: their jobs are queued again, and what nobody needs any more is deleted."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Janitor:
         return await self._queue.run(move_all)
 
     async def put_back(self, job_id: int) -> None:
-        """Write a job anew that its worker breaks off, because it ends in order."""
+        """Write a job again whose worker was interrupted, because it shuts down in order."""
 
         async def move(connection: AsyncConnection[Any]) -> None:
             for row in await (await connection.execute(_ONE, {"id": job_id})).fetchall():
@@ -90,7 +90,7 @@ class Janitor:
         if deaths >= MAX_WORKER_DEATHS:
             log.error("job %d (%s %s) is given up: its workers died %d times", job_id, queue, args, deaths)
             return
-        # The odd priorities are for those that were broken off: they have waited longest.
+        # The odd priorities are for those that were interrupted: they have waited longest.
         request = JobRequest(queue=queue, args={**args, "deaths": deaths}, lock=lock, key=key, priority=priority | 1)
         if by_death:
             log.warning("job %d (%s %s) is taken from a worker that is gone", job_id, queue, args)

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True, eq=False)
 class _Refresh:
-    """A refresh that waits or is under way; `end` gets its report or its error."""
+    """A refresh that waits or is in progress; `end` gets its report or its error."""
 
     repository: str
     full: bool
@@ -59,7 +59,7 @@ class LocalRefreshJobs:
         self._at_once: int | None = None
 
     async def ask_for_refresh(self, repository: str, *, full: bool = False, join: bool = False) -> RefreshCourse:
-        """Have a repository refreshed, once more if that is under way; what waits already is the same refresh."""
+        """Have a repository refreshed, once more if that is in progress; what waits already is the same refresh."""
         if join and (begun := self._find_begun(repository)) is not None and begun.full >= full:
             return begun.follow()
         refresh = self._waiting.setdefault(repository, _Refresh(repository=repository, full=full))
@@ -68,7 +68,7 @@ class LocalRefreshJobs:
         return refresh.follow()
 
     async def join_refresh(self, repository: str) -> RefreshCourse | None:
-        """Return the course of the refresh that waits, else of the one that is under way; None without either."""
+        """Return the course of the refresh that waits, else of the one that is in progress; None without either."""
         refresh = self._waiting.get(repository) or self._find_begun(repository)
         return refresh.follow() if refresh is not None else None
 
@@ -109,7 +109,7 @@ class LocalRefreshJobs:
         return await work(refresh.repository, refresh.full, show)
 
     def _note_end(self, task: asyncio.Task[RefreshReport]) -> None:
-        """Tell how a refresh ended, and go on with what waited for that; one that was broken off waits again."""
+        """Tell how a refresh ended, and continue with what waited for that; one that was interrupted waits again."""
         refresh = self._under_way.pop(task)
         if task.cancelled():
             if (later := self._waiting.setdefault(refresh.repository, refresh)) is not refresh:

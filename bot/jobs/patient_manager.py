@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 class PatientJobManager(JobManager):
     """Takes an outage for a time without jobs, and notes the end of a job as soon as that is possible.
 
-    By itself, procrastinate ends a worker then, once all that is under way has ended: minutes in which nothing begins.
+    By itself, procrastinate ends a worker then, once all running jobs have ended: minutes in which nothing begins.
     `in_hand` are the jobs that this worker is at. After `begin_to_end`, nothing is tried again.
     """
 
@@ -76,7 +76,7 @@ class PatientJobManager(JobManager):
         return job
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
-        """Note that a job has ended; one that was broken off waits again."""
+        """Note that a job has ended; one that was interrupted waits again."""
         if job.id is None:
             raise AssertionError("a job that was fetched has a number")
         try:

@@ -16,7 +16,7 @@ _LOCK_STEP = 0.1  # seconds
 _NAME = "queue"  # among the layouts that the database has
 
 # The queue tells its workers of jobs that are new. What waits behind a lock may begin when the one before it has ended,
-# and what was broken off when it waits again.
+# and what was interrupted when it waits again.
 _WAKE = """
 CREATE OR REPLACE TRIGGER citebot_wake AFTER UPDATE OF status ON procrastinate_jobs FOR EACH ROW
     WHEN (old.status = 'doing' AND (new.status = 'todo' OR new.lock IS NOT NULL))

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def run_queue_worker(queue: JobQueue, kind: str, carry_out: CarryOut, *, at_once: int) -> AsyncIterator[None]:
-    """Carry out the jobs of a kind while the context is open; at the end, those under way are cancelled and put back.
+    """Carry out the jobs of a kind while the context is open; at the end, those in progress are cancelled and put back.
 
     `carry_out` gets the arguments of a job by their names.
     """

@@ -45,7 +45,7 @@ class QueuedRefreshJobs:
         self._tickets = RefreshTickets(queue)
 
     async def ask_for_refresh(self, repository: str, *, full: bool = False, join: bool = False) -> RefreshCourse:
-        """Have a repository refreshed, once more if that is under way; what waits already is the same refresh."""
+        """Have a repository refreshed, once more if that is in progress; what waits already is the same refresh."""
         ticket = None
         while ticket is None:  # another process may have been faster to ask, and a worker faster to begin
 
@@ -56,7 +56,7 @@ class QueuedRefreshJobs:
         return self._follow(repository, ticket)
 
     async def join_refresh(self, repository: str) -> RefreshCourse | None:
-        """Return the course of the refresh that waits, else of the one that is under way; None without either."""
+        """Return the course of the refresh that waits, else of the one that is in progress; None without either."""
 
         async def find(connection: AsyncConnection[Any]) -> int | None:
             return await self._find_ticket(connection, make_lock("repository", repository))
@@ -126,7 +126,7 @@ class QueuedRefreshJobs:
             yield
 
     async def _carry_out(self, refresh: RefreshWork, ticket: int, repository: str, *, full: bool) -> None:
-        """Refresh, and write down how that goes on and ends."""
+        """Refresh, and write down its progress and its end."""
         async with self._show_progress(ticket) as show:
             try:
                 report = await refresh(repository, full, show)

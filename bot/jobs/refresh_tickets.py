@@ -70,7 +70,7 @@ class RefreshTickets:
     async def note_end(self, ticket: int, end: RefreshReport | str) -> None:
         """Write down the report of a refresh, or why there is none; the first end counts.
 
-        While Postgres is away, this goes on trying.
+        While Postgres is away, this keeps trying.
         """
         report = json.dumps(asdict(end)) if isinstance(end, RefreshReport) else None
         values = {"ticket": ticket, "report": report, "failure": None if report else end}

@@ -1,4 +1,4 @@
-"""Goal runs of the terminal that are under way or were broken off: a file for each, locked while a process has it."""
+"""Goal runs of the terminal, running or interrupted: a file for each, locked while a process has it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class GoalRunFiles:
 
     @contextmanager
     def take_up(self, name: str | None, path: str) -> Iterator[GoalRunNote]:
-        """Hold a run that was broken off, of a repository the last one by default; `GoalRunUnavailable` for no such."""
+        """Hold an interrupted run, by default the last one of a repository; `GoalRunUnavailable` if there is none."""
         note = self._find(name) if name is not None else next(self._list_broken_off(path), None)
         if note is None:
             which = f"no goal run {name[:20]!r}" if name is not None else "no goal run of this repository"
@@ -72,7 +72,7 @@ class GoalRunFiles:
         return [note for note in self._list(path) if self._is_alive(note.name)]
 
     def drop(self, before: float) -> None:
-        """Remove the files of runs that were broken off before a time: their checkpoints are swept as well."""
+        """Remove the files of runs that were interrupted before a time: their checkpoints are swept as well."""
         for file in self._folder.glob(f"*{_ENDING}"):
             if _read_time(file) < before and not self._is_alive(file.stem):
                 file.unlink(missing_ok=True)
@@ -92,7 +92,7 @@ class GoalRunFiles:
         try:
             known = json.loads(self._locate(name).read_text(encoding="utf-8"))
             return GoalRunNote(name=name, path=str(known["path"]), task=str(known["task"]))
-        except (OSError, ValueError, KeyError, TypeError):  # it is over meanwhile, or was broken off being written
+        except (OSError, ValueError, KeyError, TypeError):  # it is over meanwhile, or was cut off while it was written
             return None
 
     def _is_alive(self, name: str) -> bool:

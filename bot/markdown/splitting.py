@@ -79,7 +79,7 @@ class _Packing:
         self._limit = limit
         self._count_units = measure
         self._pieces: list[MarkdownPiece] = []
-        self._shown = ""  # of the piece under way, with the fence that it begins with
+        self._shown = ""  # of the piece in progress, with the fence that it begins with
         self._used = 0
         self._taken = 0  # characters of the source in it
         self._start = 0

@@ -126,7 +126,7 @@ class RunMetrics:
                 self._record_model_call(payload)
             case "answer":
                 self._answers.labels(self._route(payload["answer"].route)).inc()
-            case "run_end":  # the nodes that it was broken off in never end
+            case "run_end":  # the nodes that it was interrupted in never end
                 self._begun = {key: began for key, began in self._begun.items() if key[0] != event.run_id}
 
     def _measure_node(self, event: AgentEvent) -> None:

@@ -12,8 +12,8 @@ from bot.messages import MessageContent, SendMethod
 # The first message of the reply is there; it shows text of the answer; it is final.
 Stage = Literal["sign_of_life", "first_text", "settled"]
 
-# `unsaid`: no reply could be sent; `given_up`: interrupted too often, or too old; `set_aside`: under way in processes
-# that died; `superseded`: edited, deleted or taken by another process; `handed_over`: the next process goes on with it;
+# `unsaid`: no reply could be sent; `given_up`: interrupted too often, or too old; `set_aside`: in progress in processes
+# that died; `superseded`: edited, deleted or taken by another process; `handed_over`: the next process continues it;
 # `silent`: asked of nobody in particular, and nothing was found.
 TurnOutcome = Literal[
     "answered", "paused", "blocked", "failed", "refused", "stopped", "late", "given_up", "set_aside", "unsaid",

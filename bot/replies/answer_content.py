@@ -75,7 +75,7 @@ class StreamingAnswer:
 
     @property
     def text_so_far(self) -> str:
-        """What was written before the run was stopped, without marks unless it had come to its answer."""
+        """What was written before the run was stopped, without marks unless it had reached its answer."""
         if self.answer is not None and self.answer.route != "stopped":
             return self.final_content().text
         text = replace_markers(self._text, [""] * len(find_markers(self._text)))
@@ -83,7 +83,7 @@ class StreamingAnswer:
         return _join_paragraphs(self._remark, written) if written else ""
 
     def content_at_stop(self, sentence: str) -> MessageContent:
-        """Return what was written before the turn was broken off, with the sentence that says so below it."""
+        """Return what was written before the turn was interrupted, with the sentence that says so below it."""
         written = self.text_so_far
         return MessageContent(text=_join_paragraphs(written, f"*{sentence}*") if written else sentence)
 

@@ -1,4 +1,4 @@
-"""A goal run while it goes on, as the content of a reply: its iterations, and at the end its verdict with the patch."""
+"""A goal run while it runs, as the content of a reply: its iterations, and at the end its verdict with the patch."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from bot.messages import Attachment, Button, MessageContent
 from bot.replies.answer_content import make_feedback_buttons
 from bot.replies.citation_links import find_chat_link
 
-MOST_ITERATIONS = 6  # that are shown beside the one under way
-MOST_STEPS = 8  # of the iteration under way
+MOST_ITERATIONS = 6  # that are shown beside the one in progress
+MOST_STEPS = 8  # of the iteration in progress
 LONGEST_STEP = 160
 LONGEST_REASON = 300
 MASKED = "Secrets in the patch are masked, so that it may not apply; `citebot goal --patch FILE` writes it as it is."
@@ -96,7 +96,7 @@ class GrowingGoal:
         )
 
     def content_at_stop(self, sentence: str) -> MessageContent:
-        """Return what was done before the run was broken off, with the sentence that says so below it."""
+        """Return what was done before the run was interrupted, with the sentence that says so below it."""
         return MessageContent(text="\n\n".join(filter(None, (self._write_iterations(), f"*{sentence}*"))))
 
     def final_content(self, freshness: str = "") -> MessageContent:
@@ -126,7 +126,7 @@ class GrowingGoal:
             self._iterations[-1].found = f"{label}: {shown}"
 
     def _write_iterations(self) -> str:
-        """Write the iteration under way in full, and the last ones before it in a line each."""
+        """Write the iteration in progress in full, and the last ones before it in a line each."""
         if not self._iterations:
             return ""
         *earlier, current = self._iterations

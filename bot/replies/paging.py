@@ -108,7 +108,7 @@ def cut_to_stable(text: str) -> str:
 
 
 def _find_rest(text: str, fixed: str) -> tuple[int, str]:
-    """Find where the text goes on after what is fixed, and the opener of the code block that is open there."""
+    """Find where the text continues after what is fixed, and the opener of the code block that is open there."""
     if not fixed or not text.startswith(fixed):
         return 0, ""
     fence = find_fence(text, len(fixed))

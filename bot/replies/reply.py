@@ -51,7 +51,7 @@ class _Part:
 class Reply:
     """The reply to one message. `note` is awaited with its messages whenever they change; `nonce` is its lasting name.
 
-    Given the messages of an earlier try, it goes on in them; `recovered` means that there may be more, which were sent
+    Given the messages of an earlier try, it continues in them; `recovered` says that there may be more, which were sent
     and not noted. `on_stop` is called when a person presses a platform's own stop button, `on_shown` whenever the reply
     shows something. `is_taken` tells whether a message is part of another reply, `may_grow` whether this one may still
     show how far it has come: whoever stood still must not write over what another process has shown meanwhile.
@@ -94,7 +94,7 @@ class Reply:
         self._sending = asyncio.Lock()
         self._closing = False
         self._prepaid: SendMethod | None = None
-        self._late: set[asyncio.Future[MessageHandle]] = set()  # posts that were broken off
+        self._late: set[asyncio.Future[MessageHandle]] = set()  # posts that were interrupted
         self._posted_late: list[MessageHandle] = []
 
     @property
@@ -108,9 +108,9 @@ class Reply:
         return (*self._fixed, *(part.handle for part in self._parts))
 
     async def begin(self, content: MessageContent, *, may_stream: bool = True) -> None:
-        """Post the placeholder; a platform that cannot change messages shows in its own way that work is under way.
+        """Post the placeholder; a platform that cannot change messages shows in its own way that work is in progress.
 
-        A stream is only for the process that goes on with it.
+        A stream is only for the process that continues it.
         """
         async with self._sending:
             if self._platform.capabilities.edits:
@@ -343,7 +343,7 @@ class Reply:
             await self._add(_Part(handle, page.content, page.end))
 
     async def _post_to_end(self, page: Page, nonce: str) -> MessageHandle:
-        """Post a message. Where that is broken off it is posted all the same, so what people see is noted here."""
+        """Post a message. Where that is interrupted it is posted all the same, so what people see is noted here."""
         posting = asyncio.ensure_future(self._platform.post(self._place, page.content, nonce=nonce))
         try:
             return await asyncio.shield(posting)

@@ -18,7 +18,7 @@ from bot.ports import ChatPlatform
 # An answer is changed a little less often than it could be, so that there is room left for those that are finished.
 PACE = 1.1
 _TINY = 1e-6
-_MOST_IDLE = 1_000  # buckets that are kept though nothing has been sent lately: threads come and go
+_MOST_IDLE = 1_000  # buckets that are kept though nothing has been sent recently: threads come and go
 
 
 class SendBudget:

@@ -12,7 +12,7 @@ from bot.clock import Clock
 from bot.repositories.choice import RepositoryChoice
 from bot.storage.database import SqlDatabase
 
-_LAST_LETTER = "\U0010ffff"  # no key goes on with it, so all that begin alike come before it
+_LAST_LETTER = "\U0010ffff"  # no key continues it, so all that begin alike come before it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -35,7 +35,7 @@ class _Asking:
 
 
 class RoutedQuestion(Protocol):
-    """A question as routing sees it: the message, what it goes on with, and the run that answers it."""
+    """A question as routing sees it: the message, what it continues with, and the run that answers it."""
 
     @property
     def message(self) -> IncomingMessage:

@@ -144,7 +144,7 @@ class RepositoryLibrary:
         return code
 
     async def _catch_up(self, name: str, commit: str) -> bool:
-        """Wait for a refresh that is under way or due; whether it goes on. `CodeMoved` where it brought a commit."""
+        """Wait for a refresh in progress or due; whether it continues. `CodeMoved` where it brought a commit."""
         index = self._index(name)
         is_behind = False
         try:
@@ -180,7 +180,7 @@ class RepositoryLibrary:
         return await self.index_here(name, full=full, progress=progress)
 
     async def index_here(self, name: str, *, full: bool = False, progress: Listener | None = None) -> RefreshReport:
-        """Index the newest commit that is here, joining a refresh that is under way; a full one comes after it."""
+        """Index the newest commit that is here, joining a refresh that is in progress; a full one comes after it."""
         self._index(name)
         async for step in await self._jobs.ask_for_refresh(name, full=full, join=True):
             if isinstance(step, RefreshReport):

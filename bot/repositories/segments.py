@@ -221,7 +221,7 @@ class SharedRefs:
         return self._make_table(await self._manifests.read_refs(self._name)).suggest(written)
 
     async def pin(self, ref: NamedRef, progress: Callable[[Progress], None] | None = None) -> CodeSearch:
-        """Hold the code at a ref, which an indexer publishes first where nobody has asked about it lately."""
+        """Hold the code at a ref, which an indexer publishes first where nobody has asked about it recently."""
         commit = ref.commit
         if not await self._is_published(commit):
             commit = await self._publish(ref.full_name or ref.commit, progress)

@@ -50,7 +50,7 @@ def make_no_surfaces(_: KeepOpen) -> Sequence[ServedSurface]:
 
 _CLOSING_SECONDS = 2.0
 _ACCEPTING_ROUNDS = 3  # of the loop, within which what was accepted has become a connection
-_UNREAD_SECONDS = 1.0  # for so long the rest of what nobody wants to read may go on coming in
+_UNREAD_SECONDS = 1.0  # for so long the rest of what nobody wants to read may keep coming in
 _MOST_HEADERS, _LONGEST_HEADER = 64, 4_096
 _BUFFER = 16_384  # bytes of a body that are taken in before somebody reads it
 
@@ -139,7 +139,7 @@ async def _count_runs(team: TeamApp, runs: RunMetrics) -> AsyncIterator[None]:
 
     def log_failure(task: asyncio.Task[None]) -> None:
         error = None if task.cancelled() else task.exception()
-        if error is not None:  # the runs themselves go on
+        if error is not None:  # the runs themselves continue
             log.error("Runs are not counted any more.", exc_info=error)
 
     with team.events.subscribe() as events:

@@ -55,7 +55,7 @@ class TeamSurfaces:
 
     @asynccontextmanager
     async def serve(self, core: SurfaceCore) -> AsyncIterator[None]:
-        """Answer for as long as the context is open; at its end, what is not finished in time is broken off."""
+        """Answer for as long as the context is open; at its end, what is not finished in time is interrupted."""
         self._core.open(core)
         try:
             async with nullcontext() if self._mcp is None else self._mcp.open(core):

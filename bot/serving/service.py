@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 
 
 async def serve_team(settings: Settings, repository: Path, say: Announce, *, role: Role = "all") -> None:
-    """Serve until cancelled; the answers under way are then finished, or handed over to another process."""
+    """Serve until cancelled; the answers in progress are then finished, or handed over to another process."""
     duties, clock, owner = assign_duties(role, settings), SystemClock(), make_process_name()
     opening = list_platforms(settings) if duties.is_on_platforms else {}
     doors = [path for factory in opening.values() for path in factory.doors] if duties.takes_events else []
@@ -102,7 +102,7 @@ async def serve_team(settings: Settings, repository: Path, say: Announce, *, rol
                 async with run_in_background(supervisor.run()), context.conversations.turns.work_on_jobs():
                     try:
                         await asyncio.Event().wait()
-                    finally:  # nothing more is accepted while the answers under way are finished
+                    finally:  # nothing more is accepted while the answers in progress are finished
                         operations.health.set_ended()
                         operations.doors.close()
 

@@ -68,7 +68,7 @@ class PlatformSupervisor:
                 group.create_task(self._serve_platform(name, opening))
 
     async def _serve_platform(self, name: str, opening: PlatformFactory) -> None:
-        """Open a platform, go on with what was left there, and serve it for as long as it lets citebot in."""
+        """Open a platform, continue with what was left there, and serve it for as long as it lets citebot in."""
         try:
             async with AsyncExitStack() as stack:
                 connection = await self._open_with_retry(name, partial(opening.open, self._clock), stack)

@@ -76,7 +76,7 @@ class Database:
             raise explain_error(error, self._path) from error
 
     async def check(self) -> None:
-        """Raise `InboxError` if the file is gone: SQLite would go on writing to what nobody can ever read."""
+        """Raise `InboxError` if the file is gone: SQLite would keep writing to what nobody can ever read."""
         if not await asyncio.to_thread(self._path.is_file):
             raise InboxError(f"The message database {self._path} has been taken away. Put it back and restart citebot.")
 

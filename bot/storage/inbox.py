@@ -63,8 +63,8 @@ class InboxEntry:
 
     `conversation` is what the agent remembers it under. `token` is the number of its newest claim, which the holder
     shows for all it does; beyond one, an earlier claim was not brought to its end, or was for the message as it was
-    before an edit. `owner` is the process that holds it, if any. `deaths` is in how many processes it was under way
-    when they died, `age` how many seconds ago it was received, or revised. An entry that is over keeps no text.
+    before an edit. `owner` is the process that holds it, if any. `deaths` counts the processes that died
+    while they answered it, `age` how many seconds ago it was received, or revised. An entry that is over keeps no text.
     """
 
     id: int
@@ -124,7 +124,7 @@ class Inbox:
         return _make_entry(row) if row else None
 
     async def channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
-        """Return where something was asked lately, the last one first."""
+        """Return where something was asked recently, the last one first."""
         rows = await self._database.rows(
             "SELECT channel FROM inbox WHERE platform = ? AND workspace = ? "
             "GROUP BY channel ORDER BY max(received_at) DESC LIMIT ?",

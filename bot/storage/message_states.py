@@ -3,13 +3,13 @@
               claim             begin              settle
     received --------> claimed --------> running --------> settled, paused, closed
      ^    ^               |               |   ^
-     |    +-- release, ---+               +---+  claim, release, bury: what has begun is left to go on with
+     |    +-- release, ---+               +---+  claim, release, bury: what has begun is left to continue with
      |       hand on, bury
      +-- revise, from any state but withdrawn               withdraw, from any state ---> withdrawn
 
 A message is `received` while it waits for a process, and `claimed` while one reads it, chooses what it is about and
 waits for a place: there can be no run of it yet. It is `running` from the moment that its run may have begun, also
-while no process has it, so that whoever claims it next goes on with the run. What is over is `settled`: the reply shows
+while no process has it, so that whoever claims it next continues the run. What is over is `settled`: the reply shows
 the final content; `paused`: the reply asks a person something, and the answer to that is a message of its own, or this
 one revised; `closed`: there is no answer and must not be one; or `withdrawn`: its author deleted it. A paused message
 is settled in the statement with which another one of its conversation begins its run, be that the person's answer or
@@ -34,7 +34,7 @@ what the former holder had begun can write nothing from then on.
 What the lease does not do, two locks do. Within one process, turns of one conversation wait for each other at the lock
 of `AnswerQueue`, in the order of asking and with a placeholder shown. Each of them has claimed its message for that,
 so the lease keeps only other processes away. The agent's lock on a thread is for those who ask it without an inbox, as
-the terminal does, and for what no claim covers: to forget a conversation, or what it waits for, while a run goes on.
+the terminal does, and for what no claim covers: to forget a conversation, or what it waits for, during a run.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ EndedState = Literal["settled", "paused", "closed"]
 Mover = Literal["claimer", "holder", "successor", "poster", "watcher", "person"]
 
 MAX_TRIES = 3  # a message that was claimed so often without coming to its end is closed at the next claim
-MAX_DEATHS = 2  # a message that was under way in so many processes that died is not tried again
+MAX_DEATHS = 2  # a message that crashed so many processes is not tried again
 
 HELD: tuple[MessageState, ...] = ("claimed", "running")
 OPEN: tuple[MessageState, ...] = ("received", *HELD)
@@ -120,7 +120,7 @@ def list_states(states: Iterable[MessageState]) -> str:
     return ", ".join(f"'{state}'" for state in states)
 
 
-# Of what is freed, a run is left to go on with, or nothing.
+# Of what is freed, a run is left to continue with, or nothing.
 _FREE_IT = "state = CASE state WHEN 'running' THEN 'running' ELSE 'received' END, owner = '', lease_until = 0"
 
 CLAIM = Move(

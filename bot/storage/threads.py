@@ -36,7 +36,7 @@ class ThreadStore:
     async def should_answer(self, message: IncomingMessage, *, by_anybody: bool = False) -> bool:
         """Whether a message is to be answered; notes who has written in a thread that citebot takes part in.
 
-        A message that names nobody is, where citebot takes part, is not muted, and only the author has written lately;
+        A message that names nobody is, where citebot takes part, is not muted, and only the author wrote recently;
         or who has does not matter for what the message asks.
         """
         if message.kind != "follow_up":
@@ -92,7 +92,7 @@ class ThreadStore:
         return await self._database.write("DELETE FROM threads WHERE last_at < ? AND last_at > 0", (before,))
 
     async def _continue_session(self, message: IncomingMessage) -> str:
-        """Go on with the conversation of a DM, or begin one."""
+        """Continue the conversation of a DM, or begin one."""
         now = self._clock.now()
         ((conversation,),) = await self._database.rows(
             "INSERT INTO threads (key, conversation, last_at) VALUES (:key, :begun, :now) "

@@ -21,7 +21,7 @@ _LISTS = ("files", "searched", "repositories", "tools")  # of a record, which JS
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnRecord:
-    """How an answer came about; `person` asked for it, and tokens are those of all model calls together.
+    """How an answer was found; `person` asked for it, and tokens are those of all model calls together.
 
     `why` tells how its repository was found. An answer about several names them in `repositories` as well, and has a
     commit of each in `commits`. `watched` is the guard's verdict, `flagged` the number of passages of the evidence that
@@ -71,7 +71,7 @@ class FeedbackEntry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeptTurn:
-    """A finished turn as it is kept: its run, its conversation, when it was, and how its answer came about."""
+    """A finished turn as it is kept: its run, its conversation, when it was, and how its answer was found."""
 
     run_id: str
     conversation: str
@@ -137,7 +137,7 @@ class TurnRecordStore:
         """Keep a turn; a run that was taken up again replaces what was kept of it.
 
         With the message that it answers, nothing is kept, and this is False, once another process has claimed that, or
-        it was edited or settled: its process stood still, and must not say how the newest turn came about.
+        it was edited or settled: its process stood still, and must not overwrite the record of the newest turn.
         """
         kept = await self._database.write(
             "INSERT INTO turns (run_id, conversation, record, at) "

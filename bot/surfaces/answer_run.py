@@ -61,7 +61,7 @@ class QuestionRouter(Protocol):
 class QuestionDeps:
     """What all questions use. Without a counter nobody is limited, and without records nothing is kept.
 
-    `open_agent` is what answers, for as long as one question takes; `remembers` says that it goes on with a
+    `open_agent` is what answers, for as long as one question takes; `remembers` says that it continues with a
     conversation. `mask` takes secrets out of text, and answers may link to `hosts` alone.
     """
 
@@ -109,7 +109,7 @@ class AnswerRun:
         self._cost = CostMeter(deps.prices)
         self._stats = RunStats()
         self._ref: NamedRef | None = None
-        self._next_ref: NamedRef | None = None  # where the conversation goes on
+        self._next_ref: NamedRef | None = None  # where the conversation continues
         self._agent: Answerer | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_stopped = False
@@ -215,7 +215,7 @@ class AnswerRun:
         return chosen
 
     async def _hold_ref(self, name: str, ref: NamedRef | None) -> CodeSearch | None:
-        """Hold the code at a ref, which is indexed where nobody has asked about it lately."""
+        """Hold the code at a ref, which is indexed where nobody has asked about it recently."""
         if ref is None:
             return None
 
@@ -287,7 +287,7 @@ class AnswerRun:
         self._events.put_nowait(TextPart(text=part, replaces=not grows))
 
     async def _conclude(self, answer: Answer, choice: RepositoryChoice) -> tuple[AskEvent, TurnOutcome]:
-        """Record how the answer came about, and return it."""
+        """Record how the answer was found, and return it."""
         deps, asked = self._deps, self.asked
         if answer.route == "stopped":
             return NotAnswered(reason="stopped", text=STOPPED), "stopped"

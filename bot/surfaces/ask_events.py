@@ -17,7 +17,7 @@ Reason = Literal[
 
 
 class RunBegun(SurfaceValue):
-    """The question is accepted. `run_id` names the run, for `stop`; `conversation` is what the next question goes on
+    """The question is accepted. `run_id` names the run, for `stop`; `conversation` is what the next question continues
     with, empty where nothing is remembered.
     """
 

@@ -29,7 +29,7 @@ def _watch_nothing(_: AgentEvent) -> None:
 
 
 class Questions:
-    """Asks the agent on behalf of people; each may go on with, and stop, what is their own."""
+    """Asks the agent on behalf of people; each may continue with, and stop, what is their own."""
 
     def __init__(self, deps: QuestionDeps) -> None:
         self._deps = deps

@@ -52,7 +52,7 @@ async def stream_events(
 ) -> web.StreamResponse:
     """Answer with events until there are no more, or until the reader has gone or has stopped reading.
 
-    The events are closed in any case, so that nothing goes on for somebody who is not there. Whatever may refuse the
+    The events are closed in any case, so that nothing runs for somebody who is not there. Whatever may refuse the
     request has to come before; an error on the way is theirs to tell, as an event: a stream that just ends looks whole.
     """
     response = web.StreamResponse(headers={**HEADERS, **(headers or {})})

@@ -36,7 +36,7 @@ class CallGraph:
         return open_import_resolver(self._catalog, self._generation)
 
     def read_remembered(self, name: str) -> Sequence[Definition] | None:
-        """The definitions of a name that was asked for lately; takes no time."""
+        """The definitions of a name that was asked for recently; takes no time."""
         with self._lock:
             return self._definitions.get(name)
 

@@ -29,7 +29,7 @@ def grep_texts(
     """Search paths with their texts for patterns in RE2's syntax, line by line; raises `BadPattern`.
 
     Every text is read once, whatever the number of patterns, each of which may have `limit` lines. RE2 takes linear
-    time; `seconds` of this thread limit how many of the `total` texts are searched, and those go on counting only while
+    time; `seconds` of this thread limit how many of the `total` texts are searched, and those keep counting only while
     it works, so that a busy machine finds as much as an idle one.
     """
     if not 0 < len(patterns) <= MAX_PATTERNS:

@@ -33,7 +33,7 @@ _FEWEST_WORDS = 3
 def describe_repository(
     name: str, entries: Sequence[FileEntry], folders: Mapping[str, int], read: Callable[[str], str]
 ) -> RepositoryOverview:
-    """Put together what a repository is; `read` returns the text of a file."""
+    """Assemble what a repository is; `read` returns the text of a file."""
     readme = _find_readme(entries)
     return RepositoryOverview(
         files=len(entries),

@@ -69,7 +69,7 @@ class SkippedFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Failed:
-    """A file made a parser raise an error, which is a mistake of ours; the parser goes on."""
+    """A file made a parser raise an error, which is a mistake of ours; the parser continues."""
 
     traceback: str
 

@@ -1,7 +1,7 @@
 """From the text of a file to everything the index knows of it: chunks, symbols, references and imports.
 
 Code is cut along its syntax tree: a node that fits into a chunk stays whole, a larger one is cut between its children,
-and neighbours are put together while they fit. Whatever happens, the chunks of a file are in order, do not overlap and
+and neighbours are assembled while they fit. Whatever happens, the chunks of a file are in order, do not overlap and
 hold every line that is not blank.
 """
 

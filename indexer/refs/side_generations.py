@@ -154,7 +154,7 @@ class SideGenerations:
         os.close(opened.lock)
 
     async def _join_build(self, folder: SideFolder, ref: NamedRef, progress: ProgressSink | None) -> _Opened:
-        """Wait for the one build of a commit. It goes on where its asker is gone: the next one has it at once."""
+        """Wait for the one build of a commit. It continues where its asker is gone: the next one has it at once."""
         build = self._builds.get(folder.name)
         if build is None:
             if len(self._builds) >= MOST_WAITING:

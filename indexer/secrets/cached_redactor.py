@@ -11,7 +11,7 @@ MAX_CHARACTERS = 2_000_000
 
 
 class CachedRedactor:
-    """A redactor that knows the texts which it lately found no secret in; no secret is kept."""
+    """A redactor that knows the texts which it recently found no secret in; no secret is kept."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact

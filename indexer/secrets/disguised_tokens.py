@@ -22,7 +22,7 @@ Mask = Callable[[bytes], bytes]
 
 
 def write_split_pattern(rules: Sequence[Rule]) -> str:
-    """Write the pattern of what begins like a token and goes on behind a joint."""
+    """Write the pattern of what begins like a token and continues behind a joint."""
     return rf"(?:{'|'.join(re.escape(each) for each in _list_beginnings(rules))}){_PIECE}*(?:{_JOINT}{_PIECE}{{4,}})+"
 
 

@@ -70,7 +70,7 @@ class _Span:
 async def assemble(
     listing: GenerationListing, store: ObjectStore, folder: Path, copies: Sequence[LocalCopy], *, report: Report
 ) -> Assembled:
-    """Write the files of a listing into a folder, which may have some of them since an attempt that was broken off.
+    """Write the files of a listing into a folder, which may have some of them since an attempt that was interrupted.
 
     Each block is compared with its hash, wherever it comes from. `report` is told bytes done, and in all. Raises
     `SegmentsDamaged`, `SegmentsUnavailable` or `StorageUnwritable`; what is written until then is used next time.

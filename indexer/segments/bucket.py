@@ -64,7 +64,7 @@ class Bucket:
                     yield StoredObject(key=meta["path"], size=meta["size"], modified_at=meta["last_modified"])
 
     async def delete(self, keys: Sequence[str]) -> None:
-        """Delete objects; a folder stops at the first that is gone already, so that one goes on with the next."""
+        """Delete objects; a folder stops at the first that is gone already, so that one continues with the next."""
         from obstore import delete_async
 
         with _map_errors():

@@ -81,7 +81,7 @@ class LocalGenerations:
             return opened.make_reader(parts)
 
     def put(self, repository: str, opened: OpenedGeneration) -> None:
-        """Serve a generation from now on; who reads the one before goes on with it. Other versions are deleted."""
+        """Serve a generation from now on; readers of the one before continue with it. Other versions are deleted."""
         with self._lock:
             if (before := self._opened.pop(repository, None)) is not None:
                 self._replaced.append(before)
@@ -117,7 +117,7 @@ class LocalGenerations:
         return self._root / name_prefix(manifest.repository) / f"{manifest.version}-{manifest.listing}"
 
     def draft(self, manifest: Manifest) -> Path:
-        """Name the folder in which a version is put together."""
+        """Name the folder in which a version is assembled."""
         folder = self.folder(manifest)
         return folder.with_name(folder.name + _DRAFT)
 
@@ -129,7 +129,7 @@ class LocalGenerations:
             return lock_folder(folder, shared=False)
 
     def begin(self, manifest: Manifest, listing: bytes) -> Path:
-        """Make the folder in which a version is put together, or go on with the one of an earlier attempt."""
+        """Make the folder in which a version is assembled, or continue with the one of an earlier attempt."""
         draft = self.draft(manifest)
         with map_storage_errors(draft / _LISTING):
             draft.mkdir(parents=True, exist_ok=True)

@@ -257,7 +257,7 @@ def _pack_history(
         known = [old.sha, *(tag for name, tag in tags.items() if old.refs.get(name) == tag)]
     elif old is not None and writer.has_commit(old.packs[1].since):
         since, packs = old.packs[1].since, list(old.packs[:1])
-        known = [since]  # what stands for tags was in the packs that are made anew
+        known = [since]  # what stands for tags was in the packs that are made again
     with map_storage_errors(folder / _PACKS):
         (folder / _PACKS).mkdir(parents=True)
     name = writer.write(folder / _PACKS, [sha, *tags.values()], known)
@@ -268,6 +268,6 @@ def _pack_history(
 
 
 def _list_carried(base: GenerationListing | None, history: History, written: Collection[str]) -> list[ListedFile]:
-    """List the files of the base's packs that still belong to the history, and were not written anew."""
+    """List the files of the base's packs that still belong to the history, and were not written again."""
     wanted = {f"{_PACKS}/pack-{pack.name}.{kind}" for pack in history.packs for kind in ("pack", "idx")}
     return [file for file in (base.files if base else ()) if file.path in wanted.difference(written)]

@@ -39,7 +39,7 @@ _NOTHING = IndexStatus(
 
 
 class SharedIndex:
-    """One repository as it was published last. What is here goes on being served, whatever becomes of the store.
+    """One repository as it was published last. What is here is still served, whatever becomes of the store.
 
     A refresh downloads; building is for whoever has the repository. With a `commit` it is the repository as it was
     published beside its newest one.

@@ -1,7 +1,7 @@
 """The SQLite catalog of one repository: files, text, chunks, symbols, references, imports and generations.
 
 Rows carry the generation they came with (`added`) and the one they went with (`removed`), so that a generation is
-the rows with `added <= g < removed`: a refresh writes only what changed, in one transaction, and a reader goes on
+the rows with `added <= g < removed`: a refresh writes only what changed, in one transaction, and a reader continues
 seeing its own generation until that is swept.
 """
 

@@ -1,4 +1,4 @@
-"""Names what a generation was made with, so that one made otherwise is made anew."""
+"""Names what a generation was made with, so that one made otherwise is rebuilt."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class KeptParses:
             self._start_over(error)
 
     def _start_over(self, error: Exception) -> None:
-        """Go on without what was kept, where it cannot be read or written: it is parsed again."""
+        """Continue without what was kept, where it cannot be read or written: it is parsed again."""
         log.warning("%s cannot be used (%s), so what it held is parsed again", self._path, error)
         self._begins = float("inf")
         with suppress(OSError, sqlite3.DatabaseError):

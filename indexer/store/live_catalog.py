@@ -1,4 +1,4 @@
-"""The catalog of an index as it is on disk now: begun anew where it is damaged, opened again where it was replaced."""
+"""The catalog of an index as it is on disk now: rebuilt where it is damaged, reopened where it was replaced."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class LiveCatalog:
-    """Opens the catalog of a folder. What holds an earlier one goes on reading that, until all are closed.
+    """Opens the catalog of a folder. What holds an earlier one continues reading that, until all are closed.
 
     `was_damaged` says that what had been indexed is gone, and nothing has been indexed since.
     """
@@ -33,7 +33,7 @@ class LiveCatalog:
             return self._catalog
 
     def renew(self) -> None:
-        """Begin anew where damage was met; for whoever holds the folder as its sole writer."""
+        """Start over where damage was met; for whoever holds the folder as its sole writer."""
         with self._lock:
             if self._catalog.is_damaged and not self._catalog.is_gone():
                 self._switch(self._begin_anew("damage was met while it was read"))

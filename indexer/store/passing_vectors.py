@@ -67,7 +67,7 @@ class PassingVectors:
 class PassingVectorPlace:
     """Where such vectors are while a generation is built; `open_known` opens the store of the repository's own index.
 
-    What the bundled embedder makes is made anew: that takes less time than to open a store.
+    Vectors of the bundled embedder are computed again: that takes less time than to open a store.
     """
 
     open_known: Callable[[], VectorStore]

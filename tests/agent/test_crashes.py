@@ -1,4 +1,4 @@
-"""A process that is killed while it answers: the next one goes on, and nothing is done or paid for twice."""
+"""A process that is killed while it answers: the next one continues, and nothing is done or paid for twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question that nobody goes on with: answered as in a conversation, and nothing of it is kept."""
+"""A single question: answered as in a conversation, and nothing of it is kept."""
 
 from __future__ import annotations
 

@@ -264,7 +264,7 @@ async def replace_member(scene: Scene, member: Member, number: int) -> None:
 
 
 async def push_all(scene: Scene) -> None:
-    """Commit one function after the other while all goes on."""
+    """Commit one function after the other while everything runs."""
     for number in range(scene.scale.pushes):
         text = f"def find_pushed_{number}():\n    return {number}\n"
         scene.repository.write(f"shop/pushed_{number}.py", text)

@@ -620,7 +620,7 @@ BY_TRANSPORT: tuple[Promise, ...] = (
     a_direct_message_goes_on_with_the_conversation,  # it has no thread, and another kind of channel
     an_edited_question_is_answered_again_in_place,  # an edit is an event of its own
     a_deleted_question_has_its_answer_withdrawn,  # and so is a deletion
-    a_question_deleted_while_it_is_answered_leaves_nothing,  # a stream or an edit is under way
+    a_question_deleted_while_it_is_answered_leaves_nothing,  # a stream or an edit is in progress
     the_stop_button_ends_the_answer_for_its_asker,  # presses, and what only one person is told
     what_was_written_stays_when_it_is_stopped,  # how a message that grows comes to its end
     an_opinion_is_kept,  # Slack has an element of its own for it

@@ -186,7 +186,7 @@ def _named(seen: Seen, label: str) -> str:
 
 
 def shown(seen: Seen) -> str:
-    """What a person reads in a message, but for the labels of buttons; of the steps the one that is under way."""
+    """What a person reads in a message, but for the labels of buttons; of the steps the one that is in progress."""
     labels = {"Helpful", "Not helpful", "Stop", "Share", "Approve", "Abort"}
     lines = [line for line in seen.text.split("\n") if line not in labels]
     steps = [title for title, state in seen.tasks.items() if state == "in_progress"]

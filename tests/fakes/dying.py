@@ -1,6 +1,6 @@
 """A process that is killed while it answers.
 
-Which message is under way is noted beside the database before the agent is asked, as the inbox of a bot does. The way
+Which message is in progress is noted beside the database before the agent is asked, as the inbox of a bot does. The way
 is `tools`, `joined` for the same about two repositories, or `forms` for a model that calls none; the url, if there is
 one, is of conversations in Postgres.
 
@@ -159,7 +159,7 @@ def redact(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Asking:
-    """Somebody who puts questions to an agent, as a bot does: what is under way is noted before it is asked."""
+    """Somebody who puts questions to an agent, as a bot does: what is in progress is noted before it is asked."""
 
     agent: Agent
     database: Path
@@ -170,7 +170,7 @@ class Asking:
         return await self._reply(await self._ask(question))
 
     async def take_up(self) -> Answer:
-        """Go on as the next process does with the message that was under way."""
+        """Continue as the next process does with the message that was in progress."""
         run_id, text = json.loads(self._note.read_text(encoding="utf-8"))
         try:
             answer = await end_of(self.agent.resume(run_id, thread=THREAD))

@@ -66,7 +66,7 @@ class LocalAnswerJobs:
             task.add_done_callback(self._note_end)
 
     def _note_end(self, task: asyncio.Task[None]) -> None:
-        """Go on with what waited for the end of a job; one that was broken off comes first the next time."""
+        """Continue with what waited for the end of a job; one that was interrupted comes first the next time."""
         job = self._under_way.pop(task)
         if task.cancelled():
             if job not in self._waiting:

@@ -104,7 +104,7 @@ class ScriptedModel:
         self.asked.append((task, tuple(messages), tools))
         lines = self._script.get(task) or self._script.get("*") or []
         line = lines.pop(0) if len(lines) > 1 or (lines and not callable(lines[0])) else lines[0] if lines else None
-        if callable(line):  # a function goes on answering as the last line
+        if callable(line):  # a function continues answering as the last line
             line = line(messages)
         if isinstance(line, asyncio.Event):
             await line.wait()

@@ -1,4 +1,4 @@
-"""A refresh that is killed: the old generation goes on serving, the next refresh completes."""
+"""A refresh that is killed: the old generation is still served, the next refresh completes."""
 
 from __future__ import annotations
 

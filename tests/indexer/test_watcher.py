@@ -506,7 +506,7 @@ async def test_pushes_to_a_host_are_noticed_through_force_outage_and_rename(tmp_
 
 
 async def on_disk(work: Callable[..., str | None], *arguments: str) -> str:
-    """Run git in a thread, so that the watcher goes on meanwhile."""
+    """Run git in a thread, so that the watcher runs meanwhile."""
     return await asyncio.to_thread(work, *arguments) or ""
 
 

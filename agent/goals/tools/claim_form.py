@@ -1,4 +1,4 @@
-"""Reads the form of the test of a claim in the sandbox, before any of it runs, and writes as JSON what is amiss.
+"""Reads the form of the test of a claim in the sandbox, before any of it runs, and writes as JSON what is wrong.
 
 `claim_form.py DESCRIPTOR FILE CLAIM` is started as a program of its own, by a Python that may be older than citebot's,
 and imports nothing of ours. It ends with 1 where the test does not have the form by which a claim can be shown: one
@@ -526,7 +526,7 @@ def find_fault(path: str, claim: str) -> str:
 
 
 def main() -> int:
-    """Write what is amiss to the descriptor, and end with 1 where something is."""
+    """Write what is wrong to the descriptor, and end with 1 where something is."""
     reason = find_fault(sys.argv[2], sys.argv[3])
     if reason:
         os.write(int(sys.argv[1]), json.dumps({"kind": "proof", "reason": reason}).encode() + b"\n")

@@ -1,1 +1,1 @@
-"""The nodes of the plan-and-act loop: plan, approval, steps, tool calls, findings, go on or finish."""
+"""The nodes of the plan-and-act loop: plan, approval, steps, tool calls, findings, continue or finish."""

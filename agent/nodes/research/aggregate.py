@@ -18,7 +18,7 @@ _SOURCE_LINE = re.compile(r" {0,4}\d{1,7}(?: |$)")
 
 
 async def aggregate(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Store what each step brought under its name, clear the messages, and go on to the next step.
+    """Store what each step brought under its name, clear the messages, and continue to the next step.
 
     Reads messages, plan, dependent, current_step, findings. Writes findings, current_step, messages.
     """

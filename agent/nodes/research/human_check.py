@@ -11,7 +11,7 @@ ABORTED = "Stopped: that was not approved, so nothing more was done. Ask again, 
 
 
 async def human_check(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Pause, and go on with the reply.
+    """Pause, and continue with the reply.
 
     Reads pause_reason, plan, router_output, approved. Writes approved, pause_reason, and final_answer on an abort.
     """

@@ -1,4 +1,4 @@
-"""Decides after each step whether to go on, and with which plan."""
+"""Decides after each step whether to continue, and with which plan."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class PostgresPool:
         self._patience = patience
 
     async def run_transaction(self, work: Work[Result]) -> Result:
-        """Do the work in one transaction, which may begin anew: where a connection breaks, nobody knows what was done.
+        """Do the work in one transaction, which may start over: where a connection breaks, nobody knows what was done.
 
         Raises `CheckpointError`.
         """

@@ -111,7 +111,7 @@ class PostgresSaver(ConversationSaver):
         await self.write_all([*take, *deletions, *make_forget_statements(thread_id)], claim=claim)
 
     async def prune_thread(self, thread_id: str, *more: Statement, claim: RunClaim | None = None) -> None:
-        """Keep the newest checkpoint of a thread and drop the rest; only when no run of it is under way.
+        """Keep the newest checkpoint of a thread and drop the rest; only when no run of it is in progress.
 
         The statements in `more` run in the same transaction, where the claim lets it.
         """

@@ -94,7 +94,7 @@ def main() -> int:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-    # Told again before the end is under way, it would leave what it is about to end.
+    # Told again before the end has begun, it would leave what it is about to end.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_IGN)
     raise _Ended

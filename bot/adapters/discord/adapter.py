@@ -189,7 +189,7 @@ async def keep_registering(client: discord.Client, clock: Clock) -> None:
 
 
 async def register_commands(client: discord.Client) -> bool:
-    """Bring the commands up to date; True where that took a change. Until then the old ones go on working."""
+    """Bring the commands up to date; True where that took a change. Until then the old ones keep working."""
     application, wanted = client.application_id or 0, describe_commands()
     with map_post_errors():
         present = await client.http.get_global_commands(application)

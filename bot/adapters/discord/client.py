@@ -149,7 +149,7 @@ class GatewayClient(discord.Client):
         await super().close()
 
     async def before_identify_hook(self, shard_id: int | None, *, initial: bool = False) -> None:  # noqa: ARG002
-        """Wait before a session is begun anew: Discord allows one in five seconds."""
+        """Wait before a session is started over: Discord allows one in five seconds."""
         if not initial:
             await asyncio.sleep(self._identify_pause)
 
@@ -174,7 +174,7 @@ class GatewayClient(discord.Client):
 
     @track_events
     async def on_resumed(self) -> None:
-        """The session goes on."""
+        """The session continues."""
         self.in_session.set()
         if self.listener is not None:
             self.listener.on_resumed()

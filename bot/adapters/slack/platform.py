@@ -184,7 +184,7 @@ class SlackPlatform:
             log.debug("no status is shown: %s", error)
 
     async def _show_direct_status(self, place: Place, status: str) -> None:
-        """Show in a DM at once that work is under way; the message that comes next clears it."""
+        """Show in a DM at once that work is in progress; the message that comes next clears it."""
         if status and place.channel.startswith(_DIRECT):
             await self.hint(place, status.replace("`", ""))
 

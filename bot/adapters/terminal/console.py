@@ -103,7 +103,7 @@ class ConsoleChat:
         refs: Mapping[str, RefSource] | None = None,
     ) -> None:
         self._chooser = RefChooser(refs)
-        self._ref: NamedRef | None = None  # at which the conversation goes on
+        self._ref: NamedRef | None = None  # at which the conversation continues
         self._index = index
         self._assistant = assistant
         self._terminal = terminal

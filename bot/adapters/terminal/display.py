@@ -128,7 +128,7 @@ class Terminal:
     async def follow(
         self, events: AsyncIterator[AgentEvent], trace: RunTrace | None = None, *, root: Path | None = None
     ) -> Answer:
-        """Show a run while it goes on, or trace it, and return its answer; `AnswerFailed` if it ends without one.
+        """Show a run in progress, or trace it, and return its answer; `AnswerFailed` if it ends without one.
 
         Places without a web address are linked to the files of a working tree at `root`.
         """

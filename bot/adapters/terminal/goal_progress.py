@@ -1,4 +1,4 @@
-"""Shows a goal run while it goes on, a line for each thing that happens: iterations, commands, tools, checks."""
+"""Shows a goal run in progress, a line for each thing that happens: iterations, commands, tools, checks."""
 
 from __future__ import annotations
 

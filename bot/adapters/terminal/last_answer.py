@@ -39,7 +39,7 @@ class LastAnswer:
 
 
 async def record_run(events: AsyncIterator[AgentEvent], stats: RunStats) -> AsyncIterator[AgentEvent]:
-    """Pass the events of a run on, and collect how its answer comes about."""
+    """Pass the events of a run on, and collect how its answer was found."""
     async for event in events:
         stats.take(event)
         yield event

@@ -48,7 +48,7 @@ class QuestionCode:
     def __init__(self, entry: InboxEntry, platform: ChatPlatform, deps: CodeDeps, show: ShowProgress) -> None:
         self.repositories: tuple[str, ...] = ()
         self.ref: NamedRef | None = None
-        self.next_ref: NamedRef | None = None  # where the conversation goes on
+        self.next_ref: NamedRef | None = None  # where the conversation continues
         self.attached = ReadAttachments()
         self.quotes: Sequence[str] = ()
         self._entry = entry
@@ -107,7 +107,7 @@ class QuestionCode:
             log.warning("%s cannot be read for an answer: %s", name, error)
 
     async def pin_ref(self) -> CodeSearch | None:
-        """Hold the code at the ref that was chosen, which is indexed where nobody has asked about it lately."""
+        """Hold the code at the ref that was chosen, which is indexed where nobody has asked about it recently."""
         if self.ref is None:
             return None
         name, ref = self.repositories[0], self.ref

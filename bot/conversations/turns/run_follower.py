@@ -1,4 +1,4 @@
-"""The run that answers a turn, followed to its answer; after a restart it goes on where it was."""
+"""The run that answers a turn, followed to its answer; after a restart it continues where it was."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ LARGEST = 2_000_000  # bytes of a conversation
 TOTAL = 16_000_000
 SECONDS = 10.0
 NO_RETRY = "X-Should-Retry"  # the clients of OpenAI ask again by themselves unless this is `false`
-FOLLOWED_SECONDS = 3_600.0  # for which the next question goes on with a conversation
+FOLLOWED_SECONDS = 3_600.0  # for which the next question continues a conversation
 MOST_FOLLOWED = 1_000
 REPLACED = "\n\n---\n\n*What is above did not hold. This takes its place:*\n\n"
 
@@ -53,7 +53,7 @@ _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit
 class ChatCompletions:
     """Serves the chat completions. What was said before is what each request says.
 
-    Where that ends in an answer that was given here within the last hour, word for word, the question goes on with the
+    Where that ends in an answer that was given here within the last hour, word for word, the question continues the
     agent's conversation, so that it may be a follow-up, or the reply that a plan waits for. In all other cases, such as
     a second try at an earlier question, what was said is quoted as background.
     """
@@ -128,7 +128,7 @@ class ChatCompletions:
                     self._note_answer(principal, asked, event, writing.content)
 
     def _note_answer(self, principal: Principal, asked: AskedCompletion, answered: Answered, content: str) -> None:
-        """Let the next question go on with a conversation; one that goes on from an earlier place does not."""
+        """Let the next question continue a conversation; one that continues from an earlier place does not."""
         self._followed.pop(_name_transcript(principal, asked.before), None)
         if answered.conversation:
             new = ChatTurn(role="user", content=asked.question), ChatTurn(role="assistant", content=content)

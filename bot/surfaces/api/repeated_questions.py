@@ -25,7 +25,7 @@ KEY_PATTERN = rf"^[!-~]{{1,{LONGEST_KEY}}}$"
 KEPT_SECONDS = 900.0
 MOST_KEPT = 256
 ENDING = "citebot is being ended. Ask again in a minute."
-GRACE = 5.0  # seconds for which a run goes on without anybody who follows it: a client comes back within two
+GRACE = 5.0  # seconds for which a run continues without anybody who follows it: a client comes back within two
 
 _KEY = re.compile(KEY_PATTERN)
 
@@ -60,7 +60,7 @@ def read_key(request: web.Request, principal: Principal, asked: BaseModel) -> Re
 
 
 class RepeatedQuestions:
-    """The questions under way, and those answered within some minutes, by what their requests are known by.
+    """The questions in progress, and those answered within some minutes, by what their requests are known by.
 
     A question that nobody follows any more is stopped, a little later if its request may be repeated. One that was
     refused is not kept: it may be asked again.
@@ -88,7 +88,7 @@ class RepeatedQuestions:
                 asyncio.get_running_loop().call_later(grace, self._give_up, run)
 
     async def close(self, seconds: float = 0.0) -> None:
-        """Let what is under way come to its end for so long, then stop it, which those who follow it are told."""
+        """Let running questions finish for that long, then stop them, of which their followers are told."""
         tasks = [run.task for run in self._running]
         if not tasks:
             return

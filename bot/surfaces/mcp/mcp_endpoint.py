@@ -61,7 +61,7 @@ class McpEndpoint:
 
     @asynccontextmanager
     async def open(self, core: SurfaceCore) -> AsyncIterator[None]:
-        """Serve for as long as the context is open; what is under way at its end is broken off."""
+        """Serve for as long as the context is open; what is in progress at its end is interrupted."""
         manager = await asyncio.to_thread(_load_manager, core, self._principal.get)
         async with run_in_background(self._run(manager)):
             yield

@@ -134,7 +134,7 @@ class _Handlers:
 
 
 class _Progress:
-    """Tells a client what goes on, one step after the other; a no-op for one that does not want to know."""
+    """Tells a client of the progress, one step after the other; a no-op for one that does not want to know."""
 
     def __init__(self, context: Context) -> None:
         self._session = context.session

@@ -41,7 +41,7 @@ Tell = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolCall:
-    """A call of a tool: by whom, with what, and how they are told what goes on meanwhile."""
+    """A call of a tool: by whom, with what, and how they are told of the progress."""
 
     core: SurfaceCore
     principal: Principal

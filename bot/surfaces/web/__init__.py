@@ -1,1 +1,1 @@
-"""The page: a browser asks, follows answers while they grow, and sees how they came about."""
+"""The page: a browser asks, follows answers while they grow, and sees how they were found."""

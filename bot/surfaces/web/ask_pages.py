@@ -1,4 +1,4 @@
-"""The conversation: asking, following an answer while it grows, the code that it cites, and how it came about."""
+"""The conversation: asking, following an answer while it grows, the code that it cites, and how it was found."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class AskPages:
         return await self._show_page(session, conversation, panel=await self._show_behind(turn))
 
     async def ask(self, request: web.Request, session: WebSession, fields: Mapping[str, str]) -> web.Response:
-        """Take a question in, and show its turn, which goes on by itself."""
+        """Take a question in, and show its turn, which runs by itself."""
         core, is_part = self._core.get(), "HX-Request" in request.headers
         conversation = None
         if name := fields.get("conversation", ""):
@@ -112,7 +112,7 @@ class AskPages:
         return await self._send_panel(request, session, turn, self._show_turn_course(turn))
 
     async def stop(self, request: web.Request, session: WebSession, _: Mapping[str, str]) -> web.Response:
-        """End a turn that is under way; that it is over is no mistake."""
+        """End a turn that is in progress; that it is over is no mistake."""
         turn = self._find_turn(request, session)
         await self._core.get().questions.stop(session.principal, turn.run_id)
         return self._conclude_form(request, turn)

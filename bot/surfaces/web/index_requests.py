@@ -1,4 +1,4 @@
-"""Indexing that people ask for on the page: it goes on by itself, and tells how far it has come."""
+"""Indexing that people ask for on the page: it runs by itself, and tells how far it has come."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RequestedIndexing:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has come to its end."""
+        """Whether it has ended."""
         return bool(self.outcome)
 
 
@@ -39,7 +39,7 @@ class IndexRequests:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """At the end nothing is followed any more; what is under way is the library's to end."""
+        """At the end nothing is followed any more; what is in progress is the library's to end."""
         try:
             yield
         finally:
@@ -53,7 +53,7 @@ class IndexRequests:
         return self._requested.get(name)
 
     def begin(self, name: str) -> None:
-        """Have a repository indexed, unless that is under way."""
+        """Have a repository indexed, unless that is in progress."""
         known = self._requested.get(name)
         if known is not None and not known.is_over:
             return

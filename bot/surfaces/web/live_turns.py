@@ -1,4 +1,4 @@
-"""The conversations of the page: they go on in this process, whoever is looking, and are kept for a while."""
+"""The conversations of the page: they continue in this process, whoever is looking, and are kept for a while."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class LiveTurns:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """At the end, what is under way is broken off, and says so."""
+        """At the end, what is in progress is interrupted, and says so."""
         try:
             yield
         finally:

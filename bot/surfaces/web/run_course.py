@@ -141,7 +141,7 @@ class RunCourse:
             self.tools.append(ToolUse(tool=tool, shown=self._clip(shown), began=at))
 
     def _end_tool(self, payload: Mapping[str, Any], at: float) -> None:
-        """End the oldest call of the tool that is under way: calls of one tool end in no order that is known."""
+        """End the oldest call of the tool that is in progress: calls of one tool end in no order that is known."""
         use = next((each for each in self.tools if each.tool == payload["tool"] and each.ok is None), None)
         if use is not None:
             use.ok, use.found = bool(payload["ok"]), int(payload.get("found") or 0)

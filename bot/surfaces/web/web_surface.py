@@ -79,7 +79,7 @@ class WebSurface:
 
     @asynccontextmanager
     async def serve(self, core: WebCore) -> AsyncIterator[None]:
-        """Answer for as long as the context is open; at its end, what is under way is broken off."""
+        """Answer for as long as the context is open; at its end, what is in progress is interrupted."""
         async with AsyncExitStack() as stack:
             stack.callback(self._worker.close)
             await stack.enter_async_context(core.indexing.open())

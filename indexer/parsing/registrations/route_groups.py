@@ -33,7 +33,7 @@ def join_path(prefix: str, path: str) -> str:
 
 
 def note_group(invocation: Invocation, context: FileContext) -> tuple[()]:
-    """Note under which variable a group of routes goes on: `v1 := r.Group("/v1")`, `APIRouter(prefix="/x")`."""
+    """Note under which variable a group of routes continues: `v1 := r.Group("/v1")`, `APIRouter(prefix="/x")`."""
     prefix = invocation.text_of("url_prefix", "prefix")
     if prefix is None and invocation.name in {"Group", "group", "PathPrefix", "Party", "basePath"}:
         prefix = invocation.text_at(0)

@@ -87,7 +87,7 @@ class GoalBench:
         return Ran([event async for event in agent.start(proposal, thread="goal", run_id="run")])
 
     async def take_up(self, database: Path) -> Ran:
-        """Go on with the run of a process that has died."""
+        """Continue with the run of a process that has died."""
         async with open_saver(database) as saver:
             agent = replace(self, saver=saver).open_agent()
             try:

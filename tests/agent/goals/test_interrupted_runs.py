@@ -1,4 +1,4 @@
-"""Goal runs that are broken off: killed anywhere they go on from there, stopped they leave nothing running."""
+"""Goal runs that are interrupted: killed anywhere they continue from there, stopped they leave nothing running."""
 
 from __future__ import annotations
 

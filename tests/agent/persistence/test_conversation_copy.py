@@ -1,4 +1,4 @@
-"""Conversations that are moved to another database go on there where they were."""
+"""Conversations that are moved to another database continue there where they were."""
 
 from __future__ import annotations
 

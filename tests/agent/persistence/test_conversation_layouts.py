@@ -1,4 +1,4 @@
-"""Conversations of earlier layouts go on in this one; `layouts` has what the citebot of each layout wrote."""
+"""Conversations of earlier layouts continue in this one; `layouts` has what the citebot of each layout wrote."""
 
 from __future__ import annotations
 

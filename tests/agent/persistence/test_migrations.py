@@ -196,7 +196,7 @@ def test_a_database_that_another_process_writes_to_is_waited_for(tmp_path: Path)
 
 
 def finish(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
-    """Let all of them go on at once, and return what each says."""
+    """Let all of them continue at once, and return what each says."""
     for process in processes:
         assert process.stdin is not None
         process.stdin.write("\n")

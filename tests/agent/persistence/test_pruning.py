@@ -1,4 +1,4 @@
-"""Conversations that nobody goes on with are forgotten as a whole, and nothing else is."""
+"""Idle conversations are forgotten as a whole, and nothing else is."""
 
 from __future__ import annotations
 

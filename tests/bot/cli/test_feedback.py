@@ -1,4 +1,4 @@
-"""Ratings, and how the answers came about, as `citebot feedback` exports them."""
+"""Ratings, and how the answers were found, as `citebot feedback` exports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Goal runs in Slack and Discord: proposed, approved by those who may, shown while they go on, and handed over."""
+"""Goal runs in Slack and Discord: proposed, approved by those who may, shown in progress, and handed over."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ async def world(tmp_path: Path) -> AsyncIterator[FakeWorld]:
 
 
 async def ask_all(world: FakeWorld, *questions: str) -> None:
-    """Ask, and wait until all of it is under way."""
+    """Ask, and wait until all of it is in progress."""
     for question in questions:
         await world.mention(question)
     for _ in questions:

@@ -1,4 +1,4 @@
-"""Workers on the queue that lose Postgres, a connection, or their place in its tables, and go on when it is back."""
+"""Workers on the queue that lose Postgres, a connection, or their place in its tables, and continue when it is back."""
 
 from __future__ import annotations
 

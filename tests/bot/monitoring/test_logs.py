@@ -27,7 +27,7 @@ from tests.fakes.slack import FakeSlack
 from tests.waiting import LIMIT_SECONDS, expect
 
 ROOT = Path(__file__).parents[3]
-# Put together here, so that no file holds anything of the form of a secret.
+# Assemble here, so that no file holds anything of the form of a secret.
 GITHUB = "ghp_" + "1Ab2Cd3Ef4Gh5Ij6Kl7Mn8Op9Qr0St1Uv2Wx3"
 KEY = "a-key-of-no-known-form"
 

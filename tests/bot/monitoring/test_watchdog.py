@@ -58,7 +58,7 @@ def test_a_call_that_holds_the_loop_is_measured_and_named(logged: Callable[[], s
 
 @pytest.mark.exhaustive
 def test_a_call_that_never_lets_others_run_is_caught_as_well(logged: Callable[[], str]) -> None:
-    """A pattern holds the interpreter: no other thread runs before it has come to its end."""
+    """A pattern holds the interpreter: no other thread runs before it has finished."""
 
     async def work() -> None:
         re.search(r"(a|aa)+$", "a" * 31 + "b")

@@ -111,7 +111,7 @@ async def test_a_commit_is_found_by_a_part_of_its_id_and_read_again_by_all_of_it
     ref = await machines.answerer.library.refs["shop"].find(sha[:9])
 
     assert await machines.find("round price", ref) == "money.py"
-    again = await machines.answerer.library.pin(f"shop@{sha}")  # as a run does that another process goes on with
+    again = await machines.answerer.library.pin(f"shop@{sha}")  # as a run does that another process continues with
     assert again.commit.sha == sha
 
 

@@ -33,7 +33,7 @@ POINTS = (
     "begin>", *(f"{node}{sign}" for node in NODES for sign in "<>"), "conversation_memory<", "conversation_memory|",
     "end<", "end>", "answer!",
 )  # fmt: skip
-# What is saved at each node is the core's; a few of them show that another platform goes on from there as well.
+# What is saved at each node is the core's; a few of them show that another platform continues from there as well.
 FEW_POINTS = ("begin>", "retrieval<", "synthesis>", "end<", "end>", "answer!")
 DEATHS = [
     ("slack", "retrieval<"),
@@ -377,7 +377,7 @@ async def test_a_backup_beside_a_serving_process_holds_its_answers(
     await asyncio.to_thread(write_backup, home, saved, now=0.0, indexes=True, force=False)
     with pytest.raises(BackupError, match="Another citebot is using"):
         await asyncio.to_thread(restore_backup, saved, home, force=True)
-    await answered(office, await office.ask())  # it goes on
+    await answered(office, await office.ask())  # it continues
 
     assert await processes.end(pid) == 128 + signal.SIGTERM
     await asyncio.to_thread(restore_backup, saved, empty, force=False)

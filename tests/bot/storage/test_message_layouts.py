@@ -153,7 +153,7 @@ async def test_threads_ratings_and_choices_of_an_earlier_layout_are_read_on(earl
         assert asked is not None
         assert asked.names == ("shop", "till")
         assert await choices.together("c:2") == ("shop", "till")
-        await counter.count(message())  # counted for each workspace before: the minute of the upgrade begins anew
+        await counter.count(message())  # counted for each workspace before: the minute of the upgrade starts over
         with pytest.raises(NotAllowed, match="You have asked 1 questions this minute"):
             await counter.count(message())
 

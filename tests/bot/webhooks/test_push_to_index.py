@@ -232,7 +232,7 @@ async def test_thirty_pushes_in_ten_seconds_are_a_few_refreshes_and_the_last_win
 
 
 async def passed(clock: FakeClock, team: Watched, commit: str) -> None:
-    """Let the clock go on, with real time for git, until a commit is indexed."""
+    """Let the clock run, with real time for git, until a commit is indexed."""
     async with expect("team.status.indexed == commit"):
         while team.status.indexed != commit:
             await clock.advance(0.5)

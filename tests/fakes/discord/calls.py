@@ -13,7 +13,7 @@ from tests.fakes.loopback.wire import JSON
 class Call:
     """One call, by the name that Discord's documentation gives it, in words_with_underscores.
 
-    `status` and `response` come when it is answered; status 0 is a connection that was broken off. `fault` names what
+    `status` and `response` come when it is answered; status 0 is a connection that was interrupted. `fault` names what
     a test ordered for it.
     """
 

@@ -53,7 +53,7 @@ class Gateway:
 
     @property
     def resume_url(self) -> str:
-        """The address at which a session goes on."""
+        """The address at which a session continues."""
         return f"{self.base_url.replace('http', 'ws', 1)}/resume"
 
     def dispatched(self, name: str) -> list[Dispatch]:

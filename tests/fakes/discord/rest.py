@@ -110,7 +110,7 @@ class Rest:
     async def _suffer(
         self, request: web.Request, fault: Fault, call: Call, response: web.Response | None
     ) -> web.Response | None:
-        """Do what was ordered; None means that the call goes on as usual."""
+        """Do what was ordered; None means that the call continues as usual."""
         match fault.kind:
             case "hang":
                 assert fault.gate is not None

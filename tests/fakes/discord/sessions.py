@@ -73,7 +73,7 @@ class Session:
             self.connection.send(DISPATCH, data, seq=event.seq, name=name)
 
     def resume(self, connection: Connection, seq: int) -> None:
-        """Go on over another connection, with what was missed first."""
+        """Continue over another connection, with what was missed first."""
         self.connection, self.lost_at = connection, None
         self.resumed += 1
         for event in self.sent[seq:]:

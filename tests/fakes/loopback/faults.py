@@ -58,7 +58,7 @@ class Fault:
 
 @dataclass
 class Faults:
-    """The faults on order, first come first served. `times=None` goes on until `clear`; `"*"` means every method."""
+    """The faults on order, first come first served. `times=None` lasts until `clear`; `"*"` means every method."""
 
     changes: Changes
     ordered: list[Fault] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Faults:
         self.order(Fault(method=method, kind="reset", times=times, skip=skip, after=after))
 
     def hang(self, method: str, *, times: int | None = 1, skip: int = 0, after: bool = False) -> Gate:
-        """Hold the call until the gate is released, before or after it took effect; then go on as usual."""
+        """Hold the call until the gate is released, before or after it took effect; then continue as usual."""
         gate = Gate(self.changes)
         self.order(Fault(method=method, kind="hang", times=times, skip=skip, after=after, gate=gate))
         return gate
@@ -94,7 +94,7 @@ class Faults:
         return chosen
 
     def clear(self) -> None:
-        """Forget all orders and let held calls go on."""
+        """Forget all orders and let held calls continue."""
         for fault in self.ordered:
             if fault.gate is not None:
                 fault.gate.release()

@@ -47,7 +47,7 @@ async def counts(index: CodeIndex) -> dict[str, int]:
 
 
 async def followed(folder: Path, history: list[State]) -> tuple[dict[str, int], dict[str, int]]:
-    """The counts after all changes, taken in one by one, and those of an index made anew."""
+    """The counts after all changes, taken in one by one, and those of an index built from scratch."""
     repo = GitRepo(folder / "shop")
     stepwise: dict[str, int] = {}
     index = await CodeIndex.open(repo.root, home=folder / "home")

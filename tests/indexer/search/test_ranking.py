@@ -1,4 +1,4 @@
-"""The ranking: what a question finds first, over snapshots put together by hand."""
+"""The ranking: what a question finds first, over snapshots assembled by hand."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class History:
         self._next_id += len(added)
 
     def reload(self, folder: Path, before: Path | None) -> None:
-        """Go on from what is stored."""
+        """Continue from what is stored."""
         self.snapshot.save(folder, before)
         self.snapshot = Snapshot.load(folder)
 

@@ -140,7 +140,7 @@ async def test_an_index_that_another_process_began_anew_is_read_from_then_on(
         async with opened(repo, tmp_path / "home") as other:
             await other.refresh()
 
-        assert await reader.read("events/part_1.py") == before  # who holds the earlier one goes on with it
+        assert await reader.read("events/part_1.py") == before  # who holds the earlier one continues it
         assert await read_all(index) == await ask(repo, home)
         await index.refresh()
         assert await index.is_current()

@@ -41,7 +41,7 @@ def levels(found: Sequence[DoctorFinding]) -> set[Level]:
 
 
 def bad(found: Sequence[DoctorFinding]) -> DoctorFinding:
-    """The one thing that is amiss."""
+    """The one thing that is wrong."""
     (only,) = [each for each in found if each.level in {"warning", "problem"}]
     return only
 

@@ -27,7 +27,7 @@ QUESTIONS = 30
 MOST_SILENT = 15.0  # seconds that an answer may stand still
 STEP = 0.25
 SECONDS = 40
-HOPS = 12  # times that what is under way may go to the database and back between two calls
+HOPS = 12  # times that what is in progress may go to the database and back between two calls
 
 
 class Writer(FakeAnswerer):
@@ -132,8 +132,8 @@ async def shown(world: SlackWorld, asked: dict[str, float], words: str) -> dict[
 async def at_rest(world: SlackWorld) -> None:
     """Wait until everybody waits for time to pass: a noisy machine is not Slack's limits.
 
-    What is under way goes through the loop and the queue of the database; where that has been gone through again and
-    again and nothing has come of it, there is nothing under way.
+    What is in progress goes through the loop and the queue of the database; where that has been gone through again and
+    again and nothing has come of it, there is nothing in progress.
     """
     before, now = (-1, -1), (0, 0)
     while now != before:

@@ -120,7 +120,7 @@ class World:
         return await self.request("POST", "/api/ask", json=body, headers=headers, token=token)
 
     async def until_idle(self) -> None:
-        """Wait until no run is under way."""
+        """Wait until no run is in progress."""
         await wait_until(
             lambda: not (self.answerer._stops or self.surfaces._repeated._running),
             "no answer is under way",
