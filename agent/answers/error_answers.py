@@ -45,7 +45,7 @@ async def _write_message(draft: AnswerBuilder, material: AnswerContext, message:
     if match.share < 1 and is_test_or_docs(lines.path):
         verb = "does not appear word for word; something like it does"
     elif match.share < 1:
-        verb, where = "is put together here, with some of its words filled in:", within
+        verb, where = "is built here, with some of its words filled in:", within
     around_it = _widen(first, lines)
     place = f"{format_code_span(lines.path)} {draft.cite(around_it)}, {format_line_numbers(lines)}"
     draft.say(f"{format_code_span(message)} {verb} {where}{place}:")

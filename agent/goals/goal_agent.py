@@ -279,7 +279,7 @@ def _ask_person(request: Mapping[str, Any]) -> str:
     changed = ", ".join(format_code_span(str(path)) for path in request["changed"]) or "nothing"
     return (
         f"Iteration {request['iteration']} of {request['max_iterations']} is over. Changed so far: {changed}. "
-        "Go on? Reply `approve` or `abort`."
+        "Continue? Reply `approve` or `abort`."
     )
 
 

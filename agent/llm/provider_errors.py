@@ -85,7 +85,9 @@ def _map_connection_error(error: Exception, model: str) -> ModelError:
         return ModelTimeout(f"The language model {model} did not answer in time.")
     if isinstance(error, ContextOverflowError):
         return RequestRefused(f"The request is too long for the language model {model}.")
-    return ModelUnavailable(f"The language model {model} broke off ({type(list(_iter_causes(error))[-1]).__name__}).")
+    return ModelUnavailable(
+        f"The answer of the language model {model} broke off ({type(list(_iter_causes(error))[-1]).__name__})."
+    )
 
 
 def find_bad_ending(metadata: dict[str, Any], model: str) -> ModelError | None:

@@ -9,9 +9,9 @@ from agent.text.escaping import format_code_span
 
 _LINES: dict[SmallTalk, str] = {
     "greeting": "Hello! Ask me about the code in {repository}: where something is, how it works, who calls it.",
-    "thanks": "You're welcome! Ask on whenever you want to know more about {repository}.",
+    "thanks": "You're welcome! Ask me whenever you want to know more about {repository}.",
     "farewell": "Goodbye! I'll be here for the next question about {repository}.",
-    "remark": "All right. Ask on whenever you want to know more about {repository}.",
+    "remark": "All right. Ask me whenever you want to know more about {repository}.",
     "abilities": (
         "I answer questions about the code in {repository} and cite the lines. Try: where is `name` defined? "
         "who calls `name`? what does `name` call? tests for `name`, what is in `path/file.py`, `path/file.py:42`, "

@@ -75,7 +75,7 @@ async def try_sandboxes(start: StartProgram, *, home: Path, python: Path | None)
     be used, or no working copy be made.
     """
     if sys.platform != "linux":
-        raise SandboxUnavailable("There is a sandbox on Linux alone. Run citebot there, or in a virtual machine.")
+        raise SandboxUnavailable("The sandbox works only on Linux. Run citebot there, or in a virtual machine.")
     environment = await asyncio.to_thread(PythonEnvironment.find, python)
     group = await find_memory_group(start)
     trials: list[SandboxTrial] = []
@@ -114,7 +114,7 @@ async def _find_problem(sandbox: Sandbox, place: Path) -> str:
         return ""
     if said[-1:] == [_HELD]:
         return f"It does not hold: {', '.join(said[:-1])}."
-    return f"A trial did not come to its end ({result.ending}): {result.stderr.text.strip()[-300:]}"
+    return f"A trial did not finish ({result.ending}): {result.stderr.text.strip()[-300:]}"
 
 
 @contextmanager

@@ -193,7 +193,7 @@ class WorkingCopy:
                 if wanted and not entry.is_folder and (version := _read_version(entry)) is not None:
                     yield path, version
         except TooDeep as error:
-            raise WorkingCopyError("The working copy has folders within folders without end.") from error
+            raise WorkingCopyError("The working copy nests folders too deeply.") from error
 
 
 def _read_version(entry: FolderEntry) -> FileVersion | None:

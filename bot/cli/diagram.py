@@ -28,7 +28,7 @@ def draw_png() -> bytes:
     flow = Flow(
         title="The graph that a question passes through",
         verb="leads to",
-        legend="a dashed line is one of several ways to go on",
+        legend="a dashed line is one of several ways to continue",
         boxes=[FlowBox(key=name, label=name) for name in graph.nodes],
         lines=[
             FlowLine(source=edge.source, target=edge.target, is_dashed=edge.conditional)

@@ -207,12 +207,12 @@ async def check_sandbox(try_all: Callable[[], Awaitable[Sequence[SandboxTrial]]]
     reasons = " ".join(f"{each.sandbox.mechanism}: {to_one_line(each.problem)}" for each in failures)
     advice = " ".join(dict.fromkeys(each.advice for each in failures if each.advice))
     if last.problem:
-        return [note(f"No sandbox holds here, so `citebot goal` runs nothing. {reasons}", advice)]
-    what = f"The sandbox that `citebot goal` runs code in holds here: {last.sandbox.mechanism}."
+        return [note(f"No sandbox works here, so `citebot goal` runs nothing. {reasons}", advice)]
+    what = f"The sandbox that `citebot goal` runs code in works here: {last.sandbox.mechanism}."
     what += f" Its memory is bounded by {last.group.description}." if last.group is not None else _UNBOUNDED
     if not failures:
         return [make_ok(what)]
-    return [note(f"{what} The better one does not hold. {reasons}", advice)]
+    return [note(f"{what} The better one does not work. {reasons}", advice)]
 
 
 async def check_chat_goals(settings: Settings) -> Sequence[DoctorFinding]:
@@ -225,7 +225,7 @@ async def check_chat_goals(settings: Settings) -> Sequence[DoctorFinding]:
     what = f"Goal runs may be started in chat by {to_one_line(named)}{more}"
     if not settings.has_model:
         return [make_warning(f"{what}, but none begins without a language model.", _NO_MODEL)]
-    return [make_ok(f"{what}; they run in the sandbox that holds here.")]
+    return [make_ok(f"{what}; they run in the sandbox that works here.")]
 
 
 async def check_indexes(repositories: Repositories, now: float) -> Sequence[DoctorFinding]:

@@ -28,12 +28,12 @@ MASKED = "The patch held secrets, which are masked, so that it may not apply. --
 UNSHOWN = "The patch has characters that are not shown here. --patch FILE writes it as it is."
 QUESTION = "Start it? [y/N] "
 OTHER_RUN = (
-    "The goal run {name} is working on this repository as well. Both may go on: each has a copy of its own, and their "
+    "The goal run {name} is working on this repository as well. Both can continue: each has its own copy, and their "
     "patches may touch the same lines."
 )
-HOW_TO_RESUME = "This is the goal run {name}. If it is interrupted, `citebot goal resume {name}` goes on with it."
-INTERRUPTED = "The goal run {name} was interrupted. `citebot goal resume {name}` goes on with it."
-NOTHING_SAVED = "Of the goal run {name} nothing was saved before it was interrupted. Begin it again."
+HOW_TO_RESUME = "This is the goal run {name}. If it is interrupted, `citebot goal resume {name}` continues it."
+INTERRUPTED = "The goal run {name} was interrupted. `citebot goal resume {name}` continues it."
+NOTHING_SAVED = "Nothing of the goal run {name} was saved before it was interrupted. Start it again."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -146,7 +146,7 @@ def _refuse(goal: str | None, reason: str) -> CommandOutcome:
 async def _take_up(app: App, terminal: Terminal, name: str | None, options: GoalOptions) -> CommandOutcome:
     files, path = GoalRunFiles(app.settings.home), (await app.index.status()).path
     with files.take_up(name, path) as note:
-        terminal.note(f"Going on with the goal run {note.name}: {to_one_line(note.task)}")
+        terminal.note(f"Resuming the goal run {note.name}: {to_one_line(note.task)}")
         async with app.open_goals() as goals:
             run = _FollowedRun(name=note.name, goals=goals, files=files, terminal=terminal, options=options)
             try:

@@ -46,7 +46,7 @@ class GoalGroup(click.Group):
         if args and not args[0].startswith("-") and args[0] not in self.commands:
             kinds = ", ".join(name for name in self.commands if name != "resume")
             raise click.UsageError(
-                f"There is no goal {args[0][:80]!r}. There are: {kinds}. `resume` goes on with a run.", ctx
+                f"There is no goal {args[0][:80]!r}. There are: {kinds}. `resume` continues a run.", ctx
             )
         return super().resolve_command(ctx, args)
 
@@ -73,7 +73,11 @@ def add_outcome_options(command: Command) -> Command:
 def add_run_options(command: Command) -> Command:
     """Let a command take how a run is made and approved."""
     most = click.option(
-        "--max-iterations", type=click.IntRange(1, 100), default=20, show_default=True, help="At most so many."
+        "--max-iterations",
+        type=click.IntRange(1, 100),
+        default=20,
+        show_default=True,
+        help="The most iterations to take.",
     )
     hitl = click.option("--hitl", is_flag=True, help="Ask before each further iteration.")
     approved = click.option("--yes", "approved", is_flag=True, help="Approve the run.")

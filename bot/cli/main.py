@@ -177,7 +177,11 @@ def serve(invocation: CliContext, repo: str | None, role: Literal["all", "front"
 
 @cli.command()
 @click.option(
-    "--port", type=click.IntRange(0, 65_535), default=8082, show_default=True, help="Where; 0 takes any that is free."
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8082,
+    show_default=True,
+    help="Port to listen on (0 = any free port).",
 )
 @add_repo_option
 @click.pass_obj

@@ -17,7 +17,7 @@ def write_token(person: str) -> str:
         raise SettingsError(_NOT_A_PERSON.format(person=person[:80]))
     made = make_token()
     return (
-        f"Put this into citebot.toml, and start `citebot serve` anew:\n\n"
+        f"Put this into citebot.toml, and restart `citebot serve`:\n\n"
         f'[[mcp.tokens]]\nperson = "{person}"\nsha256 = "{hash_token(made)}"\n\n'
         f"Give this to {person}, who keeps it secret; it is not shown again:\n\n{made}"
     )

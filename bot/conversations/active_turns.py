@@ -285,7 +285,7 @@ class ActiveTurns:
             await task()
         except InboxError as error:
             if not self._is_store_away:
-                log.warning("the inbox cannot be brought up to date, which is tried on until it can: %s", error)
+                log.warning("the inbox cannot be brought up to date; citebot keeps trying: %s", error)
             self._is_store_away = True
         else:
             if self._is_store_away:

@@ -40,9 +40,9 @@ OFF = (
 )
 NO_SANDBOX = "Goal runs are off here: no sandbox works on this machine. `citebot doctor` says what to install."
 NOT_STARTED = "Nothing was run: it was not approved."
-APPROVED = "Approved. It goes on in the message with the proposal."
+APPROVED = "Approved. It continues in the message with the proposal."
 ABORTED = "Nothing is run."
-DECIDED = "This was decided already, or its question is gone. `stop` ends what is under way."
+DECIDED = "This was already decided, or its question is gone. `stop` ends a run in progress."
 CHANGED = "This proposal has changed. Look at it again, and approve it by its button."
 TOO_EARLY = "You wrote that before this was shown. Look at it, and write it again."
 NAME_IT = "There are several proposals here. To start the newest one, write `approve {name}`."

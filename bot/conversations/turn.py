@@ -272,7 +272,7 @@ class ActiveTurn:
         entry, message = self.entry, self.entry.message
         if entry.deaths >= MAX_DEATHS:
             self._gives_up, self._outcome = True, "set_aside"
-            log.error("%s is set aside: citebot died %d times while answering it", message.key, entry.deaths)
+            log.error("%s is quarantined: citebot died %d times while answering it", message.key, entry.deaths)
             return SET_ASIDE
         if entry.tries > MAX_TRIES or entry.age > LATE_SECONDS:
             self._gives_up, self._outcome = True, "given_up"

@@ -88,7 +88,7 @@ async def _keep_working(app: App, manager: PatientJobManager, queue: JobQueue, k
         except asyncio.CancelledError:
             await _end_worker(worker, manager, kind, seconds=queue.times.shutdown)
             raise
-        log.warning("the worker on %s has ended, and is begun again: %s", kind, _describe_end(worker))
+        log.warning("the worker on %s has ended and is restarted: %s", kind, _describe_end(worker))
         await asyncio.sleep(random.uniform(0.5, 1.5))  # noqa: S311 - no secret
 
 

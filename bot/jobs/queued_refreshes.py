@@ -25,7 +25,7 @@ NO_INDEXER = (
     "No indexer is at work, so {name} waits to be indexed. Start one with `citebot serve --role index`, or see in its "
     "log why it does nothing."
 )
-_GIVEN_UP = "Indexing {name} was given up: citebot died each time while it was at it. The log of the indexer says more."
+_GIVEN_UP = "Indexing {name} was given up: citebot died each time while doing so. The log of the indexer says more."
 
 # The one that waits, which nobody can take meanwhile.
 _WAITING = "SELECT id, args FROM procrastinate_jobs WHERE queueing_lock = %(key)s AND status = 'todo' FOR UPDATE"

@@ -59,7 +59,7 @@ class GoalRunFiles:
         with self._open(note.name) as descriptor:
             if not _try_lock(descriptor):
                 raise GoalRunUnavailable(
-                    f"The goal run {note.name} is under way in another process. Wait until that has ended."
+                    f"The goal run {note.name} is running in another process. Wait until it has finished."
                 )
             yield note
 

@@ -71,7 +71,7 @@ async def _copy(source: MessageTables, target: MessageTables, table: str, column
 async def _compare(source: MessageTables, target: MessageTables, table: str, columns: Sequence[str]) -> None:
     """Raise `MigrationError` unless two tables hold the same rows."""
     if await _sum_up(source, table, columns) != await _sum_up(target, table, columns):
-        raise MigrationError(f"The table {table} did not arrive as it was. Nothing was changed; report this.")
+        raise MigrationError(f"The table {table} was not copied correctly. Nothing was changed; report this.")
 
 
 async def _sum_up(tables: MessageTables, table: str, columns: Sequence[str]) -> tuple[int, int]:

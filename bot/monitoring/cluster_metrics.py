@@ -22,11 +22,11 @@ class ClusterMetrics(Collector):
         if state is None:
             return
         role = {state.role: float(state.waiting)}
-        yield _make_gauge("citebot_queue_depth", "Messages that no process is at.", "role", role)
+        yield _make_gauge("citebot_queue_depth", "Messages that no process is handling.", "role", role)
         oldest = {state.role: state.oldest}
         yield _make_gauge("citebot_queue_oldest_seconds", "Seconds that the oldest waits.", "role", oldest)
         held = dict.fromkeys(sorted(state.held), 1.0)
-        yield _make_gauge("citebot_lease_held", "What this process does for all.", "name", held)
+        yield _make_gauge("citebot_lease_held", "Leases that this process holds.", "name", held)
         size = {name: float(load.size) for name, load in state.pools.items()}
         yield _make_gauge("citebot_postgres_pool_connections", "Connections to Postgres.", "pool", size)
         in_use = {name: float(load.in_use) for name, load in state.pools.items()}

@@ -80,7 +80,7 @@ class RunMetrics:
             registry=registry,
         )
         self._answers = Counter(
-            "citebot_runs", "Runs that came to an answer, by their route.", ["route"], registry=registry
+            "citebot_runs", "Runs that reached an answer, by their route.", ["route"], registry=registry
         )
         self._tools = Counter("citebot_tool_calls", "Calls of tools.", ["tool"], registry=registry)
         self._tool_errors = Counter("citebot_tool_errors", "Calls of tools that failed.", ["tool"], registry=registry)

@@ -111,7 +111,7 @@ async def open_monitoring(
         address = await _enter(stack, listening, "/healthz and /readyz", needed=bool(doors or surfaces))
         listening = run_http_server(
             local, host=LOOPBACK, port=settings.metrics_port, connections=Connections(most=MOST_LOCAL),
-            advice="Set CITEBOT_METRICS_PORT (0 takes any port that is free).",
+            advice="Set CITEBOT_METRICS_PORT (0 = any free port).",
         )  # fmt: skip
         metrics_address = await _enter(stack, listening, "/metrics and the whole of /readyz", needed=False)
         yield ServiceMonitoring(
@@ -238,7 +238,7 @@ async def run_http_server(
     host: str,
     port: int,
     connections: Connections | None = None,
-    advice: str = "Set CITEBOT_WEB_HOST and CITEBOT_WEB_PORT (0 takes any port that is free).",
+    advice: str = "Set CITEBOT_WEB_HOST and CITEBOT_WEB_PORT (0 = any free port).",
 ) -> AsyncIterator[str]:
     """Serve the application for as long as the context is open, at the address that is returned.
 

@@ -124,7 +124,7 @@ def describe_without_platform(settings: Settings) -> str:
         if settings.webhook_secret is not None
         else "push webhooks are off until CITEBOT_WEBHOOK_SECRET is set"
     )
-    answered = "No chat platform is set up: /api and /v1 answer those who have a token."
+    answered = "No chat platform is configured: /api and /v1 answer anyone with a token."
     return f"{answered if settings.mcp.tokens else NO_PLATFORM} New commits are indexed as they come; {pushes}."
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # comes with the extra `cluster`
 
 OLDEST_SERVER = 14  # the first major version in which the tables and statements were tried
 NO_ADDRESS = "DATABASE_URL cannot be read. Write it as postgresql://USER:PASSWORD@HOST:5432/NAME."
-NO_ANSWER = "Postgres does not answer. Check the network to it; citebot goes on trying."
+NO_ANSWER = "Postgres does not answer. Check the network to it; citebot keeps trying."
 FULL_DISK = "The disk of Postgres is full. Free some space and try again."
 READ_ONLY = "Postgres takes no writes: it is a copy, or set to read-only. Name the one that takes them in DATABASE_URL."
 # What a server says that refuses a connection has no code, and is shown as it is in another language than English.

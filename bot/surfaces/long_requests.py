@@ -41,12 +41,12 @@ class LongRequests:
         """
         if self._held[person] >= self._most_each:
             raise web.HTTPTooManyRequests(
-                text=f"You have {self._most_each} requests under way that wait for an answer. Wait until one ends.",
+                text=f"You already have {self._most_each} requests waiting for an answer. Wait until one ends.",
                 headers={"Retry-After": RETRY_AFTER},
             )
         if not self._keep_open(request.transport, SECONDS):
             raise web.HTTPServiceUnavailable(
-                text="Too many answers are waited for at the moment. Try again in a little while.",
+                text="Too many requests are waiting for an answer. Try again in a little while.",
                 headers={"Retry-After": RETRY_AFTER},
             )
         self._held[person] += 1
@@ -76,7 +76,7 @@ class LateCore:
         """Return the core; raises `web.HTTPServiceUnavailable` while there is none."""
         if self._core is None:
             raise web.HTTPServiceUnavailable(
-                text="citebot is starting or ending, and answers nothing at the moment. Try again.",
+                text="citebot is starting or shutting down. Try again in a moment.",
                 headers={"Retry-After": SOON},
             )
         return self._core

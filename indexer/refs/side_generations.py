@@ -198,7 +198,7 @@ class SideGenerations:
 
         def show(progress: Progress) -> None:
             if self._is_closing:
-                raise NotIndexed("citebot is ending. Ask again in a moment.")
+                raise NotIndexed("citebot is shutting down. Ask again in a moment.")
             for listener in [*listeners]:
                 listener(progress)
 

@@ -135,7 +135,7 @@ def _explain_error(error: Exception) -> SegmentsUnavailable:
     reason = text.partition("\n")[0].partition("?")[0][:200]  # some stores are asked with a signature behind that
     return SegmentsUnavailable(
         f"The object store of SEGMENTS_URL cannot be used ({reason}). Check that it runs and can be reached; "
-        "what was downloaded goes on being served."
+        "what was downloaded is still served."
     )
 
 

@@ -108,8 +108,8 @@ def unpack_block(packed: bytes, block: Block, most: int) -> bytes:
         data = b""
     if hashlib.sha256(data).hexdigest() != block.digest:
         raise SegmentsDamaged(
-            "A block of the published index is not what its hash says. What is here goes on being served; "
-            "`citebot index --full` where indexes are built publishes everything anew."
+            "A block of the published index is not what its hash says. What is here is still served; "
+            "`citebot index --full` where indexes are built publishes everything again."
         )
     return data
 
@@ -147,8 +147,8 @@ def decode_listing(data: bytes, digest: str) -> GenerationListing:
         return _parse_listing(_unpack_listing(data, digest))
     except (ValueError, KeyError, TypeError, zlib.error, RecursionError) as error:
         raise SegmentsDamaged(
-            f"The listing of the published index cannot be used ({error}). What is here goes on being served; "
-            "`citebot index --full` where indexes are built publishes everything anew."
+            f"The listing of the published index cannot be used ({error}). What is here is still served; "
+            "`citebot index --full` where indexes are built publishes everything again."
         ) from error
 
 

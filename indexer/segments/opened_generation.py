@@ -177,5 +177,5 @@ def make_version_error(repository: str) -> NotIndexed:
     """Say that another version published a repository."""
     return NotIndexed(
         f"{repository} was published by another version of citebot, whose index this one cannot read. What is here "
-        "goes on being served; run the same version everywhere."
+        "is still served; run the same version everywhere."
     )

@@ -27,7 +27,7 @@ Work = Callable[["AsyncConnection[Any]"], Awaitable[Result]]
 _NO_ADDRESS = "DATABASE_URL cannot be read. Write it as postgresql://USER:PASSWORD@HOST:5432/NAME."
 _NO_HOST = "The host in DATABASE_URL is not known. Check how it is written; in a password, write @ as %40 and / as %2F."
 _NO_ANSWER = "Postgres does not answer. Check the network to it, and ask again."
-_CLOSED = "The connections to Postgres are closed: citebot is ending."
+_CLOSED = "The connections to Postgres are closed: citebot is shutting down."
 # What refuses a connection has no code.
 _NOT_FOUND = re.compile(r"resolve host|name or service not known", re.IGNORECASE)
 _REFUSED = re.compile(r"authentication failed|no password supplied|does not exist", re.IGNORECASE)

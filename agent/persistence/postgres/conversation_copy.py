@@ -88,7 +88,7 @@ async def _copy_thread(
         counts.writes += len(one.pending_writes or ())
     counts.checkpoints += len(found)
     if [_normalize(one) for one in found] != [_normalize(one) async for one in target.alist(where)]:
-        raise CheckpointError(f"The conversation {thread} did not arrive as it was. Report this.")
+        raise CheckpointError(f"The conversation {thread} was not copied correctly. Report this.")
 
 
 def _name_parent(first: CheckpointTuple) -> RunnableConfig:
@@ -122,7 +122,7 @@ async def _copy_evidence(
     arrived = await evidence.texts([key for key, _ in rows])
     expected, found = ({key: make_storable_in_postgres(text) for key, text in each} for each in (rows, arrived.items()))
     if expected != found:
-        raise CheckpointError(f"The evidence of the conversation {thread} did not arrive as it was. Report this.")
+        raise CheckpointError(f"The evidence of the conversation {thread} was not copied correctly. Report this.")
 
 
 async def _copy_token(source: ConversationSaver, target: ConversationSaver, thread: str) -> None:
@@ -132,7 +132,7 @@ async def _copy_token(source: ConversationSaver, target: ConversationSaver, thre
     for row in rows:
         await target.write("INSERT INTO run_tokens (thread_id, token, used_at) VALUES (?, ?, ?)", (thread, *row))
     if await target.rows(select, (thread,)) != rows:
-        raise CheckpointError(f"The last run of the conversation {thread} did not arrive as it was. Report this.")
+        raise CheckpointError(f"The last run of the conversation {thread} was not copied correctly. Report this.")
 
 
 def _normalize(one: CheckpointTuple) -> Sequence[Any]:

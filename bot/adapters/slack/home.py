@@ -21,7 +21,7 @@ PROMPTS: Sequence[Mapping[str, str]] = (
     {"title": "What is indexed?", "message": "status"},
     {"title": "What can I ask?", "message": "help"},
 )
-_ASK = "Mention me in a channel, or write to me here. Every answer links to the lines it was read from."
+_ASK = "Mention me in a channel, or write to me here. Every claim links to the exact lines and commit it came from."
 
 
 class HomeTab:

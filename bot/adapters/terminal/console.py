@@ -44,7 +44,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 _LEAVING = frozenset({"/quit", "/exit", "/q", "quit", "exit", "quit()", "exit()", ":q"})
 HELP = "\n".join(
     [
-        'Ask anything about the code; "and who calls it?" goes on from the answer before.',
+        'Ask anything about the code; "and who calls it?" refers to the previous answer.',
         *(f"{f'{name} {takes}':<17}{what}" for name, (takes, what) in COMMANDS.items()),
         "Tab completes commands, files and names; Alt-Enter begins another line. Ctrl-C stops an answer.",
     ]

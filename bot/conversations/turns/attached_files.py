@@ -66,7 +66,7 @@ async def _read_image(
 ) -> AttachedImage:
     """Fetch an image where there is room for one more."""
     if not room:
-        raise UnreadableFile("is an image, which I did not see: no model that reads images is set up here.")
+        raise UnreadableFile("is an image, which I did not see: no model that reads images is configured here.")
     if len(read.images) >= room:
         raise UnreadableFile(f"is one image too many: I looked at the first {room}.")
     return AttachedImage(name=name, media_type=file.media_type, data=await _fetch(platform, file))

@@ -1,4 +1,4 @@
-"""`POST /api/ask`: a question, answered as JSON at the end, or as server-sent events while the answer comes about."""
+"""`POST /api/ask`: a question, answered as JSON at the end, or as server-sent events while the answer is written."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class AskRequest(BaseModel):
     ] = None
     conversation: Annotated[
         str | None,
-        Field(pattern="^[A-Za-z0-9_-]{1,64}$", description="The one that an answer came with, to go on with it."),
+        Field(pattern="^[A-Za-z0-9_-]{1,64}$", description="The one that an answer came with, to continue it."),
     ] = None
 
 

@@ -44,7 +44,7 @@ SECONDS = 10.0
 NO_RETRY = "X-Should-Retry"  # the clients of OpenAI ask again by themselves unless this is `false`
 FOLLOWED_SECONDS = 3_600.0  # for which the next question continues a conversation
 MOST_FOLLOWED = 1_000
-REPLACED = "\n\n---\n\n*What is above did not hold. This takes its place:*\n\n"
+REPLACED = "\n\n---\n\n*The text above was withdrawn. This replaces it:*\n\n"
 
 _SENTENCES = {"not_found": f"There is nothing at this path: citebot has {PREFIX}/chat/completions and {PREFIX}/models."}
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}

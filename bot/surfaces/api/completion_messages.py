@@ -20,8 +20,8 @@ from bot.surfaces.ask_events import AnswerCost, Answered, CitedPlace
 
 MODEL = "citebot"
 MOST_PARTS = 1_000  # of one message
-IMAGES_UNSEEN = "*I have not seen the image: I read text alone.*"
-ATTACHMENTS_UNREAD = "*I have not read what was attached: I read text alone.*"
+IMAGES_UNSEEN = "*I have not seen the image: I read only text.*"
+ATTACHMENTS_UNREAD = "*I have not read what was attached: I read only text.*"
 _NAMES = {"user": "the person who asks", "assistant": "citebot"}
 _TEXTS = frozenset({"text", "input_text"})
 _UNSAFE = re.compile(r"[\s<>]")

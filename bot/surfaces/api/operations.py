@@ -117,7 +117,7 @@ def list_operations(core: LateCore, asking: Asking) -> Sequence[Operation[Any]]:
     return (
         Operation(
             method="POST", path="/ask", name="ask", asked=AskRequest, answer=Answered, handle=ask, events=EVENTS,
-            summary="Ask about the code; with `Accept: text/event-stream`, follow how the answer comes about.",
+            summary="Ask about the code; with `Accept: text/event-stream`, follow the answer as it is written.",
             refusals=(408, 409, 413, 415, 422, 504),
         ),
         Operation(

@@ -33,7 +33,7 @@ _SENTENCES: Mapping[int, str] = {
     408: "The body of the request came too slowly. Send it again.",
     413: "The body of the request is too large.",
     415: "The body has to be JSON, sent as `Content-Type: application/json` and not compressed.",
-    503: "Too much is asked at the moment. Try again in a little while.",
+    503: "citebot is overloaded. Try again in a little while.",
 }
 _CODES: Mapping[int, str] = {
     400: "bad_request",

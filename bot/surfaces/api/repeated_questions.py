@@ -24,7 +24,7 @@ LONGEST_KEY = 200  # characters
 KEY_PATTERN = rf"^[!-~]{{1,{LONGEST_KEY}}}$"
 KEPT_SECONDS = 900.0
 MOST_KEPT = 256
-ENDING = "citebot is being ended. Ask again in a minute."
+ENDING = "citebot is shutting down. Ask again in a minute."
 GRACE = 5.0  # seconds for which a run continues without anybody who follows it: a client comes back within two
 
 _KEY = re.compile(KEY_PATTERN)
@@ -163,7 +163,7 @@ class _SharedRun:
                 async for event in events:
                     self._add(event)
         except Exception:  # those who follow are to know that there will be no answer
-            log.exception("a question broke off")
+            log.exception("a question failed")
             self._add(NotAnswered(reason="failed", text=UNEXPECTED))
 
     def _add(self, event: AskEvent) -> None:

@@ -241,7 +241,7 @@ _TOOLS = (
     McpTool(
         name="ask",
         title="Ask about the code",
-        description="Have a question about the code answered, every claim with the lines it was read from. "
+        description="Have a question about the code answered, every claim with the exact lines it came from. "
         "Slower than a lookup, and may use a language model: for questions that take several.",
         arguments=AskArgs,
         result=Answered,

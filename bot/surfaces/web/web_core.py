@@ -119,7 +119,8 @@ class LateWebCore:
         """Return the core; raises `web.HTTPServiceUnavailable` while there is none."""
         if self._core is None:
             raise web.HTTPServiceUnavailable(
-                text="citebot is starting or ending. Reload the page in a moment.", headers={"Retry-After": RETRY_AFTER}
+                text="citebot is starting or shutting down. Reload the page in a moment.",
+                headers={"Retry-After": RETRY_AFTER},
             )
         return self._core
 

@@ -416,7 +416,7 @@ async def test_a_message_in_a_table_of_errors_is_shown_where_it_stands(saver: Sa
 
     assert answer.text.startswith("`Request body is too large` appears in `shop/errors.py` [1], lines 62–63:")
     assert '"too large",' in answer.text
-    assert "put together" not in answer.text
+    assert "is built here" not in answer.text
 
 
 async def test_a_message_is_put_together_where_the_code_does_it_and_not_where_a_test_expects_it(
@@ -424,9 +424,7 @@ async def test_a_message_is_put_together_where_the_code_does_it_and_not_where_a_
 ) -> None:
     answer = await answer_to(make_agent(saver, ERRORS), "cart books is closed already")
 
-    assert answer.text.startswith(
-        "`cart books is closed already` is put together here, with some of its words filled in: "
-    )
+    assert answer.text.startswith("`cart books is closed already` is built here, with some of its words filled in: ")
     assert "`Cart.save`, method in `shop/save.py` [1], line 3" in answer.text
 
 
@@ -436,7 +434,7 @@ async def test_a_message_whose_words_are_scattered_is_not_said_to_be_put_togethe
     }
     answer = await answer_to(make_agent(saver, files), "the plugin did not start in time all over")
 
-    assert "put together" not in answer.text
+    assert "is built here" not in answer.text
     assert "appears in" not in answer.text
 
 

@@ -306,7 +306,7 @@ def test_folders_without_end_are_refused_and_removed(copy: WorkingCopy, tmp_path
         folder = inner
     os.close(folder)
 
-    with pytest.raises(WorkingCopyError, match="without end"):
+    with pytest.raises(WorkingCopyError, match="too deeply"):
         copy.diff()
     copy.remove()
     assert not (tmp_path / "copy").exists()

@@ -558,9 +558,9 @@ REFUSED = make_trial("bubblewrap", "bwrap: setting up uid map: Permission denied
 @pytest.mark.parametrize(
     ("trials", "level", "said", "advice"),
     [
-        ([BOUNDED], "ok", "holds here: bubblewrap. Its memory is bounded by a scope of the user's systemd.", ""),
+        ([BOUNDED], "ok", "works here: bubblewrap. Its memory is bounded by a scope of the user's systemd.", ""),
         ([REFUSED, make_trial("Landlock")], "note", "Landlock. Its memory is looked at", "Load the profile."),
-        ([REFUSED, make_trial("Landlock", "too old", "Update Linux.")], "note", "No sandbox holds here",
+        ([REFUSED, make_trial("Landlock", "too old", "Update Linux.")], "note", "No sandbox works here",
          "Load the profile. Update Linux."),
     ],
 )  # fmt: skip

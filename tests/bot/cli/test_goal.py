@@ -250,11 +250,11 @@ def interrupt(
         said = running.read_until("$ until")
         block_until(lambda: list_processes(command), "the command to begin")
         (name,) = set(re.findall(r"the goal run (\w{8})", said))
-        assert "is under way in another process" in goal(citebot, repo, "resume", name).complaint
+        assert "is running in another process" in goal(citebot, repo, "resume", name).complaint
         running.fork.send(how)
         rest = running.err.read()
         running.fork.wait()
-    assert how == signal.SIGKILL or f"`citebot goal resume {name}` goes on with it." in rest
+    assert how == signal.SIGKILL or f"`citebot goal resume {name}` continues it." in rest
     return name, set(list_processes(command))
 
 
@@ -318,5 +318,5 @@ def test_a_run_of_which_nothing_was_saved_is_begun_again(citebot: Citebot, repo:
     with GoalRunFiles(Path(os.environ["CITEBOT_HOME"])).begin(path, "x") as note:
         pass
 
-    assert "nothing was saved" in json.loads(goal(citebot, repo, "resume", "--json").out)["error"]
+    assert "was saved before it was interrupted" in json.loads(goal(citebot, repo, "resume", "--json").out)["error"]
     assert "There is no goal run" in goal(citebot, repo, "resume", note.name).complaint

@@ -110,7 +110,7 @@ async def test_a_word_approves_and_the_claim_is_answered_with_its_test(open_goal
         await world.see(SHALL, "You aren't allowed to start goal runs")
         await world.reply("approve", thread=thread)
 
-        final, _, _ = await world.see(FALSE, "You aren't allowed to start goal runs", "Approved. It goes on")
+        final, _, _ = await world.see(FALSE, "You aren't allowed to start goal runs", "Approved. It continues")
 
         assert "assert call() == [8]" in final
         assert "What the run reported" in final
@@ -135,7 +135,7 @@ async def test_who_hesitates_starts_nothing_and_is_told_once(open_goals: OpenGoa
         assert "Write `approve` to start it" in said[1]
         assert (world.bench.sandbox.lines, world.gemini.received) == ([], [])
         await world.reply("approve", thread=thread)
-        await world.see(FALSE, "neither a yes nor a no", "Approved. It goes on")
+        await world.see(FALSE, "neither a yes nor a no", "Approved. It continues")
 
 
 @pytest.mark.exhaustive
@@ -155,7 +155,7 @@ async def test_of_several_proposals_the_word_has_to_name_the_newest(open_goals: 
         await world.see(SHALL, SHALL, "There are several", "No proposal named `0badcafe` is waiting")
         assert world.gemini.received == []
         await world.reply(word[1], thread=thread)
-        await world.see(SHALL, FALSE, "There are several", "No proposal named", "Approved. It goes on")
+        await world.see(SHALL, FALSE, "There are several", "No proposal named", "Approved. It continues")
 
 
 async def test_a_word_written_before_the_proposal_was_shown_approves_nothing(open_goals: OpenGoals) -> None:

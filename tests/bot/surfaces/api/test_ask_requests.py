@@ -293,7 +293,7 @@ async def test_before_its_core_is_there_a_surface_asks_to_come_back(world: World
     reply = await world.ask("what?")
 
     assert (reply.status, reply.headers["Retry-After"]) == (503, "5")
-    assert reply.body["detail"].startswith("citebot is starting or ending")
+    assert reply.body["detail"].startswith("citebot is starting or shutting down")
 
 
 async def test_who_never_reads_holds_nobody_up() -> None:

@@ -185,7 +185,7 @@ TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "
         ({"messages": [*WHAT, {"content": "x"}]}, "messages.1.role: Field required.", "messages.1.role"),
         (
             {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:x"}}]}]},
-            "messages: The last one has no text. I have not seen the image: I read text alone.",
+            "messages: The last one has no text. I have not seen the image: I read only text.",
             "messages",
         ),
     ],

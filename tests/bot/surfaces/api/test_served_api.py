@@ -50,7 +50,7 @@ async def test_a_question_over_http_is_answered_from_the_code(repository: GitRep
         async with session.get(f"{inside}/metrics") as answer:
             figures = await answer.text()
 
-    assert said.startswith("No chat platform is set up: /api and /v1 answer those who have a token.")
+    assert said.startswith("No chat platform is configured: /api and /v1 answer anyone with a token.")
     assert answered["commit"] == found["commit"] == repository.sha()
     assert [each["path"] for each in answered["citations"]] == ["dates.py"]
     assert (found["hits"][0]["path"], found["repository"]) == ("dates.py", "shop")

@@ -232,4 +232,4 @@ async def test_before_and_after_the_core_is_open_the_page_says_so(site: Site) ->
 
     assert answer.status == 503
     assert answer.headers["Retry-After"] == "5"
-    assert "starting or ending" in text
+    assert "starting or shutting down" in text
