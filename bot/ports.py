@@ -48,7 +48,7 @@ class RepositoryIndex(Protocol):
         """What happened since a commit, and to which of the paths."""
 
     async def sweep(self) -> None:
-        """Drop what nobody reads any more; `StorageLocked` while a refresh is in progress."""
+        """Drop what nobody reads any more; `StorageLocked` while a refresh is under way."""
 
 
 class RefSource(Protocol):
@@ -127,7 +127,7 @@ class AnswerJobs(Protocol):
     async def ask_for_answer(self, entry_id: int, conversation: str, *, is_command: bool = False) -> None:
         """Have a message answered after those of its conversation that were asked for before; a command waits for none.
 
-        What waits already is not asked for twice; what is in progress is, and comes once more.
+        What waits already is not asked for twice; what is under way is, and comes once more.
         """
 
     def work_on_answers(
@@ -135,7 +135,7 @@ class AnswerJobs(Protocol):
     ) -> AbstractAsyncContextManager[None]:
         """Call `answer` with one entry after the other while the context is open, `at_once` of them at most.
 
-        At the end, what is in progress is cancelled, and waits for the next worker, like all that was not begun.
+        At the end, what is under way is cancelled, and waits for the next worker, like all that was not begun.
         """
 
 
@@ -150,20 +150,20 @@ class RefreshJobs(Protocol):
         """Have a repository refreshed, and return the course of that, for whoever wants to follow it.
 
         The refresh begins after the call, so that no push is lost; who asks before it has begun gets the same one,
-        which is full if anybody wants that. With `join`, one in progress will do, if it is as full as asked for.
+        which is full if anybody wants that. With `join`, one that is under way will do, if it is as full as asked for.
         The course is the progress from now on, some of which may be missing, and at last the report; it raises the
         `IndexerError` with which the refresh failed.
         """
 
     async def join_refresh(self, repository: str) -> RefreshCourse | None:
-        """Return the course of the refresh that waits or is in progress; None where there is none."""
+        """Return the course of the refresh that waits or is under way; None where there is none."""
 
     def work_on_refreshes(
         self, refresh: RefreshWork, *, at_once: int | None = None
     ) -> AbstractAsyncContextManager[None]:
         """Call `refresh` with a repository, whether it is to be full, and what takes its progress, from any thread.
 
-        At the end, what is in progress is cancelled, and waits for the next worker, like all that was not begun.
+        At the end, what is under way is cancelled, and waits for the next worker, like all that was not begun.
         """
 
 
@@ -182,16 +182,16 @@ class Answerer(Protocol):
     ) -> AsyncIterator[AgentEvent]:
         """Stream what happens on the way to an answer from all of the repositories; the last event carries it.
 
-        Raises `CheckpointOvertaken` where another process continues the conversation, or the permit says no.
+        Raises `CheckpointOvertaken` where another process goes on with the conversation, or the permit says no.
         """
 
     def resume(
         self, run_id: str, *, thread: str, reply: str | None = None, permit: RunPermit | None = None
     ) -> AsyncIterator[AgentEvent]:
-        """Continue a run that was interrupted; `UnknownRun` where there is none, and the question may be asked."""
+        """Go on with a run that was broken off; `UnknownRun` where there is none, and the question may be asked."""
 
     async def stop(self, run_id: str) -> bool:
-        """End a run within two seconds; False if it is not in progress."""
+        """End a run within two seconds; False if it is not under way."""
 
     async def forget(self, thread: str, *, run_id: str | None = None) -> None:
         """Forget the conversation of the thread; with a run, only where that is its newest."""
@@ -210,10 +210,10 @@ class GoalRuns(Protocol):
         """Begin what was proposed and approved; before the last event, the answer, `goal_end` has the verdict."""
 
     def resume(self, run_id: str, *, thread: str, reply: str | None = None) -> AsyncIterator[AgentEvent]:
-        """Continue a run that was interrupted or waits for a person; `UnknownRun` where there is none."""
+        """Go on with a run that was broken off or waits for a person; `UnknownRun` where there is none."""
 
     async def stop(self, run_id: str) -> bool:
-        """End a run within two seconds; False if it is not in progress."""
+        """End a run within two seconds; False if it is not under way."""
 
     async def forget(self, thread: str) -> None:
         """Forget a run that is over."""
@@ -248,7 +248,7 @@ class ChatPlatform(Protocol):
         """Fetch a file that came with a message; `FileUnreadable` where that is refused, or it has more bytes."""
 
     async def hint(self, place: Place, status: str) -> None:
-        """Show that work is in progress in some way that is no message: typing, a status. Empty: it is over."""
+        """Show that work is under way in some way that is no message: typing, a status. Empty: it is over."""
 
 
 class LiveStream(Protocol):
@@ -271,14 +271,14 @@ class ThreadMembership(Protocol):
     async def should_answer(self, message: IncomingMessage, *, by_anybody: bool = False) -> bool:
         """Whether a message is to be answered; notes who has written in a thread that citebot takes part in.
 
-        A message that names nobody is, where citebot takes part, is not muted, and only the author wrote recently;
+        A message that names nobody is, where citebot takes part, is not muted, and only the author has written lately;
         or who has does not matter for what the message asks.
         """
 
     async def enter(self, message: IncomingMessage) -> str:
         """Take part in the thread of a message to be answered; return the conversation that it belongs to.
 
-        A direct message outside threads continues the conversation of the last one for half an hour.
+        A direct message outside threads goes on with the conversation of the last one for half an hour.
         """
 
     async def leave(self, message: IncomingMessage) -> None:
@@ -305,7 +305,7 @@ class ThreadSettings(Protocol):
 
 
 class TurnRecords(Protocol):
-    """How the answers of finished turns were found."""
+    """How the answers of finished turns came about."""
 
     async def keep(self, run_id: str, conversation: str, record: TurnRecord, *, held: InboxEntry | None = None) -> bool:
         """Keep a turn; a run that was taken up again replaces what was kept of it.
@@ -362,7 +362,7 @@ class MessageInbox(Protocol):
         """Find a message."""
 
     async def channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
-        """Return where something was asked recently, the last one first."""
+        """Return where something was asked lately, the last one first."""
 
     async def find_by_reply(self, handle: MessageHandle) -> InboxEntry | None:
         """Find the message that one of citebot's own is the reply to, or a part of it."""

@@ -41,7 +41,7 @@ Tell = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolCall:
-    """A call of a tool: by whom, with what, and how they are told of the progress."""
+    """A call of a tool: by whom, with what, and how they are told what goes on meanwhile."""
 
     core: SurfaceCore
     principal: Principal
@@ -241,7 +241,7 @@ _TOOLS = (
     McpTool(
         name="ask",
         title="Ask about the code",
-        description="Have a question about the code answered, every claim with the exact lines it came from. "
+        description="Have a question about the code answered, every claim with the lines it was read from. "
         "Slower than a lookup, and may use a language model: for questions that take several.",
         arguments=AskArgs,
         result=Answered,

@@ -127,7 +127,7 @@ class AskArgs(Arguments):
     at: At = None
     conversation: Annotated[
         str | None,
-        Field(max_length=64, description="To continue from an earlier answer: the `conversation` that came with it."),
+        Field(max_length=64, description="To go on with an earlier answer: the `conversation` that came with it."),
     ] = None
 
 
