@@ -20,8 +20,11 @@ from bot.conversations.descriptions import (
 from bot.drawings.drawing_requests import USAGE, DrawingRequest, choose_whole, draw, parse_drawing
 from bot.errors import NotAllowed
 from bot.messages import IncomingMessage, MessageContent
-from bot.ports import Answerer, Repositories, SharedAnswers, ThreadSettings, TurnRecords
+from bot.ports import Answerer, Repositories
 from bot.repositories.chooser import RepositoryChooser
+from bot.storage.shareable_answers import ShareableAnswerStore
+from bot.storage.threads import ThreadStore
+from bot.storage.turn_records import TurnRecordStore
 
 _MARKS = "!.?…"  # with which a command may end: `help!`
 _SHORTEST_SLIP = 5  # letters of a command that a word may be meant for in plain talk
@@ -128,10 +131,10 @@ class CommandHandlers:
         *,
         repositories: Repositories,
         agent: Answerer,
-        threads: ThreadSettings,
-        records: TurnRecords,
+        threads: ThreadStore,
+        records: TurnRecordStore,
         chooser: RepositoryChooser,
-        shareable: SharedAnswers,
+        shareable: ShareableAnswerStore,
         access: AccessPolicy,
         clock: Clock,
         stop: StopAnswer,

@@ -21,10 +21,11 @@ from bot.conversations.turns.run_follower import find_waiting_turn
 from bot.errors import ChatError, NotAllowed
 from bot.messages import ButtonPress, IncomingMessage, MessageKey, Place, fit_message
 from bot.monitoring.observer import AnswerLoad
-from bot.ports import AnswerJobs, ChatPlatform, ThreadMembership
+from bot.ports import AnswerJobs, ChatPlatform
 from bot.repositories.choice import parse_choice_button
 from bot.storage.inbox import InboxEntry
 from bot.storage.message_states import HELD
+from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecord
 
 Receipt = Literal["new", "duplicate", "ignored"]
@@ -47,7 +48,7 @@ class Conversations:
     def __init__(
         self,
         deps: TurnDeps,
-        threads: ThreadMembership,
+        threads: ThreadStore,
         *,
         manners: Mapping[str, Manners] | None = None,
         max_concurrent: int = 8,

@@ -28,9 +28,9 @@ from bot.conversations.answer_queue import AnswerQueue
 from bot.conversations.turns.run_follower import follow_events
 from bot.errors import NotAllowed
 from bot.messages import GoalOrder, IncomingMessage
-from bot.ports import GoalRuns, MessageInbox, TurnRecords
-from bot.storage.inbox import InboxEntry
-from bot.storage.turn_records import KeptTurn, TurnRecord
+from bot.ports import GoalRuns
+from bot.storage.inbox import Inbox, InboxEntry
+from bot.storage.turn_records import KeptTurn, TurnRecord, TurnRecordStore
 from indexer import IndexerError
 
 AT_ONCE = 2  # runs in one process; each may keep a core busy
@@ -87,8 +87,8 @@ class ChatGoals:
     """
 
     access: AccessPolicy
-    inbox: MessageInbox
-    records: TurnRecords
+    inbox: Inbox
+    records: TurnRecordStore
     runs: GoalRuns | None = None
     problem: str = OFF
     places: AnswerQueue = field(default_factory=lambda: AnswerQueue(AT_ONCE))
@@ -173,7 +173,7 @@ class ChatGoals:
         return await self.inbox.revise(message, run_id=run_id)
 
 
-async def remind(records: TurnRecords, conversation: str) -> str:
+async def remind(records: TurnRecordStore, conversation: str) -> str:
     """Say once that a proposal waits for a decision; empty where that was said already."""
     last, *before = await records.list_newest(conversation, most=2)
     if last.record.is_reminded:
@@ -202,7 +202,7 @@ def find_wanted_goal(text: str, last: TurnRecord | None) -> WantedGoal | None:
 
 
 async def follow_order(
-    runs: GoalRuns, order: GoalOrder, entry: InboxEntry, inbox: MessageInbox, take: Callable[[AgentEvent], None]
+    runs: GoalRuns, order: GoalOrder, entry: InboxEntry, inbox: Inbox, take: Callable[[AgentEvent], None]
 ) -> None:
     """Follow a run that was approved to its verdict, however long it takes: it has limits of its own.
 

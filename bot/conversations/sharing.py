@@ -8,17 +8,21 @@ from dataclasses import replace
 from bot.access import AccessPolicy
 from bot.errors import ChatError, NotAllowed
 from bot.messages import ButtonPress, MessageHandle
-from bot.ports import SharedAnswers
 from bot.replies.reply import Reply
 from bot.replies.send_budget import ReplyTransport
 from bot.storage.inbox import InboxEntry
+from bot.storage.shareable_answers import ShareableAnswerStore
 
 SHARED = "This answer has been shared."
 GONE = "This answer is no longer available. Ask again to share it."
 
 
 async def share_answer(
-    entry: InboxEntry, press: ButtonPress, transport: ReplyTransport, answers: SharedAnswers, access: AccessPolicy
+    entry: InboxEntry,
+    press: ButtonPress,
+    transport: ReplyTransport,
+    answers: ShareableAnswerStore,
+    access: AccessPolicy,
 ) -> str:
     """Show an answer to everybody in its place, once, if it may be asked about there public; say why not.
 

@@ -13,7 +13,10 @@ from bot.conversations.turns.question_code import CodeDeps
 from bot.markdown.safety import neutralize
 from bot.messages import MessageContent
 from bot.monitoring.observer import ConversationObserver, NullObserver, TurnOutcome
-from bot.ports import Answerer, MessageInbox, QuestionLimiter, Ratings, SharedAnswers
+from bot.ports import Answerer, QuestionLimiter
+from bot.storage.inbox import Inbox
+from bot.storage.shareable_answers import ShareableAnswerStore
+from bot.storage.turn_records import TurnRecordStore
 
 # Why a turn is interrupted: by a person; because it took too long; because the message was edited or deleted here, so
 # that nothing may be said, and its run is given up; because another process has it by now, to whom the run may belong
@@ -26,10 +29,10 @@ class TurnDeps(CodeDeps):
     """What all turns use."""
 
     agent: Answerer
-    inbox: MessageInbox
+    inbox: Inbox
     commands: CommandHandlers
-    ratings: Ratings
-    shareable: SharedAnswers
+    ratings: TurnRecordStore
+    shareable: ShareableAnswerStore
     goals: ChatGoals
     counter: QuestionLimiter
     clock: Clock

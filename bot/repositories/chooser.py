@@ -12,13 +12,13 @@ from bot.clock import Clock
 from bot.errors import NotAllowed
 from bot.markdown.formatting import to_one_line
 from bot.messages import ButtonAction, IncomingMessage
-from bot.ports import Repositories, RepositoryChoices, ThreadSettings
+from bot.ports import Repositories
 from bot.repositories.choice import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice
-from bot.repositories.choice_store import PendingQuestion
+from bot.repositories.choice_store import ChoiceStore, PendingQuestion
 from bot.repositories.hints import HintLookup, HintMatches, find_hints, find_name_hint, pick_winner, sort_by_likelihood
 from bot.repositories.names import NamedRepositories, RepositoryProfile, find_hinted, find_named, find_only_named
 from bot.storage.inbox import InboxEntry
-from bot.storage.threads import GOES_ON_SECONDS
+from bot.storage.threads import GOES_ON_SECONDS, ThreadStore
 
 _REPLIES: tuple[ButtonAction, ...] = ("approve", "abort")
 NONE_VISIBLE = "There is no repository that you may ask about here."
@@ -63,8 +63,8 @@ class RepositoryChooser:
         *,
         repositories: Repositories,
         access: AccessPolicy,
-        threads: ThreadSettings,
-        ledger: RepositoryChoices,
+        threads: ThreadStore,
+        ledger: ChoiceStore,
         signs: Mapping[str, RepositoryProfile],
         clock: Clock,
     ) -> None:

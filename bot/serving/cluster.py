@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from bot.ports import AnswerJobs, Leases, RefreshJobs
+from bot.ports import AnswerJobs, RefreshJobs
 from bot.repositories.segments import SharedSegments, open_segments
 from bot.settings import Settings
 from bot.storage.database import SqlDatabase
@@ -22,7 +22,7 @@ class Cluster:
 
     answers: AnswerJobs | None = None
     refreshes: RefreshJobs | None = None
-    leases: Leases | None = None
+    leases: LeaseStore | None = None
     segments: SharedSegments | None = None
     pools: Mapping[str, Callable[[], PoolLoad]] = field(default_factory=dict)
 

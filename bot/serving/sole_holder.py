@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 from bot.clock import Clock
 from bot.errors import InboxError
-from bot.ports import Leases
+from bot.storage.leases import LeaseStore
 
 LEASE_SECONDS = 15.0
 RENEW_SECONDS = 4.0
@@ -25,7 +25,7 @@ class SoleHolder:
     `held` are the leases that this process has at the moment.
     """
 
-    def __init__(self, leases: Leases | None, clock: Clock) -> None:
+    def __init__(self, leases: LeaseStore | None, clock: Clock) -> None:
         self.held: set[str] = set()
         self._leases = leases
         self._clock = clock
@@ -48,7 +48,7 @@ class SoleHolder:
             self.held.discard(name)
             await self._give_back(self._leases, name, token)
 
-    async def _take(self, leases: Leases, name: str) -> int:
+    async def _take(self, leases: LeaseStore, name: str) -> int:
         while True:
             try:
                 token = await leases.take(name, LEASE_SECONDS)
@@ -59,7 +59,7 @@ class SoleHolder:
                     return token
             await self._clock.sleep(LOOK_SECONDS)
 
-    async def _keep(self, leases: Leases, name: str, token: int, lost: asyncio.Event) -> None:
+    async def _keep(self, leases: LeaseStore, name: str, token: int, lost: asyncio.Event) -> None:
         """Renew a lease until it is lost: to another process, or because nobody can tell any more whose it is."""
         # The time that passes while the process is stopped counts, and a clock that is set does not.
         ends = time.monotonic() + LEASE_SECONDS
@@ -76,7 +76,7 @@ class SoleHolder:
         log.warning("the lease of %s is lost", name)
         lost.set()
 
-    async def _give_back(self, leases: Leases, name: str, token: int) -> None:
+    async def _give_back(self, leases: LeaseStore, name: str, token: int) -> None:
         """Let the next process take over at once; where that fails, the lease ends by itself."""
         try:
             await leases.release(name, token)

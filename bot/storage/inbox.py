@@ -157,8 +157,8 @@ class Inbox:
     async def claim(self, entry_id: int, *, beside: bool = False, risky: bool = True) -> InboxEntry | None:
         """Take a message for this process; None if another process has it, or its conversation, or it is over.
 
-        A message `beside` a conversation, such as a command, is taken whoever has the conversation. One that is not
-        `risky` is not what a process dies of.
+        A message `beside` a conversation, such as a command, is taken whoever has the conversation. Where it is not
+        `risky`, because nothing reads it, a death of this process is not held against it.
         """
         known = await self._database.row("SELECT conversation FROM inbox WHERE id = ?", (entry_id,))
         if known is None:

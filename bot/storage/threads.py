@@ -47,7 +47,10 @@ class ThreadStore:
         return by_anybody or set(thread.people) == {message.author}
 
     async def enter(self, message: IncomingMessage) -> str:
-        """Take part in the thread of a message to be answered; return the conversation that it belongs to."""
+        """Take part in the thread of a message to be answered; return the conversation that it belongs to.
+
+        A direct message outside threads goes on with the conversation of the last one for half an hour.
+        """
         columns: dict[str, object] = {"takes_part": True, "last_at": self._clock.now()}
         if message.kind == "direct" and not message.in_thread:
             columns["conversation"] = await self._continue_session(message)

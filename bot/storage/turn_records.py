@@ -201,7 +201,7 @@ class TurnRecordStore:
         )
 
     async def feedback(self, *, since: float = 0.0) -> Sequence[FeedbackEntry]:
-        """Return the opinions given since a time, oldest first."""
+        """Return the opinions given since a time, oldest first; their records as far as they are kept."""
         rows = await self._database.rows(
             "SELECT f.run_id, person, opinion, f.at, record FROM feedback f LEFT JOIN turns t ON t.run_id = f.run_id "
             "WHERE f.at >= ? ORDER BY f.at, f.rowid",

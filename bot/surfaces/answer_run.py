@@ -17,14 +17,14 @@ from bot.conversations.descriptions import describe_progress, find_freshness
 from bot.errors import TOO_LATE, BotError, NotAllowed, describe_unexpected
 from bot.messages import IncomingMessage
 from bot.monitoring.observer import ConversationObserver, NullObserver, TurnOutcome
-from bot.ports import Answerer, QuestionLimiter, Repositories, TurnRecords
+from bot.ports import Answerer, QuestionLimiter, Repositories
 from bot.replies.answer_content import StreamingAnswer
 from bot.replies.waiting import describe_stage
 from bot.repositories.choice import AmbiguousRepository, RepositoryChoice
 from bot.repositories.chooser import RoutedQuestion
 from bot.repositories.names import pin_name
 from bot.repositories.ref_chooser import RefChoice, RefChooser, read_ref, write_ref
-from bot.storage.turn_records import RunStats
+from bot.storage.turn_records import RunStats, TurnRecordStore
 from bot.surfaces.answer_cost import CostMeter, TokenPrice
 from bot.surfaces.ask_events import (
     Answered,
@@ -71,7 +71,7 @@ class QuestionDeps:
     queue: AnswerQueue
     access: AccessPolicy = field(default_factory=AccessPolicy)
     counter: QuestionLimiter | None = None
-    records: TurnRecords | None = None
+    records: TurnRecordStore | None = None
     clock: Clock = field(default_factory=SystemClock)
     hosts: Collection[str] = ()
     deadline: float = 150.0

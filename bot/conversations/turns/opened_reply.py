@@ -8,10 +8,10 @@ from functools import partial
 
 from bot.errors import BotError, ChatError, MessageLost
 from bot.messages import MessageContent, MessageHandle
-from bot.ports import ChatPlatform, MessageInbox
+from bot.ports import ChatPlatform
 from bot.replies.reply import Reply
 from bot.replies.send_budget import ReplyTransport
-from bot.storage.inbox import InboxEntry
+from bot.storage.inbox import Inbox, InboxEntry
 from bot.storage.message_states import HELD, OVER
 
 log = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 def open_reply(
     entry: InboxEntry,
     transport: ReplyTransport,
-    inbox: MessageInbox,
+    inbox: Inbox,
     *,
     on_stop: Callable[[], object] = lambda: None,
     on_shown: Callable[[MessageContent], None] = lambda _: None,
@@ -47,7 +47,7 @@ def open_reply(
 
 
 async def _note_handles(
-    entry: InboxEntry, transport: ReplyTransport, inbox: MessageInbox, handles: Sequence[MessageHandle]
+    entry: InboxEntry, transport: ReplyTransport, inbox: Inbox, handles: Sequence[MessageHandle]
 ) -> None:
     """Note what a reply consists of; raises `MessageLost` where that is for another process to say.
 
@@ -64,7 +64,7 @@ async def _note_handles(
     raise MessageLost("Another process answers this message, or it was edited meanwhile.")
 
 
-async def withdraw_if_deleted(entry: InboxEntry, reply: Reply, inbox: MessageInbox) -> None:
+async def withdraw_if_deleted(entry: InboxEntry, reply: Reply, inbox: Inbox) -> None:
     """Delete what was posted after somebody else has deleted the rest of the reply, as its question was."""
     try:
         found = await inbox.find(entry.message.key)
@@ -74,7 +74,7 @@ async def withdraw_if_deleted(entry: InboxEntry, reply: Reply, inbox: MessageInb
         log.warning("an answer was not withdrawn: %s", error)
 
 
-async def take_back_strays(entry: InboxEntry, reply: Reply, inbox: MessageInbox, platform: ChatPlatform) -> bool:
+async def take_back_strays(entry: InboxEntry, reply: Reply, inbox: Inbox, platform: ChatPlatform) -> bool:
     """Delete what was posted here and is not part of the reply in the end; False while there is no end yet."""
     now, posted = await inbox.get(entry.id), reply.posted
     if posted is None or (now is not None and now.state not in OVER):

@@ -11,13 +11,13 @@ from bot.access import AccessPolicy
 from bot.conversations.turns.attached_files import ReadAttachments, read_attachments
 from bot.conversations.turns.thread_context import read_thread_quotes
 from bot.messages import LONGEST_QUOTED
-from bot.ports import ChatPlatform, Repositories, TurnRecords
+from bot.ports import ChatPlatform, Repositories
 from bot.repositories.choice import AmbiguousRepository, RepositoryChoice
 from bot.repositories.chooser import RepositoryChooser
 from bot.repositories.names import pin_name
 from bot.repositories.ref_chooser import RefChoice, RefChooser, read_ref
 from bot.storage.inbox import InboxEntry
-from bot.storage.turn_records import TurnRecord
+from bot.storage.turn_records import TurnRecord, TurnRecordStore
 from indexer import IndexDamaged, IndexerError, NamedRef, NotIndexed, Progress
 
 ShowProgress = Callable[[str, Progress, str], None]  # of a name, and why it is indexed at all
@@ -31,7 +31,7 @@ class CodeDeps:
 
     repositories: Repositories
     chooser: RepositoryChooser
-    records: TurnRecords
+    records: TurnRecordStore
     access: AccessPolicy
     hosts: Collection[str]
     refs: RefChooser = field(default_factory=RefChooser)

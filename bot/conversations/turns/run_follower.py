@@ -8,9 +8,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from agent import AgentEvent, Attachments, RunPermit, UnknownRun
-from bot.ports import Answerer, MessageInbox, TurnRecords
-from bot.storage.inbox import InboxEntry
-from bot.storage.turn_records import KeptTurn
+from bot.ports import Answerer
+from bot.storage.inbox import Inbox, InboxEntry
+from bot.storage.turn_records import KeptTurn, TurnRecordStore
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class TurnRun:
 class ClaimedMessage:
     """A message that this process has claimed in the inbox, as the run that answers it asks for it."""
 
-    inbox: MessageInbox
+    inbox: Inbox
     entry: InboxEntry
 
     async def may_begin(self) -> bool:
@@ -45,7 +45,7 @@ class ClaimedMessage:
         return await self.inbox.is_current(self.entry.conversation, run_id)
 
 
-async def find_waiting_turn(records: TurnRecords, inbox: MessageInbox, conversation: str) -> KeptTurn | None:
+async def find_waiting_turn(records: TurnRecordStore, inbox: Inbox, conversation: str) -> KeptTurn | None:
     """Return the newest turn of a conversation if it waits for a person, and its question still stands."""
     for last in await records.list_newest(conversation, most=1):
         if last.record.route == "paused" and await inbox.is_current(conversation, last.run_id):

@@ -15,8 +15,9 @@ from bot.access import AccessPolicy
 from bot.app import TeamApp
 from bot.clock import Clock, SystemClock
 from bot.conversations.dispatcher import Conversations
-from bot.ports import Ratings, Repositories, TurnRecords
+from bot.ports import Repositories
 from bot.repositories.status import WatchState
+from bot.storage.turn_records import TurnRecordStore
 from bot.surfaces.long_requests import LongRequests
 from bot.surfaces.principals import Principal
 from bot.surfaces.team_surfaces import SurfaceCore
@@ -66,8 +67,8 @@ class WebCore:
     turns: LiveTurns
     repositories: Repositories
     indexing: IndexRequests
-    records: TurnRecords
-    ratings: Ratings
+    records: TurnRecordStore
+    ratings: TurnRecordStore
     tally: RunTally
     requests: LongRequests
     access: AccessPolicy = field(default_factory=AccessPolicy)

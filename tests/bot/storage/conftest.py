@@ -11,17 +11,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.ports import (
-    Leases,
-    MessageInbox,
-    QuestionLimiter,
-    Ratings,
-    RepositoryChoices,
-    SharedAnswers,
-    ThreadMembership,
-    ThreadSettings,
-    TurnRecords,
-)
+from bot.ports import QuestionLimiter
 from bot.repositories.choice_store import ChoiceStore
 from bot.storage.database import SqlDatabase, open_database
 from bot.storage.inbox import Inbox
@@ -42,15 +32,15 @@ class ChatStore:
     """The stores of one database, as one process has them; what is opened is opened under the name of a process."""
 
     database: SqlDatabase
-    threads: ThreadMembership
-    settings: ThreadSettings
-    records: TurnRecords
-    ratings: Ratings
+    threads: ThreadStore
+    settings: ThreadStore
+    records: TurnRecordStore
+    ratings: TurnRecordStore
     limiter: QuestionLimiter
-    choices: RepositoryChoices
-    shareable: SharedAnswers
-    open_inbox: Callable[[str], MessageInbox]
-    open_leases: Callable[[str], Leases]
+    choices: ChoiceStore
+    shareable: ShareableAnswerStore
+    open_inbox: Callable[[str], Inbox]
+    open_leases: Callable[[str], LeaseStore]
 
 
 OpenStore = Callable[[], AbstractAsyncContextManager[ChatStore]]

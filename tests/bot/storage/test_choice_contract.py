@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.ports import RepositoryChoices
 from bot.repositories.choice import RepositoryChoice
-from bot.repositories.choice_store import ConversationTopic, PendingQuestion
+from bot.repositories.choice_store import ChoiceStore, ConversationTopic, PendingQuestion
 from tests.bot.storage.conftest import ChatStore, OpenStore
 from tests.fakes.clock import FakeClock
 
@@ -17,11 +16,11 @@ ASKED = PendingQuestion(run_id="r", question="half \ud800 a pair \0 100% ?", nam
 
 
 @pytest.fixture
-def choices(store: ChatStore) -> RepositoryChoices:
+def choices(store: ChatStore) -> ChoiceStore:
     return store.choices
 
 
-async def test_what_a_conversation_is_about_is_what_was_set_last(choices: RepositoryChoices, clock: FakeClock) -> None:
+async def test_what_a_conversation_is_about_is_what_was_set_last(choices: ChoiceStore, clock: FakeClock) -> None:
     assert await choices.topic("c") is None
     await choices.set_topic("c", ("shop",))
     await clock.advance(1)
@@ -31,7 +30,7 @@ async def test_what_a_conversation_is_about_is_what_was_set_last(choices: Reposi
 
 
 async def test_what_a_channel_is_about_is_what_its_conversations_are_newest_first(
-    choices: RepositoryChoices, clock: FakeClock
+    choices: ChoiceStore, clock: FakeClock
 ) -> None:
     for conversation, names in (
         ("slack:T:C1:1", ("shop",)),
@@ -48,7 +47,7 @@ async def test_what_a_channel_is_about_is_what_its_conversations_are_newest_firs
     assert await choices.recent("slack:T:%") == []
 
 
-async def test_a_route_is_kept_without_its_question(choices: RepositoryChoices) -> None:
+async def test_a_route_is_kept_without_its_question(choices: ChoiceStore) -> None:
     await choices.decide("r", "c", ROUTE)
     await choices.decide("r", "c", replace(ROUTE, why="it was chosen"))
 
@@ -56,7 +55,7 @@ async def test_a_route_is_kept_without_its_question(choices: RepositoryChoices) 
     assert await choices.find_route("other") is None
 
 
-async def test_repositories_that_were_asked_about_together_are_known(choices: RepositoryChoices) -> None:
+async def test_repositories_that_were_asked_about_together_are_known(choices: ChoiceStore) -> None:
     await choices.decide("1", "c", replace(ROUTE, repositories=("shop", "till")))
     await choices.decide("2", "c", replace(ROUTE, repositories=("website",)))
     await choices.decide("3", "other", replace(ROUTE, repositories=("a", "b")))
@@ -64,7 +63,7 @@ async def test_repositories_that_were_asked_about_together_are_known(choices: Re
     assert sorted(await choices.together("c")) == ["shop", "till"]
 
 
-async def test_a_question_waits_for_the_choice_of_its_author(choices: RepositoryChoices, clock: FakeClock) -> None:
+async def test_a_question_waits_for_the_choice_of_its_author(choices: ChoiceStore, clock: FakeClock) -> None:
     await choices.ask_back("c", "ann", ASKED)
     await choices.ask_back("c", "ben", replace(ASKED, run_id="s"))
 
@@ -76,7 +75,7 @@ async def test_a_question_waits_for_the_choice_of_its_author(choices: Repository
     assert await choices.last_asked_back("c", "cas") is None
 
 
-async def test_of_questions_at_one_moment_the_later_one_is_the_last(choices: RepositoryChoices) -> None:
+async def test_of_questions_at_one_moment_the_later_one_is_the_last(choices: ChoiceStore) -> None:
     for number in range(3):
         await choices.ask_back("c", "ann", replace(ASKED, run_id=str(number)))
 
@@ -87,7 +86,7 @@ async def test_of_questions_at_one_moment_the_later_one_is_the_last(choices: Rep
 
 
 async def test_nothing_is_left_of_a_turn_that_is_closed_nor_of_what_is_forgotten(
-    choices: RepositoryChoices, clock: FakeClock
+    choices: ChoiceStore, clock: FakeClock
 ) -> None:
     for run in ("closed", "kept"):
         await choices.decide(run, "c", ROUTE)
