@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Protocol
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
@@ -15,6 +15,7 @@ from bot.monitoring.cluster_metrics import ClusterMetrics
 from bot.monitoring.cluster_state import ClusterState
 from bot.monitoring.observer import AnswerLoad, Loss, Stage, TurnOutcome
 from bot.repositories.status import RepositoryState
+from bot.settings import PriceTable
 
 MOST_VALUES = 60  # of one label; whatever comes beyond is counted as OTHER
 OTHER = "other"
@@ -23,18 +24,6 @@ _MILLION = 1_000_000
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 STALLS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 SECONDS = (0.05, 0.1, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0)
-
-
-class ModelPrice(Protocol):
-    """What a model costs, in dollars for a million tokens."""
-
-    @property
-    def input(self) -> float:
-        """For those that it reads."""
-
-    @property
-    def output(self) -> float:
-        """For those that it writes."""
 
 
 class BoundedLabels:
@@ -56,7 +45,7 @@ class BoundedLabels:
 class RunMetrics:
     """Counts the events of all runs."""
 
-    def __init__(self, registry: CollectorRegistry, prices: Mapping[str, ModelPrice]) -> None:
+    def __init__(self, registry: CollectorRegistry, prices: Mapping[str, PriceTable]) -> None:
         self._prices = prices
         self._begun: dict[tuple[str, str], float] = {}
         self._node, self._tool, self._model, self._task, self._route = (BoundedLabels() for _ in range(5))

@@ -28,6 +28,7 @@ from indexer import (
 
 if TYPE_CHECKING:
     from bot.ports import RefreshJobs, RefSource, Repositories, RepositoryIndex
+    from bot.repositories.segments import RefPublisher
 
 log = logging.getLogger(__name__)
 
@@ -45,16 +46,6 @@ class BranchClone(Protocol):
 
     async def renew(self) -> object:
         """Fetch everything again."""
-
-
-class RefSharing(Protocol):
-    """Lets other machines read repositories at other commits than their newest."""
-
-    async def publish(self, name: str, written: str, progress: Listener) -> RefreshReport:
-        """Publish a repository at a ref; `UnknownRevision` where there is no such ref."""
-
-    async def note(self, name: str) -> None:
-        """Note which refs a repository has."""
 
 
 class _OneWait:
@@ -88,7 +79,7 @@ class RepositoryLibrary:
         *,
         clones: Mapping[str, BranchClone] | None = None,
         refs: Mapping[str, RefSource] | None = None,
-        sharing: RefSharing | None = None,
+        sharing: RefPublisher | None = None,
     ) -> None:
         self.refs = refs or {}
         self._sharing = sharing

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from agent import AgentEvent
+from bot.settings import PriceTable
 from bot.surfaces.ask_events import AnswerCost
 
 _MILLION = 1_000_000
 
 
-class TokenPrice(Protocol):
-    """What a model costs, in dollars for a million tokens."""
-
-    @property
-    def input(self) -> float:
-        """For those that it reads."""
-
-    @property
-    def output(self) -> float:
-        """For those that it writes."""
-
-
 class CostMeter:
     """Adds up what the events of a run tell of its calls."""
 
-    def __init__(self, prices: Mapping[str, TokenPrice]) -> None:
+    def __init__(self, prices: Mapping[str, PriceTable]) -> None:
         self._prices = prices
         self._calls = self._input = self._output = 0
         self._dollars = 0.0

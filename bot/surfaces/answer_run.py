@@ -24,8 +24,9 @@ from bot.repositories.choice import AmbiguousRepository, RepositoryChoice
 from bot.repositories.chooser import RoutedQuestion
 from bot.repositories.names import pin_name
 from bot.repositories.ref_chooser import RefChoice, RefChooser, read_ref, write_ref
+from bot.settings import PriceTable
 from bot.storage.turn_records import RunStats, TurnRecordStore
-from bot.surfaces.answer_cost import CostMeter, TokenPrice
+from bot.surfaces.answer_cost import CostMeter
 from bot.surfaces.ask_events import (
     Answered,
     AskEvent,
@@ -76,7 +77,7 @@ class QuestionDeps:
     hosts: Collection[str] = ()
     deadline: float = 150.0
     mask: Callable[[str], str] = str
-    prices: Mapping[str, TokenPrice] = field(default_factory=dict)
+    prices: Mapping[str, PriceTable] = field(default_factory=dict)
     observer: ConversationObserver = field(default_factory=NullObserver)
     refs: RefChooser = field(default_factory=RefChooser)
     remembers: bool = True
