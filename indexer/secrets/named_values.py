@@ -6,7 +6,7 @@ from typing import Any
 
 import re2
 
-from indexer.secrets.secret_values import is_literal, is_random, is_value
+from indexer.secrets.secret_values import is_literal, is_random, is_stated, is_technical, is_value
 
 JUDGED = 256  # bytes of a value that decide whether it is a secret
 
@@ -20,13 +20,11 @@ def _compile_bytes(pattern: bytes) -> Any:
 # A name with more behind its noun describes the secret: `password_field`, `token_ttl`.
 _PLAIN_TAIL = _compile_bytes(
     rb"(?i)(?:[_.-]?(?:base|value|default|prod|production|dev|development|staging|local|old|new|current|string|str|plain|"
-    rb"text|plaintext|raw|confirmation|again|root|admin|user|db|\d{1,3})|[_.-][a-z])*"
+    rb"text|plaintext|raw|confirmation|again|root|admin|user|db|bytes|hash|\d{1,3})|[_.-][a-z])*"
+    rb"(?:\w{0,12}\.(?:set|send|fill|type|encode|hash|encrypt|matches|verify|check|compare)\w*)?"
 )
-_WRITER = _compile_bytes(
-    rb"(?i)(?:^|[^a-z])(?:(?:set|with|add|use|using|change|update)\w*)?$"
-)  # before a name that is called
 _LINE_START = _compile_bytes(
-    rb"(?i)[ \t]*(?:\d{1,6}:[ \t]*)?(?:[-+*>#][ \t]*|//[ \t]+)?"
+    rb"(?i)[ \t]*(?:\d{1,6}:[ \t]*)?(?:[-+*>#][ \t]*|//[ \t]+)?[*_]{0,3}"
     rb"(?:(?:export|set -x|setx|set|setenv|env|arg|run export)[ \t]+"
     rb"|\$env:|//[^\s:]{1,80}:)?[\w.-]*"
 )
@@ -40,35 +38,56 @@ _FAR = 2_000  # bytes around a name in which its line and its section are looked
 _NEAR = 120  # bytes around a name that tell of what it is
 _SHORT_NAME = _compile_bytes(rb"(?i)_?(?:pass|pw|psk)")
 _USER = _compile_bytes(rb"(?i)(?:\b|_)(?:user(?:_?name)?|login|e?mail|host|smtp|ssid)\b")
-_SETTER = _compile_bytes(
-    rb"(?i)(?:\b(?:define|getenv|env|get\w{0,20}|put|set\w{0,20}|environ|fill|type|send_keys)|property)"
-    rb"[ \t]*\([ \t]*[\"'][\w.#-]*$"
+# A call or a pair that a name is in, unless its arguments are names alone: `only("password", "salt")`.
+_ARGUMENT = _compile_bytes(
+    rb"([\w?!]*)[ \t]*[({][ \t]*(?:[^(){}\"'`\n]{1,60},[ \t]*)?[\"'`:][\w.#$\[\]=-]*$|\{[ \t]*\w*$"
 )
-_OPTION = _compile_bytes(rb"(?:^|\s)--?[A-Za-z][\w-]*(?:[ \t]+|=)?[^\s()]*$")
-_PART = (
-    rb"(?:server|host(?:name)?|data source|database|dbname|initial catalog|user(?: ?id|name)?|uid|port|"
-    rb"\w+_(?:user|host))"
+_NAMING = _compile_bytes(
+    rb"(?i)_*\w*(?:except|only|omit|pick|select|fields?|filter|exclude|permit|hidden|columns?|labels?|errors?|assert\w*|join|"
+    rb"has|contains?|includes?|equals?|format|print\w*|log)|t"
 )
-_PART_BEFORE = _compile_bytes(rb"(?i)\b" + _PART + rb"[ ]?=[^=(),\n]{1,80}[;\s]")
-_PART_AFTER = _compile_bytes(rb"(?i);[ ]?[\w ]{2,40}=[^=]|[ ]" + _PART + rb"=[^=]")
+_ARGUMENT_END = _compile_bytes(rb"[\"'`][ \t]*(?:[)}]|,[ \t]*(?:[^\"'`\s]|[\"'`][^\"'`\n]*[ ]|$))")
+_OPTION = _compile_bytes(rb"(?:^|\s)--?(?:[A-Za-z][\w-]*(?:[ \t]+|=)?[^\s()]*)?$")
 _FLOW = _compile_bytes(rb"[ \t]*(?:-[ \t]+)?(?:[\w.-]+:[ \t]*)?\{[^{}();]*\}[ \t]*(?:#.*)?\r?")
-_COMMENT = _compile_bytes(rb"(?://|#|--|/\*)[ \t]*$")
-_SECTION = _compile_bytes(rb"(?m)^[ \t]*\[[\w. :\"'/-]+\][ \t]*\r?$")
+_COMMENT = _compile_bytes(rb"(?://|#|--|/\*)[ \t]*(?:[A-Za-z]+[ \t]+){0,4}$")
+_CODE_AFTER = (b",", b")", b"(", b"[", b".", b"]", b"}")
+_LIST_START = _compile_bytes(rb"\*[ \t]+-[ \t]+(?:\w+[ ])?$")
+_CELL_START = _compile_bytes(rb"(?:.*\||[ \t]*)[ \t*`_-]*(?:[\w']+[ _-])?")
+_RULE = _compile_bytes(rb"\n[ \t]*[|:+-]*--")
+_CELL_END = _compile_bytes(rb"[ \t]*\|?[ \t]*\r?(?:\n|$)")
+_CLAUSE_END = _compile_bytes(
+    rb"[.,;:!)\"'`*]*[ \t]*\r?(?:\n|$)|[.,;!)]+\s|[ \t]+(?:[(-]|(?:and|but|or|on|for|at|by|before|after|until)[ \t])"
+)
+_SETTING = _compile_bytes(rb"(?i)\b(?:set|chang|reset|updat)[a-z]*\b[^\n.]*$")
 _PAIR = _compile_bytes(
     rb"[ \t]*(?:[#!].*|;.*|//.*|---|\[[^\[\]]+\]|(?:-[ \t]+)?[\w.\"'$/-]+[ \t]*[:=][^(){};]*|-[ \t]+[^(){};]*)"
 )
 _TYPED = _compile_bytes(
     rb"[:?][ \t]*(?i:str|string|number|int|integer|bool|boolean|any|bytes|float|optional\[.*)\b[^:]*$|,\s*$"
 )
-_USER_LINE = _compile_bytes(rb"(?i)[\s*>#+-]*(?:user(?:[ _]?name)?|login|e-?mail)[*\"']{0,3}[ ]?[:=][^(){};,]+")
-_LOOKUP = _compile_bytes(rb"(?:^|[^:\w])(?:\w+\.)*[a-z]\w*\([\s\"'`]*$")
+_IDENTIFIER = _compile_bytes(rb"[a-z]_[a-z]|[a-z0-9][A-Z][a-z]|[()\[\]]")
+_LOOKUP = _compile_bytes(rb"(?:^|[^:\w])(?:\w+\.)*[a-z]\w*\((?:\w+,[ ])?[\s\"'`]*$")
+_WRAPPER = _compile_bytes(
+    rb"(?i)(?:(?:hash|crypt|encode|byte|string|passw|secure|quote|literal|new|optional)\w*|\.(?:send|set|fill|type|val|text)\w*)"
+    rb"\((?:\w+,[ ])?[\s\"'`]*$"
+)
+_CONSTANT = _compile_bytes(rb"_?(?i:pass|pw|psk)[\"']?[ \t]*[:?]?=")
+_DESCRIBED = _compile_bytes(  # by a verb before its name, as in `update_password`
+    rb"(?i)(?:^|[^a-z])(?:update|requires?|show|reset|forgot|ask|check|verify|validate|prompt|hide)[_-]?$"
+)
+_LABEL_BEFORE = _compile_bytes(rb"[\"'][\w ]+[ ]$")  # of a key of several words
+_TAG = _compile_bytes(rb"<(?:\w+:)?[\w.-]*$")
+_VALUE = _compile_bytes(rb"[^;,&\"'`|()<>\\]*")
+_USUAL = (b"admin", b"root")
+_SEPARATOR = _compile_bytes(rb"[=(|?<>{!]|\),|\b(?:or|with|to|is)\b")
 _PROPERTY = _compile_bytes(
     rb"<(?:\w+:)?(?:property|entry|param|string|item|setting|prop|arg)[ \t]+(?:name|key|id)=\"[\w.-]*$"
 )
 _DIRECTIVE = _compile_bytes(
-    rb"[ \t]*(?:.*\{[ \t]*|#[ \t]*define[ \t]+)?[\w.-]*|(?i:.*\b(?:role|user|login|with|encrypted)\b.*)"
+    rb"[ \t]*(?:.*\{[ \t]*|\([\w-]+[ \t]+|#[ \t]*define[ \t]+)?[\w.-]*|"
+    rb"(?i:.*\b(?:role|user|login|with|encrypted|default|initial|using)\b.*)"
 )
-_CLOSED = _compile_bytes(rb"[ \t]*(?:[;)},]|--|#|\r?\n|$)")
+_CLOSED = _compile_bytes(rb"[ \t]*(?:[;:.)},]|--|#|\r?\n|$)")
 
 
 def read_named_value(forms: tuple[str, ...], data: bytes, match: Any) -> tuple[int, int, bool]:
@@ -78,20 +97,26 @@ def read_named_value(forms: tuple[str, ...], data: bytes, match: Any) -> tuple[i
     """
     group = match.lastindex
     start, stop = match.span(group)
-    if forms[group] in {"bare", "spoken"}:
+    if forms[group] in {"bare", "spoken", "stated"}:
         return _read_bare(forms[group], data, match, start, stop)
     value = data[start : min(stop, start + JUDGED)].decode("utf-8", "replace")
     gap = data[match.end(2) : start]
-    if is_random(value):
+    is_phrase = " " in value
+    if not is_phrase and is_random(value):
         return start, stop, True
-    if not _is_plain(match) or _NEXT_KEY.match(data, stop) is not None:
-        return start, stop, False
-    if gap.strip(b"\"'`").startswith(b"(") and _WRITER.search(data[max(0, match.start() - 40) : match.start()]) is None:
-        return start, stop, False  # of a call that reads a secret or tests it
+    end = start if is_phrase else stop  # several words may hold the name of another secret
+    before = data[max(0, match.start() - _NEAR) : match.start()]
+    is_mapped = b":" in gap and b"=" not in gap
+    is_next = b"=" not in gap and gap.strip(b" \t\"'`") and _NEXT_KEY.match(data, stop)
+    is_described = (b"(" not in gap and _DESCRIBED.search(before)) or (is_mapped and _LABEL_BEFORE.search(before))
+    if is_next or is_described or not _is_plain(match):
+        return start, end, False
     is_password = _is_password(data, match)
     if is_password and _is_assigned(forms[group], gap, value, data, match):
-        return start, stop, is_value(value)
-    return start, stop, is_literal(value, words=False, chosen=is_password)
+        is_secret = is_value(value, is_given=not is_mapped or value[:1].islower())
+    else:
+        is_secret = forms[group] != "element" and not is_phrase and is_literal(value, words=False, chosen=is_password)
+    return start, stop if is_secret else end, is_secret
 
 
 def _is_password(data: bytes, match: Any) -> bool:
@@ -100,8 +125,17 @@ def _is_password(data: bytes, match: Any) -> bool:
         return True
     if _SHORT_NAME.fullmatch(data, match.start(), match.end(2)) is None:
         return False
-    if data[match.start() : match.end(2)] == b"_PASS":  # of a constant or a variable of the environment
+    if _COMMENT.search(data[max(0, match.start() - _BACK) : match.start()]):
         return True
+    if data[match.start() : match.end(2)] == b"_PASS":
+        return True
+    if _CONSTANT.match(data, match.start()) is not None:
+        return b"fail" not in data[max(0, match.start() - _NEAR) : match.end() + _NEAR].lower()
+    return _is_user_near(data, match)
+
+
+def _is_user_near(data: bytes, match: Any) -> bool:
+    """Whether the name of a user, a host or the like stands near."""
     return _USER.search(data, max(0, match.start() - _NEAR), min(len(data), match.end() + _NEAR)) is not None
 
 
@@ -109,14 +143,20 @@ def _is_assigned(form: str, gap: bytes, value: str, data: bytes, match: Any) -> 
     """Whether what stands in quotes behind a password's name is its value, rather than a label or another name."""
     if form != "quoted":
         before = data[max(0, match.start() - _NEAR) : match.start()]
-        return form == "pair" or gap == b">" or _PROPERTY.search(before) is not None
-    if b"," in gap:  # of a call that sets what a name stands for
-        return _SETTER.search(data[max(0, match.start() - _NEAR) : match.start()]) is not None
+        is_text = gap.strip() == b">" and _TAG.search(before) is not None
+        return is_text or form in {"block", "pair"} or b"</" in gap or _PROPERTY.search(before) is not None
+    if gap.strip(b" \t\"'`]").startswith(b",") and b":" not in gap:
+        call = _ARGUMENT.search(data[max(0, match.start() - _NEAR) : match.start()])
+        is_alone = _ARGUMENT_END.match(data, match.end() - 1) is not None
+        return is_alone and call is not None and _NAMING.fullmatch(call[1] or b"") is None
     if b":" in gap and b"=" not in gap:  # one word with a capital may be its label
         return not (value.istitle() and value.isalpha())
-    if _LOOKUP.search(gap) is not None:  # what is called is given a name or an encoding
+    is_tuple = gap.rstrip().endswith(b"=(") and data[match.end() : match.end() + 1] == b","
+    if is_tuple or (
+        _LOOKUP.search(gap) is not None and _WRAPPER.search(gap) is None
+    ):  # what is called is given a name or an encoding
         return False
-    if any(sign in gap for sign in (b"=", b"(", b"|", b"?", b" or")):
+    if _SEPARATOR.search(gap) is not None:
         return True
     return match.start(1) >= 0 and _is_directive(gap, data, match)
 
@@ -138,7 +178,7 @@ def _read_bare(form: str, data: bytes, match: Any, start: int, stop: int) -> tup
     if is_random(_decode(whole)) and _is_line(data, match, stop):
         return start, start + len(whole), True
     end = _END.search(run)
-    part = run[: end.start() if end else None].rstrip(b".:*" if form == "spoken" else b"*")
+    part = run[: end.start() if end else None].rstrip(b"*" if form == "bare" else b".:*")
     if (is_code := _is_code(form, data, stop, run, part)) or is_random(_decode(part)):
         return start, start + len(part), not is_code
     if b"{" not in part:
@@ -148,9 +188,11 @@ def _read_bare(form: str, data: bytes, match: Any, start: int, stop: int) -> tup
     if after in {b"(", b"<"} or not _is_plain(match) or (not _is_password(data, match) and _TYPE.fullmatch(value)):
         return *found, False
     before = data[max(0, match.start() - 40) : match.start()].rpartition(b" ")[2]
-    if form == "spoken":
+    if form != "bare":
+        is_named = form == "stated" and match.start(1) >= 0 and is_stated(value) and _ends_clause(data, match, found[1])
         chosen = match.start(1) >= 0 and _is_line(data, match, stop)
-        return *found, is_literal(value, words=False, bare=not before.startswith(b"--"), chosen=chosen)
+        is_option = before.startswith(b"--")
+        return *found, is_named or is_literal(value, words=False, bare=not is_option, chosen=chosen)
     is_default = after == b"}" and b"${" in before  # of a variable, as of shells and Spring
     is_line = not after.strip(b";") and _is_line(data, match, stop)
     return *found, _is_setting(data, match, value, before, found[1], is_default=is_default, is_line=is_line)
@@ -179,7 +221,7 @@ def _is_setting(
     """Whether a value without quotes is no name: what may be one counts only where nothing but values stands."""
     name, gap = data[match.start() : match.end(2)], data[match.end(2) : match.start(match.lastindex)]
     is_part = before.endswith(b";") and gap == b"="  # of a connection string
-    is_variable = gap == b"=" and (name.isupper() or (is_line and b"." in before))
+    is_variable = (gap == b"=" or b"?=" in gap) and (name.isupper() or (is_line and b"." in before))
     is_literal_only = is_default or is_part or is_variable
     is_setting = is_line and b" " not in gap.rstrip()  # `name = value` may be code
     is_password = _is_password(data, match)
@@ -190,34 +232,54 @@ def _is_setting(
 
 
 def _holds_only_values(data: bytes, match: Any, stop: int, *, is_line: bool) -> bool:
-    """Whether nothing but a literal can stand behind a name: of an option, in a connection string, in a data file."""
+    """Whether nothing but a literal can stand behind a name: what is used nowhere else is no variable."""
     gap = data[match.end(2) : match.start(match.lastindex)]
     line = max(data.rfind(b"\n", max(0, match.start() - _FAR), match.start()) + 1, match.start() - _FAR, 0)
     end = data.find(b"\n", stop, stop + _FAR)
     end = min(len(data), stop + _FAR) if end < 0 else end
-    before, after = data[max(line, match.start() - _BACK) : match.start()], data[stop : min(end, stop + _BACK)]
-    if gap == b"=" and (_OPTION.search(before) or _PART_BEFORE.search(before) or _PART_AFTER.match(after)):
+    before = data[max(line, match.start() - _BACK) : match.start()]
+    if b"\n" in gap:  # in a table that is written as a list
+        return _LIST_START.search(before) is not None
+    if b"|" in gap:  # in a table of names and values
+        is_cell = _CELL_START.fullmatch(data, line, match.start()) is not None
+        return is_cell and _CELL_END.match(data, stop) is not None and _RULE.match(data, end) is None
+    is_unique = _is_unique(data, match)
+    is_mapped = is_line and b":" in gap
+    is_alone = is_unique and data[stop : stop + 1] not in _CODE_AFTER
+    if is_alone and (gap == b"=" or (is_mapped and match[match.lastindex][:1].islower())):
         return True
-    if end - line <= 2 * _BACK and _FLOW.fullmatch(data, line, end):
+    is_commented = _COMMENT.search(before) and _LINE_END.match(data, stop)
+    if is_commented or (gap == b"=" and _OPTION.search(before)) or _is_flow(data, line, end):
         return True
-    if _COMMENT.search(before) and _LINE_END.match(data, stop):
-        return True
-    return (
-        is_line
-        and (b":" in gap or _SECTION.search(data[max(0, line - _FAR) : line]) is not None)
-        and (_stands_in_data(data, line, end))
-    )
+    return (is_mapped or (is_line and is_unique)) and _stands_in_data(data, line, end, is_unique=is_unique)
 
 
-def _stands_in_data(data: bytes, line: int, end: int) -> bool:
-    """Whether the lines around one are pairs of names and values, or the next one is of the name of a user."""
+def _is_flow(data: bytes, line: int, end: int) -> bool:
+    """Whether a line is a map of YAML."""
+    return end - line <= 2 * _BACK and _FLOW.fullmatch(data, line, end) is not None
+
+
+def _ends_clause(data: bytes, match: Any, stop: int) -> bool:
+    """Whether what a sentence says of a password ends behind a value; `to` one it is set."""
+    if _CLAUSE_END.match(data, stop) is None:
+        return False
+    said = data[match.end(2) : match.start(match.lastindex)].split()
+    return said[-1:] != [b"to"] or _SETTING.search(data[max(0, match.start() - _BACK) : match.start()]) is not None
+
+
+def _is_unique(data: bytes, match: Any) -> bool:
+    """Whether a bare value is used nowhere else in a text, as a variable would be, nor written like one."""
+    value = _VALUE.match(match[match.lastindex])[0]
+    is_word = _IDENTIFIER.search(value) is None and is_stated(_decode(value)) and not is_technical(_decode(value))
+    return is_word and (value in _USUAL or data.count(value) == 1)
+
+
+def _stands_in_data(data: bytes, line: int, end: int, *, is_unique: bool) -> bool:
+    """Whether the lines around one, if there are any, are pairs of names and values and have no types."""
     above = [each for each in data[max(0, line - 2 * _BACK) : line].split(b"\n")[-4:] if each.strip()][-2:]
     below = [each for each in data[end : end + 2 * _BACK].split(b"\n")[:4] if each.strip()][:2]
-    if any(_TYPED.search(each) for each in (*above, *below)):
-        return False
-    if any(_USER_LINE.fullmatch(each) for each in (*above[-1:], *below[:1])):
-        return True
-    return bool(above or below) and all(_PAIR.fullmatch(each) for each in (*above, *below))
+    around = (*above, *below)
+    return all(_PAIR.fullmatch(each) and not _TYPED.search(each) for each in around) and bool(around or is_unique)
 
 
 def _decode(value: bytes) -> str:

@@ -112,8 +112,7 @@ def load_rules() -> Rules:
     return Rules(
         rules=tuple(_read_rule(table) for table in tables["rules"]),
         forms=forms,
-        worth=rf"(?:{names['password']}|{_SHORT}){_TAIL}{names['worth_word']}|"
-        rf"(?:{names['password']}|{names['token']}){_TAIL}(?:{names['worth']})",
+        worth=rf"{names['password']}|{_SHORT}|{names['token']}{_TAIL}(?:{names['worth']})",
         named=rf"(?:({names['password']})|{names['token']})({_TAIL})(?:{'|'.join(form.regex for form in forms)})",
     )
 

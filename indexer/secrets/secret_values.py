@@ -48,22 +48,23 @@ _NOUNS = (
     r"include|same-origin|omit|postgres|mysql|mongo|redis|rabbitmq|guest|my|the|[^A-Za-z0-9])*"
 )
 _POINTER = (
-    r"[#.@:-]+[A-Za-z_][\w.:-]*|[*&]{1,3}[\w.]+|[!%][A-Za-z_.]+|[A-Z]\w+#[A-Za-z_]\w*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|"
+    r"[#.@:-]+[A-Za-z_][\w.:-]*|[*&]{1,3}[\w.]+|[!%][A-Za-z_.]+|[A-Z]\w+#[a-z_]+[!?]?|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|"
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
 )
 _MEASURE = (
-    r"[A-Z]{2,6}-\d+|v?[\d.,:_/+xX-]+[A-Za-z]{0,8}\.?|0x[0-9a-fA-F]+|(?:\d+(?:ns|us|ms|[smhdwy]|[kmg]i?b?))+|"
+    r"[A-Z]{2,6}-\d+|v?[\d.,:_/+xX-]+(?:[A-Za-z]{0,2}|sec|min|days?|hours?|minutes?|seconds?|weeks?|months?|years?|alpha|beta|rc)\.?|0x[0-9a-fA-F]+|(?:\d+(?:ns|us|ms|[smhdwy]|[kmg]i?b?))+|"
     r"P(?:T?\d+[A-Z])+"
 )
 _CODE = (
     r"[({\[]|->|=>|[=!]=|::|&&|\|\||\w\|\w|\?\.|%[sdvrqxi]\b|^[a-z_]\w*=.|^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+[!?]?$|"
-    r"^[A-Za-z_][\w.-]*/|^(?:\.{0,2}|~)/[\w.:-]+(?:/|\.\w)|^\$\w+/|:[!+-][A-Z]|\\u[0-9A-Fa-f]{4}|^[<>=^~]"
+    r"^[A-Za-z_][\w.-]*/|^(?:\.{0,2}|~)/[\w.:-]+(?:/|\.\w)|^\$\w+/|^--?\w|:[!+-][A-Z]|\\u[0-9A-Fa-f]{4}|^[<>=^~]"
 )
 _NO_PASSWORD = re2.compile(rf"{_STAND_IN}|^(?:{_NOUNS}[A-Za-z0-9]?{_NOUNS}|{_POINTER}|{_MEASURE})$|{_CODE}")
 # What a value is not where nothing but a literal can stand.
 _TYPES = (
     r"(?i:str|basestring|unicode|n?(?:var)?char|u?int(?:eger)?(?:8|16|32|64)?|bool(?:ean)?|bytes?|float|double|number|any|"
-    r"object|dict|list|array|tuple|map|buffer|u8|void|optional|unknown|never|undefined|yes|off|on|no|prompt|ask)[!?]?"
+    r"object|dict|list|array|tuple|map|buffer|u8|void|optional|unknown|never|undefined|yes|off|on|no|prompt|ask)[!?]?|"
+    r"foo|bar|baz|abc|xyz|(?i:utf_?-?\d+|latin-?1|base64|ascii|hex|ucs2)|\\.*"
 )
 _FILE = r"\.(?:txt|pem|key|json|ya?ml|crt|cfg|conf|ini|jks|p12|pfx|env|py|js|ts|html?|php|sh|md)"
 _NO_VALUE = re2.compile(
@@ -90,18 +91,36 @@ _CHOSEN = re2.compile(
     r"[A-Za-z_]*[A-Za-z]\d+[A-Za-z]\w*|\d+[A-Za-z]{4,}\w*|[a-z]{3,}(?:-[a-z]{3,}){2,}|[a-z]{8,}\d+|[a-z]{5,}!+|"
     r"[A-Z][a-z]{2,}_[A-Z]\w*\d+"
 )
+_PROGRAM = (
+    r"(?i)pass|pwd|secret|token|cred|(?:^|[^n])key|login|encod|user|hash|salt|auth|input|field|string|array|type|value|config|"
+    r"param|model|schema|text|form|admin"
+)
+_TECHNICAL_WORD = re2.compile(_PROGRAM)
 _TECHNICAL = re2.compile(
-    r"(?i)pass|pwd|secret|token|cred|key|login|encod|user|hash|salt|auth|input|field|string|array|type|value|config|param|"
-    r"model|schema|text|form|admin|(?:^|[^a-z])(?:u?int|i|u|f|s|float|bool|oauth|k|e|l|p|db|es|ec|v|h|x|sha|md|utf|base|b|"
+    rf"{_PROGRAM}|(?:^|[^a-z])(?:u?int|i|u|f|s|float|bool|oauth|k|e|l|p|db|es|ec|v|h|x|sha|md|utf|base|b|"
     r"http|ipv|aes|rsa|rc|ed|argon|web|py|ssh|ldap|log)\d"
 )
+# Words of which labels and messages are made, rather than passwords of several words.
+_LABEL = re2.compile(
+    r"(?i)type|show|forgot(?:ten)?|new|old|again|repeat|characters?|at|least|must|is|are|be|not|should|set|in?correct|valid|log|sign|"
+    r"length|match|cannot|can|use|used|for|of|de|with|or|and|if|to|by|from|this|that|a|an|as|it|is|only|when|have"
+)
+_SAID = re2.compile(
+    r"(?i)[a-z]+(?:ed|ing|able|ible|ly|[cs]al|less|base64)|hidden|given|taken|shown|known|broken|blank|same|different|unique|secure|"
+    r"safe|stronger|weaker|shorter|longer|short|long|never|always|also|then|too|very|just|still|now|th[aeio]\w{1,3}|in|on|"
+    r"what|how|why|where|good|bad|ok|okay|fine|sent|kept|read|lost|below|above|here|up|out|absent|present|mandatory|sensitive|"
+    r"case|some\w*|any\w*|your|our|their|mine|clear|visible|identical|random|enough|all|part|one|stale|ready|"
+    r"correct|found|made|gone|seen|left|built|bcrypt|sha\w*|md5|argon2\w*|scrypt"
+)
+_WORD = re2.compile(r"[A-Za-z0-9]+[!?]?")
+_LONGEST_PHRASE = 48
 _SIGNS = "!@#$%^&*?+=~"
 SHORTEST_LITERAL = 5
 SHORTEST_WORD = 6
-SHORTEST_VALUE = 4
+SHORTEST_VALUE = 3
 _WRAPPING = "[]{}()=\\"  # what a language puts around a value, or fills it up with
 _DOCUMENTED_PASSWORDS = frozenset(
-    "pass passwd password pw pwd secret changeme xxx xxxx example token hunter2 admin guest root postgres mysql".split()
+    "pass passwd password pw pwd secret changeme xxx xxxx example token guest postgres mysql".split()
 )
 
 
@@ -136,8 +155,13 @@ def is_literal(value: str, *, words: bool = True, bare: bool = False, chosen: bo
     return bool(chosen or is_mixed or _WORDS_AND_NUMBER.fullmatch(value))
 
 
-def is_value(value: str) -> bool:
-    """Tell what somebody wrote for a password where nothing but a literal can stand."""
+def is_value(value: str, *, is_given: bool = True) -> bool:
+    """Tell what somebody wrote for a password where nothing but a literal can stand.
+
+    Several words are one unless they may be a label or a message; where nothing is assigned, only with a digit.
+    """
+    if " " in value:
+        return _is_phrase(value, is_given=is_given)
     if len(value) < SHORTEST_VALUE or not value.isprintable() or is_reference(value):
         return False
     if value.lower() in _DEFAULTS:
@@ -145,6 +169,16 @@ def is_value(value: str) -> bool:
     if _JOINED.search(value) and value.isascii() and (_TECHNICAL.search(value) or _PLACE.search(value)):
         return is_literal(value)
     return is_random(value) or not _NO_VALUE.search(value)
+
+
+def is_stated(value: str) -> bool:
+    """Tell a password behind `is` from what a sentence says of one: that it is hashed, or wrong."""
+    return is_value(value) and not _SAID.fullmatch(value) and not _LABEL.fullmatch(value)
+
+
+def is_technical(value: str) -> bool:
+    """Tell a value that has a word of programs in it, and is no usual password."""
+    return value not in _DEFAULTS and _TECHNICAL_WORD.search(value) is not None
 
 
 def is_chosen(value: str) -> bool:
@@ -185,6 +219,15 @@ def measure_entropy(value: str) -> float:
     """Return Shannon's entropy in bits a character."""
     counts = Counter(value).values()
     return -sum(count / len(value) * math.log2(count / len(value)) for count in counts)
+
+
+def _is_phrase(value: str, *, is_given: bool) -> bool:
+    words = value.split(" ")
+    if not value.isascii() or len(value) > _LONGEST_PHRASE or not all(_WORD.fullmatch(word) for word in words):
+        return False
+    is_likely = is_given or any(map(str.isdigit, value))
+    said = [word for word in words if not word.isdigit() and word.lower() != "my"]
+    return is_likely and not any(_LABEL.fullmatch(word) or _NO_VALUE.search(word) for word in said)
 
 
 def _is_monotonous(value: str) -> bool:

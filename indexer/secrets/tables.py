@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from indexer.secrets.secret_values import is_literal
+from indexer.secrets.secret_values import is_literal, is_value
 
 # A line whose cells are words, one of them a heading of passwords; the automaton asks for it before anything is read.
 HEADING = (
@@ -13,6 +13,7 @@ HEADING = (
     r"(?:[|,;\t][^\n]*)?\r?\n"
 )
 _NAME = re.compile(rb"(?i)(?:\w+[ _-])?(?:password|passwd|pwd|passwort|kennwort)")
+_USER = re.compile(rb"(?i)(?:\w+[ _-])?(?:user(?:[ _-]?name)?|login|e-?mail|account|host)")
 _CELL = re.compile(rb"[\w .*/()-]{0,40}")
 _RULE = re.compile(rb"[ \t|:+-]+")
 _WRAPPING = b" \t\"'`*\r"
@@ -27,11 +28,15 @@ def read_table(data: bytes, start: int, stop: int) -> tuple[Sequence[Span], int]
         cells = [one.strip(_WRAPPING) for one in heading.split(separator)]
         columns = [number for number, cell in enumerate(cells) if _NAME.fullmatch(cell)]
         if columns and len(cells) > 1 and all(_CELL.fullmatch(cell) for cell in cells):
-            return _read_rows(data, stop, separator, len(cells), columns[0])
+            is_login = any(_USER.fullmatch(cell) for cell in cells) and (separator == b"|" or all(cells))
+            return _read_rows(data, stop, separator, columns[0], len(cells), is_login=is_login)
     return [], stop
 
 
-def _read_rows(data: bytes, position: int, separator: bytes, width: int, column: int) -> tuple[Sequence[Span], int]:
+def _read_rows(
+    data: bytes, position: int, separator: bytes, column: int, width: int, *, is_login: bool
+) -> tuple[Sequence[Span], int]:
+    """Find the cells with passwords; beside the names of users, all but placeholders and types are."""
     found: list[Span] = []
     while position < len(data):
         end = data.find(b"\n", position) + 1 or len(data)
@@ -40,7 +45,8 @@ def _read_rows(data: bytes, position: int, separator: bytes, width: int, column:
             break
         cells = row.split(separator)
         value = cells[column].strip(_WRAPPING)
-        if not _RULE.fullmatch(row) and is_literal(value.decode("utf-8", "replace"), words=False, chosen=True):
+        said = value.decode("utf-8", "replace")
+        if not _RULE.fullmatch(row) and ((is_login and is_value(said)) or is_literal(said, words=False, chosen=True)):
             at = position + sum(len(one) + 1 for one in cells[:column]) + cells[column].index(value)
             found.append((at, at + len(value)))
         position = end
