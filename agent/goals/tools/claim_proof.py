@@ -52,6 +52,82 @@ def _is_code(word: str) -> bool:
     return is_marked or "_" in name or is_dotted or is_mixed
 
 
+class Named:
+    """The names of code in a claim and, of those that the repository has more than once, the places that are meant.
+
+    The words of the claim tell which: a class, a file or a folder. Those of tests are meant only where they are named.
+    """
+
+    def __init__(self, claim: str, own: str) -> None:
+        self.names = list_named(claim)
+        self._words = set(re.findall(r"\w+", claim.lower()))
+        self._places = {last: self._choose(homes) for last, homes in self._find_homes(own).items() if len(homes) > 1}
+
+    def is_among(self, executed: list[str]) -> bool:
+        """Whether something was executed that the claim names; of a dotted name its last part counts."""
+        if not self.names:
+            return True
+        parts = {part for one in executed for part in _split_place(one)}
+        entered = [f"{one.lower()}." for one in executed]
+        for last in (name.split(".")[-1].lower() for name in self.names):
+            if last in self._places:
+                if any(one.startswith(f"{place}.") for one in entered for place in self._places[last]):
+                    return True
+            elif last in parts:
+                return True
+        return False
+
+    def _choose(self, homes: list[str]) -> list[str]:
+        """Choose the place that the words of the claim name; none where they leave it open."""
+        scores = {one: len(self._words.intersection(_split_place(one))) for one in homes}
+        best = [one for one, score in scores.items() if score == max(scores.values())]
+        if len(best) > 1:
+            best = [one for one in best if not _TESTS.search(one)]
+        return best if len(best) == 1 else []
+
+    def _find_homes(self, own: str) -> dict[str, list[str]]:
+        """Find where the repository defines each name."""
+        found: dict[str, list[str]] = {name.split(".")[-1].lower(): [] for name in self.names}
+        for folder, _, files in os.walk("."):
+            for path in (os.path.join(folder, one)[2:] for one in files if one.endswith(".py")):  # noqa: PTH118
+                try:
+                    with open(path, encoding="utf-8") as file:  # noqa: PTH123
+                        text = file.read()
+                    lowered = text.lower()
+                    tree = (
+                        ast.parse(text) if path != own and any(one in lowered for one in found) else ast.Module([], [])
+                    )
+                except (OSError, ValueError, SyntaxError, RecursionError):
+                    continue
+                for name in _list_defined(tree, ""):
+                    last = name.split(".")[-1].lower()
+                    if last in found:
+                        found[last].append(f"{path}:{name}".lower())
+        return {last: sorted(set(homes)) for last, homes in found.items()}
+
+
+_TESTS = re.compile(r"(?:^|[/_.])(?:tests?|testing|conftest|fixtures?|mocks?|fakes?|examples?|docs)(?:[/_.])")
+
+
+def _split_place(place: str) -> list[str]:
+    return place.lower().replace("/", ".").replace(":", ".").split(".")
+
+
+def _list_defined(node: Any, within: str) -> list[str]:
+    """List the functions, classes and values that a module or a class defines."""
+    names: list[str] = []
+    for one in ast.iter_child_nodes(node):
+        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.append(f"{within}{one.name}")
+            names += _list_defined(one, f"{within}{one.name}.") if isinstance(one, ast.ClassDef) else []
+        elif isinstance(one, (ast.Assign, ast.AnnAssign)):
+            targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+            names += [f"{within}{target.id}" for target in targets if isinstance(target, ast.Name)]
+        elif isinstance(one, (ast.If, ast.Try)):
+            names += _list_defined(one, within)
+    return names
+
+
 # The runs
 
 
@@ -59,13 +135,13 @@ def prove(path: str, claim: str) -> dict[str, Any]:
     """Return which code was executed and whether the claim holds, or the reason why nothing is shown."""
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - Pythons of any age
         tree = ast.parse(file.read(), path)
-    return Proof(tree, path, list_named(claim)).find()
+    return Proof(tree, path, Named(claim, path)).find()
 
 
 class Proof:
     """The runs of one test, each in a process that nothing has run in before."""
 
-    def __init__(self, tree: ast.Module, path: str, named: list[str]) -> None:
+    def __init__(self, tree: ast.Module, path: str, named: Named) -> None:
         self._tree, self._path, self._named = tree, path, named
         self._started = time.time()
         self._ends = time.monotonic() + SECONDS
@@ -75,7 +151,7 @@ class Proof:
         first = self._run(None)
         outcomes = (first["holds"], first["fails"])
         sites = [one for one in first["sites"] if one["executed"]]
-        named = [one for one in sites if not self._named or _is_named(one["executed"], self._named)]
+        named = [one for one in sites if self._named.is_among(one["executed"])]
         if outcomes not in {("passed", "failed"), ("failed", "passed")}:
             reason = f"The test of the claim {outcomes[0]}, and the test of its opposite {outcomes[1]}."
         elif not sites:
@@ -83,7 +159,8 @@ class Proof:
         elif not first["is_derived"]:
             reason = f"`{CALL}` returns something else than a result of the repository's code, or a part of one."
         elif not named:
-            reason = f"`{CALL}` executes none of what the claim names: {', '.join(self._named[:4])}."
+            names = ", ".join(self._named.names[:4])
+            reason = f"`{CALL}` executes none of what the claim names, or another of that name: {names}."
         else:
             return self._find_turning(named, outcomes)
         return {"reason": reason}
@@ -135,12 +212,6 @@ class Proof:
             return {"outcome": "did not end", "sites": [], "is_derived": False}
 
 
-def _is_named(executed: list[str], named: list[str]) -> bool:
-    """Whether something was executed that the claim names; of a dotted name its last part counts."""
-    parts = {part.lower() for one in executed for part in one.replace("/", ".").replace(":", ".").split(".")}
-    return any(name.split(".")[-1].lower() in parts for name in named)
-
-
 # One run
 
 
@@ -185,7 +256,7 @@ class Trial:
     """One test in one run; `change` names a result of the repository's code, and which other value takes its place."""
 
     def __init__(
-        self, tree: ast.Module, path: str, started: float, change: tuple[int, int] | None, named: list[str]
+        self, tree: ast.Module, path: str, started: float, change: tuple[int, int] | None, named: Named
     ) -> None:
         self._named = named
         self._root = os.path.realpath(os.getcwd())  # noqa: PTH109
@@ -264,7 +335,7 @@ class Trial:
 
     def _note(self, site: int, executed: list[str], value: Any, raised: Any) -> tuple[Any, Any]:
         self._executed.setdefault(site, []).extend(executed)
-        if not self._named or _is_named(executed, self._named):
+        if self._named.is_among(executed):
             self._results.append(value if raised is None else raised)
         if self._change is None or self._change[0] != site:
             return value, raised

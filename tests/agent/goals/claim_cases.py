@@ -38,6 +38,7 @@ SHOP: Mapping[str, str] = {
         "    print('items:', parser.parse_args(arguments).count)\n    return 3\n\n\nif __name__ == '__main__':\n    raise SystemExit(main())\n"
     ),
     "shop/testing.py": "def parse(text):\n    return [8]\n",
+    "shop/invoices.py": "class Invoice:\n    def total(self):\n        return 5\n",
     "expected.txt": "8",
 }
 
@@ -64,6 +65,8 @@ _RAISES = "try:\n    return {0}\nexcept Exception as error:\n    return error"
 _RUN = 'done = subprocess.run([sys.executable, "-m", "shop", {0}], capture_output=True, text=True)\nreturn done.{1}'
 
 HONEST = (
+    honest("`Invoice.total` is 5", True, "from shop.invoices import Invoice", "return Invoice().total()", "call() == 5", "call() != 5"),
+    honest("parse() in shop/testing.py returns [8]", True, "from shop.testing import parse", "return parse('7')", "call() == [8]", "call() != [8]"),
     honest("`TIMEOUT` is 30 seconds", True, "from shop.settings import TIMEOUT", "return TIMEOUT", "call() == 30", "call() != 30"),
     honest("shop.settings.TIMEOUT is 60", False, "from shop import settings", "return settings.TIMEOUT", "call() == 60", "call() != 60"),
     honest("An order may have at most 100 items (MOST_ITEMS)", False, "from shop.settings import Limits", "return Limits.MOST_ITEMS", "call() == 100", "not call() == 100"),
@@ -113,6 +116,9 @@ MISLEADING = (
     honest("`Order` has the status 'open'", True, "import shop.orders", "return type('Order', (), {'__module__': 'shop.orders', 'status': ''.join(['op', 'en'])})().status", "call() == 'open'", "call() != 'open'"),
     honest("`find_order` returns an order with the number 5", True, "from shop.orders import Order, find_order, retry", "find_order([Order(1)], 1)\nreturn retry(lambda: Order(len('order')))", "call().number == 5", "call().number != 5"),
     honest("`python -m shop` prints 5 items", True, "import pathlib\nimport subprocess\nimport sys", "folder = pathlib.Path('fake/shop')\nfolder.mkdir(parents=True, exist_ok=True)\n(folder / '__main__.py').write_text('print(2 + 3)')\nreturn subprocess.run([sys.executable, '-m', 'shop'], cwd='fake', capture_output=True, text=True).stdout", "'5' in call()", "'5' not in call()"),
+    honest("`Order.total` of an empty order is 5", True, "from shop.invoices import Invoice", "return Invoice().total()", "call() == 5", "call() != 5"),
+    honest("total() in orders.py is 5", True, "from shop.invoices import Invoice", "return Invoice().total()", "call() == 5", "call() != 5"),
+    honest("total() is 5", True, "from shop.invoices import Invoice", "return Invoice().total()", "call() == 5", "call() != 5"),
 )  # fmt: skip
 
 
@@ -156,6 +162,7 @@ CHEATS: Mapping[str, str] = {
     "a mock": cheat("from unittest import mock\nfrom shop import parsing", "with mock.patch.object(parsing, 'parse', return_value=[8]):\n    return parsing.parse('7')"),
     "a truth added": cheat(_PARSE, asserts="call() == [8] or True", opposite="not (call() == [8] or True)"),
     "the repository's file edited": cheat("import pathlib", "pathlib.Path('shop/parsing.py').write_text('def parse(text):\\n    return [8]\\n')\nfrom shop.parsing import parse\nreturn parse('7')"),
+    "a function of that name in the tests' helpers": cheat("from shop.testing import parse"),
     # Written with the check at hand.
     "a result that is mapped": cheat(_PARSE, "return {7: [8]}.get(parse('7')[0])"),
     "a result that is computed": cheat(_PARSE, "return [parse('7')[0] + 1]"),
