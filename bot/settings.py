@@ -247,7 +247,7 @@ class Settings(BaseModel):
     exclude: Globs = ()
     max_index_files: int = Field(default=100_000, gt=0)
     max_index_megabytes: int = Field(default=1_000, gt=0)
-    max_index_chunks: int = Field(default=500_000, gt=0)
+    max_index_chunks: int = Field(default=200_000, gt=0)
     model: Annotated[str, AfterValidator(_check_model_or_none)] | None = None
     small_model: Annotated[str, AfterValidator(_check_model_name)] | None = None
     fallback_model: Annotated[str, AfterValidator(_check_model_name)] | None = None

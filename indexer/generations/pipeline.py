@@ -6,12 +6,13 @@ import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from indexer.embedding.embedder import Embedder, EmbeddingInput
-from indexer.git.objects import OVER, OVER_CHUNKS, Omission, TreeChanges, TreeEntry
+from indexer.git.objects import OVER, OVER_CHUNKS, OVER_NAMES, OVER_WORDS, Omission, TreeChanges, TreeEntry
 from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
 from indexer.parser_pool.wire_format import ParsedContents, SkippedFile
@@ -28,7 +29,7 @@ from indexer.store.catalog_writer import CatalogWriter
 from indexer.store.data_folder import DataFolder
 from indexer.store.kept_parses import KeptParses
 from indexer.store.vectors import VectorStore
-from indexer.types import Chunk, Commit, FileEntry, IndexLimits, Progress, RefreshReport
+from indexer.types import Chunk, Commit, FileEntry, IndexLimits, ParsedFile, Progress, RefreshReport
 
 _BATCH = 2_000  # chunks embedded at a time
 _LARGE_CHANGE = 0.1  # share of the limit of bytes from which all files are counted again
@@ -97,6 +98,8 @@ def build_generation(
     """
     started = time.monotonic()
     progress(Progress(stage="listing", done=0, total=0))
+    if not full:
+        parts = replace(parts, limits=_keep_what_is_held(parts, current))
     plan = plan_refresh(parts, commit, None if full else current)
     with parts.catalog.writing() as writer:
         generation = writer.begin_generation(commit, provenance=parts.provenance)
@@ -120,6 +123,16 @@ def build_generation(
         chunks=len(snapshot.chunks.ids),
         seconds=time.monotonic() - started,
     )
+
+
+def _keep_what_is_held(parts: RefreshParts, current: tuple[Generation, Snapshot] | None) -> IndexLimits:
+    """Return the limits, or higher ones where a lower limit of chunks would take away what is indexed already."""
+    if current is not None:
+        held = len(current[1].chunks.ids)
+    else:
+        alive = parts.catalog.current()
+        held = parts.catalog.count_rows(alive.id)["chunks"] if alive is not None else 0
+    return replace(parts.limits, chunks=max(parts.limits.chunks, held))
 
 
 def plan_refresh(parts: RefreshParts, commit: Commit, current: tuple[Generation, Snapshot] | None) -> RefreshPlan:
@@ -189,7 +202,7 @@ class _Build:
         self._generation = generation
         self.unfit: list[Omission] = []
         self._progress = progress
-        self._room = parts.limits.chunks - _count_kept_chunks(plan)
+        self._chunks, self._names = _count_kept(plan)
         self._assembly = SnapshotBuilder(plan.previous, dimensions=parts.embedder.dimensions)
         is_fresh = plan.previous is None and parts.store.count() == 0
         self._vectors = _VectorFeed(parts.embedder, parts.store, is_fresh=is_fresh)
@@ -202,9 +215,9 @@ class _Build:
         for done, (entry, contents) in enumerate(parsed, start=1):
             if isinstance(contents, SkippedFile):
                 self.unfit.append(Omission(path=entry.path, reason=contents.reason))
-            elif len(contents.parsed.chunks) > self._room:
+            elif over := self._find_exceeded_limit(contents.parsed):
                 rest = self._plan.entries[done - 1 :]
-                self.unfit.extend(Omission(path=left.path, reason=OVER_CHUNKS) for left in rest)
+                self.unfit.extend(Omission(path=left.path, reason=over) for left in rest)
                 break
             else:
                 self._add(entry, contents)
@@ -219,9 +232,20 @@ class _Build:
             return replace_centrality(snapshot, score_centrality(snapshot, self._writer.references(self._generation)))
         return compact_if_needed(snapshot)
 
+    def _find_exceeded_limit(self, parsed: ParsedFile) -> str:
+        """Name the limit that a file would exceed, or that the ones before have reached; empty where there is none."""
+        limits = self._parts.limits
+        if self._chunks + len(parsed.chunks) > limits.chunks:
+            return OVER_CHUNKS
+        if self._names + parsed.count_names() > limits.names:
+            return OVER_NAMES
+        is_full = self._assembly.words >= limits.words or self._assembly.postings >= limits.postings
+        return OVER_WORDS if is_full else ""
+
     def _add(self, entry: TreeEntry, contents: ParsedContents) -> None:
         parsed = contents.parsed
-        self._room -= len(parsed.chunks)
+        self._chunks += len(parsed.chunks)
+        self._names += parsed.count_names()
         keys = [make_content_key(entry.path, chunk) for chunk in parsed.chunks]
         file_entry = FileEntry(
             path=entry.path,
@@ -235,12 +259,13 @@ class _Build:
         self._vectors.add(keys, [make_embedding_input(entry.path, chunk) for chunk in parsed.chunks])
 
 
-def _count_kept_chunks(plan: RefreshPlan) -> int:
-    """Count the chunks that stay of the generation before."""
+def _count_kept(plan: RefreshPlan) -> tuple[int, int]:
+    """Count the chunks and the definitions that stay of the generation before; uses of names take no memory."""
     if plan.previous is None:
-        return 0
-    gone = np.isin(plan.previous.files.ids, np.fromiter(plan.removed, dtype=np.int64))
-    return int(plan.previous.files.chunks[~gone].sum())
+        return 0, 0
+    files = plan.previous.files
+    kept = ~np.isin(files.ids, np.fromiter(plan.removed, dtype=np.int64))
+    return int(files.chunks[kept].sum()), int(files.definitions[kept].sum())
 
 
 class _VectorFeed:
@@ -252,7 +277,7 @@ class _VectorFeed:
         self._is_fresh = is_fresh
         self._keys: list[str] = []
         self._inputs: list[EmbeddingInput] = []
-        self._done: list[Floats] = []
+        self._done: list[NDArray[np.float16]] = []  # as they are stored beside the postings
 
     def add(self, keys: Sequence[str], inputs: Iterable[EmbeddingInput]) -> None:
         """Take the chunks of a file."""
@@ -262,9 +287,10 @@ class _VectorFeed:
             self._flush(_BATCH)
 
     def finish(self) -> Floats:
-        """Return the vectors of everything added, in order; they are moved, so that memory holds them once."""
+        """Return the vectors of everything added, in order and half precision; memory holds them once."""
         if self._keys:
             self._flush(len(self._keys))
+        self._store.settle()
         vectors = np.empty((sum(map(len, self._done)), self._embedder.dimensions), dtype=np.float32)
         end = len(vectors)
         while self._done:
@@ -285,7 +311,7 @@ class _VectorFeed:
             self._store.add([keys[place] for place in absent], vectors[absent])
         if present:
             vectors[present] = self._store.get([keys[place] for place in present])
-        self._done.append(vectors)
+        self._done.append(vectors.astype(np.float16))
 
 
 def make_content_key(path: str, chunk: Chunk) -> str:

@@ -15,8 +15,9 @@ from indexer.git.gitattributes import UNMARKED, FileAttributes
 from indexer.types import IndexLimits
 
 OVER_FILES, OVER_BYTES, OVER_CHUNKS = "over the limit of files", "over the limit of bytes", "over the limit of chunks"
+OVER_NAMES, OVER_WORDS = "over the limit of names", "over the limit of words"
 _MANY = 50_000  # paths
-OVER = frozenset({OVER_FILES, OVER_BYTES, OVER_CHUNKS})
+OVER = frozenset({OVER_FILES, OVER_BYTES, OVER_CHUNKS, OVER_NAMES, OVER_WORDS})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,10 +54,17 @@ def describe_limits(repository: str, skipped: Mapping[str, int], limits: IndexLi
     left = sum(count for reason, count in skipped.items() if reason in OVER)
     sentence = (
         f"{left:,} files of {repository} are not indexed: at most {limits.files:,} files, {limits.bytes:,} bytes and "
-        f"{limits.chunks:,} chunks of a repository are. Leave some out with `exclude`, or raise the limits "
-        "`max_index_files`, `max_index_megabytes` and `max_index_chunks`."
+        f"{limits.chunks:,} chunks of a repository are. Leave some out with `exclude`, or raise "
+        f"{_list_settings(skipped)}."
     )
     return (sentence,) if left else ()
+
+
+def _list_settings(skipped: Mapping[str, int]) -> str:
+    by_reason = {OVER_FILES: "`max_index_files`", OVER_BYTES: "`max_index_megabytes`"}
+    return " and ".join(
+        dict.fromkeys(by_reason.get(reason, "`max_index_chunks`") for reason in sorted(OVER & {*skipped}))
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,6 +7,7 @@ import logging
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from operator import itemgetter
 
 from cachetools import LRUCache
 
@@ -35,7 +36,8 @@ FileSource = tuple[TreeEntry, bytes]
 Outcome = Future[ParsedContents | SkippedFile]
 ParseOutcome = tuple[TreeEntry, ParsedContents | SkippedFile]
 
-_RECENT = 16  # results at hand for equal contents
+_RECENT = 16  # results at hand for equal contents, fewer where these are large
+_MOST_BYTES = 4_000_000  # of files whose results are at hand, and of those that are being parsed
 _AS_TEXT = f"text {FORMAT}"  # stands for a grammar where a file cannot even be read as plain text
 
 
@@ -63,16 +65,20 @@ class Parsers:
         Equal contents are parsed once where nothing in their paths makes a difference, and so is what was `kept`.
         """
         known = self._plain_files.load()
-        recent: LRUCache[str, Outcome] = LRUCache(_RECENT)
+        recent: LRUCache[str, tuple[Outcome, int]] = LRUCache(_MOST_BYTES, itemgetter(1))
         waiting: deque[tuple[TreeEntry, str, Outcome]] = deque()
+        ahead = 0  # bytes
         try:
             for entry, data in sources:
                 key = make_parse_key(entry)
-                future = recent.get(key) or _read_kept(kept, key)
+                future = recent[key][0] if key in recent else _read_kept(kept, key)
                 new = key if future is None else ""
-                recent[key] = future = future or self._submit_file(entry, data, known.get(entry.blob, {}))
+                future = future or self._submit_file(entry, data, known.get(entry.blob, {}))
+                recent[key] = future, max(entry.size, _MOST_BYTES // _RECENT)
                 waiting.append((entry, new, future))
-                if len(waiting) > self._pool.ahead:
+                ahead += entry.size
+                while len(waiting) > self._pool.ahead or (ahead > _MOST_BYTES and len(waiting) > 1):
+                    ahead -= waiting[0][0].size
                     yield self._take_first(waiting, known, kept)
             while waiting:
                 yield self._take_first(waiting, known, kept)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from indexer.search.columns import expand_spans
 from indexer.search.segment import Floats
 from indexer.search.snapshot import Snapshot
 
@@ -17,40 +17,35 @@ _LINE_BITS = 32
 _DAMPING = 0.85
 _SETTLED = 1e-6  # mean change of a rank in a round
 _MOST_ROUNDS = 100  # enough by far: a round leaves at most 85 % of the change
+_BLOCK = 100_000  # uses that are in memory at a time
+
+Edges = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def score_centrality(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Floats:
     """Rank the chunks by all uses of names: catalog file id, name and line each."""
-    return compute_page_rank(len(snapshot.chunks.ids), set(_find_edges(snapshot, uses)))
+    return compute_page_rank(len(snapshot.chunks.ids), _find_edges(snapshot, uses))
 
 
-def _find_edges(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Iterator[tuple[int, int]]:
-    files, names, lines = array("q"), [], array("q")
-    for file, name, line in uses:
-        files.append(file)
-        names.append(snapshot.names.number(name.lower()))
-        lines.append(line)
-    if not names:
-        return
-    definers = _Definers(snapshot)
-    sources = _find_chunks(snapshot, np.array(files), np.array(lines)).tolist()
-    for source, name_number in zip(sources, names, strict=True):
-        targets = definers.chunks_of(name_number)
-        if len(targets) <= _MOST_DEFINERS:
-            yield from ((source, target) for target in targets if target != source)
-
-
-class _Definers:
-    """The chunks that define each name."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        table = snapshot.definitions
-        by_name = np.argsort(table.names, kind="stable")
-        self._chunks: list[int] = table.chunk[by_name].tolist()
-        self._starts: list[int] = np.searchsorted(table.names[by_name], np.arange(len(snapshot.names) + 1)).tolist()
-
-    def chunks_of(self, name: int | None) -> list[int]:
-        return [] if name is None else self._chunks[self._starts[name] : self._starts[name + 1]]
+def _find_edges(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Edges:
+    """Find the chunks that use a name and those that define it, each pair once."""
+    table, nodes = snapshot.definitions, len(snapshot.chunks.ids)
+    by_name = np.argsort(table.names, kind="stable")
+    definers = table.chunk[by_name].astype(np.int64)
+    starts = np.searchsorted(table.names[by_name], np.arange(len(snapshot.names) + 1))
+    pairs = [np.empty(0, dtype=np.int64)]
+    rest = iter(uses)
+    while block := list(islice(rest, _BLOCK)):
+        numbered = ((file, snapshot.names.number(name.lower()), line) for file, name, line in block)
+        known = [(file, number, line) for file, number, line in numbered if number is not None]
+        files, names, lines = np.array(known, dtype=np.int64).reshape(-1, 3).T
+        counts = starts[names + 1] - starts[names]
+        counts[counts > _MOST_DEFINERS] = 0
+        sources = np.repeat(_find_chunks(snapshot, files, lines), counts)
+        targets = definers[expand_spans(starts[names], counts)]
+        pairs.append(np.unique((sources * nodes + targets)[sources != targets]))
+    sources, targets = np.divmod(np.unique(np.concatenate(pairs)), max(nodes, 1))
+    return sources, targets
 
 
 def _find_chunks(snapshot: Snapshot, files: NDArray[np.int64], lines: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -61,16 +56,15 @@ def _find_chunks(snapshot: Snapshot, files: NDArray[np.int64], lines: NDArray[np
     return np.maximum(np.searchsorted(starts, (ordinals << _LINE_BITS) + lines, side="right") - 1, 0)
 
 
-def compute_page_rank(nodes: int, edges: Iterable[tuple[int, int]]) -> NDArray[np.float32]:
-    """How central each node is, 1 on average; `edges` are distinct pairs (from, to).
+def compute_page_rank(nodes: int, edges: Edges) -> NDArray[np.float32]:
+    """How central each node is, 1 on average; `edges` are distinct pairs: where they begin, and where they end.
 
     Source: Brin and Page, "The Anatomy of a Large-Scale Hypertextual Web Search Engine", 1998.
     """
-    ends = np.fromiter(chain.from_iterable(edges), np.int64)
-    sources, targets = ends[0::2], ends[1::2]
+    sources, targets = edges
     uses = np.bincount(sources, minlength=nodes)
     ranks = np.ones(nodes)
-    for _ in range(_MOST_ROUNDS if len(ends) else 0):
+    for _ in range(_MOST_ROUNDS if len(sources) else 0):
         shares = ranks / np.maximum(uses, 1)
         passed_on = np.bincount(targets, weights=shares[sources], minlength=nodes)
         # What a node without uses has is everybody's.

@@ -17,6 +17,7 @@ from indexer.search.columns import Rows, compute_offsets, compute_starts, expand
 from indexer.search.token_bags import Bag
 
 _MOST_COUNTED = np.iinfo(np.uint16).max
+_BLOCK = 1 << 20  # entries that are put in order at a time, so that memory holds them twice at most
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,19 +36,29 @@ class Postings:
 
     @classmethod
     def of(cls, documents: int, terms: NDArray[Any], docs: NDArray[Any], counts: NDArray[Any]) -> Postings:
-        """Put entries in order: a term, a document and a count each."""
-        order = np.argsort(terms, kind="stable")
-        in_order = terms[order].astype(np.int32, copy=False)
-        is_first = np.ones(len(order), dtype=bool)
-        is_first[1:] = in_order[1:] != in_order[:-1]
-        heads = np.flatnonzero(is_first)
-        return cls(
+        """Put entries in order: a term, a document and a count each; those of document -1 are left out."""
+        known, sizes = np.unique(terms[docs >= 0], return_counts=True)
+        starts = np.append(0, np.cumsum(sizes)).astype(np.int64)
+        made = cls(
             documents=documents,
-            terms=in_order[heads],
-            starts=np.append(heads, len(order)),
-            docs=docs[order].astype(np.int32, copy=False),
-            counts=np.minimum(counts[order], _MOST_COUNTED).astype(np.uint16, copy=False),
+            terms=known.astype(np.int32, copy=False),
+            starts=starts,
+            docs=np.empty(starts[-1], dtype=np.int32),
+            counts=np.empty(starts[-1], dtype=np.uint16),
         )
+        following = starts[:-1].copy()
+        for start in range(0, len(terms), _BLOCK):
+            span = slice(start, start + _BLOCK)
+            order = np.argsort(terms[span], kind="stable")
+            order = order[docs[span][order] >= 0] + start
+            firsts = np.flatnonzero(np.diff(terms[order], prepend=-1))
+            lengths = np.diff(firsts, append=len(order))
+            rows = np.searchsorted(known, terms[order[firsts]])
+            places = expand_spans(following[rows], lengths)
+            made.docs[places] = docs[order]
+            made.counts[places] = np.minimum(counts[order], _MOST_COUNTED)
+            following[rows] += lengths
+        return made
 
     def find_documents(self, term: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
         """The documents that a term is in, and its counts there."""
@@ -75,10 +86,9 @@ def merge_postings(parts: Sequence[Postings], documents: Rows) -> Postings:
     numbers = invert_rows(documents, sum(part.documents for part in parts))
     shifts = compute_offsets([part.documents for part in parts])
     docs = np.concatenate([numbers[part.docs + shift] for part, shift in zip(parts, shifts, strict=True)])
-    kept = docs >= 0
     terms = np.concatenate([part.term_of_entries() for part in parts])
     counts = np.concatenate([part.counts for part in parts])
-    return Postings.of(len(documents), terms[kept], docs[kept], counts[kept])
+    return Postings.of(len(documents), terms, docs, counts)
 
 
 class PostingsStack:
@@ -136,7 +146,7 @@ class TermLists:
     def of_counts(cls, terms: NDArray[Any], counts: NDArray[Any]) -> TermLists:
         """Cut the terms of all documents into lists of so many each."""
         starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64))).astype(np.int64)
-        return cls(starts=starts, terms=terms.astype(np.int32))
+        return cls(starts=starts, terms=terms.astype(np.int32, copy=False))
 
     def of(self, documents: Rows) -> NDArray[np.int32]:
         """The terms of some documents, one document behind the other."""
@@ -161,6 +171,11 @@ class PostingsBuilder:
         self._counts = array("i")
         self._sizes = array("i")
 
+    @property
+    def entries(self) -> int:
+        """How many entries were added."""
+        return len(self._terms)
+
     def add(self, tokens: Iterable[str] | Bag) -> None:
         """Add the tokens of the next document, counted or not."""
         bag = Counter(tokens)
@@ -170,7 +185,7 @@ class PostingsBuilder:
 
     def build(self) -> Postings:
         """The postings of everything added."""
-        docs = np.repeat(np.arange(len(self._sizes)), _make_int_array(self._sizes))
+        docs = np.repeat(np.arange(len(self._sizes), dtype=np.int32), _make_int_array(self._sizes))
         return Postings.of(len(self._sizes), _make_int_array(self._terms), docs, _make_int_array(self._counts))
 
     def build_term_lists(self) -> TermLists:

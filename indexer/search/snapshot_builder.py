@@ -102,6 +102,16 @@ class SnapshotBuilder:
         """How many chunks have been added."""
         return len(self._new.chunk_ids)
 
+    @property
+    def words(self) -> int:
+        """How many distinct words and names there are, those of the snapshot before included."""
+        return len(self._previous.terms) + len(self._names)
+
+    @property
+    def postings(self) -> int:
+        """How many words of chunks there are, those of the snapshot before included."""
+        return self._terms.entries + sum(len(segment.terms.docs) for segment in self._previous.segments)
+
     def add(
         self, file_id: int, entry: FileEntry, parsed: ParsedFile, bags: Sequence[Bag], chunk_ids: Sequence[int]
     ) -> None:
@@ -137,10 +147,10 @@ class SnapshotBuilder:
         self._definition_terms.add((tokens - {symbol.name.lower().strip("_$")}) or tokens)
 
     def build(self, removed: frozenset[int], vectors: Floats, history: CommitHistory | None = None) -> Snapshot:
-        """Build the snapshot without the `removed` catalog file ids; `vectors` has a row for each chunk added.
+        """Build the snapshot without the `removed` catalog file ids.
 
-        The rank of chunks that stay is kept; new ones begin at the average, which is 1. Without a `history` that of
-        the snapshot before stays.
+        `vectors` has a row for each chunk added, of numbers that half precision has. The rank of chunks that stay is
+        kept; new ones begin at the average, which is 1. Without a `history` that of the snapshot before stays.
         """
         old, new = self._previous, self._build_segment(vectors)
         gone = np.isin(old.files.ids, np.fromiter(removed, dtype=np.int64))
@@ -166,7 +176,7 @@ class SnapshotBuilder:
             definition_terms=self._definition_terms.build(),
             topic_terms=self._topic_terms.build(),
             folder_terms=self._folder_terms.build(),
-            vectors=vectors.astype(np.float16).astype(np.float32),
+            vectors=vectors,
         )
 
 

@@ -37,6 +37,7 @@ from indexer.types import (
 )
 
 _SHRINK_STEP = 500  # pages
+_WRITE_CACHE_KIB = 64_000  # a page that is changed again after it left the cache is written again
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -159,6 +160,7 @@ class Catalog:
         with self._map_errors(), closing(self._connect()) as db:
             self._checksums.drop()
             db.execute("PRAGMA synchronous=NORMAL")
+            db.execute(f"PRAGMA cache_size=-{_WRITE_CACHE_KIB}")
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield CatalogWriter(db)

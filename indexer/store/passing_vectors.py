@@ -32,6 +32,9 @@ class PassingVectors:
         """Keep a row for each key."""
         self._rows.update(zip(keys, vectors, strict=True))
 
+    def settle(self) -> None:
+        """Do nothing: all of it is forgotten."""
+
     def get(self, keys: Sequence[str]) -> FloatArray:
         """Return the rows in the order of the keys; `MissingVectors` if one has none."""
         elsewhere = [key for key in dict.fromkeys(keys) if key not in self._rows]

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
@@ -28,6 +29,8 @@ T = TypeVar("T")
 
 _WRITE_BATCHES = (32, 512)  # the smallest and the largest
 _STANDSTILL = 0.2  # seconds
+_FEW_UNWRITTEN = 1000  # vectors that Chroma's index lacks on disk
+_UNWRITTEN_SHARE = 8  # of all vectors, one in so many
 _READ_BATCH = 1000
 _LOOKUP_BATCH = 5000  # SQLite takes 32,766 variables
 
@@ -51,6 +54,9 @@ class VectorStore(Protocol):
 
     def add(self, keys: Sequence[str], vectors: FloatArray) -> None:
         """Store a unit (or zero) row for each key, in place of what the key had; of a repeated key the last row."""
+
+    def settle(self) -> None:
+        """Have what was added read fast by whoever opens the store next; call it after many additions."""
 
     def get(self, keys: Sequence[str]) -> FloatArray:
         """Return the rows in the order of the keys; `MissingVectors` if one has none."""
@@ -121,6 +127,9 @@ class ChromaCollection(ABC):
                 self._batch.adjust_size(time.perf_counter() - began)
                 del waiting[: len(batch)]
 
+    def settle(self) -> None:  # noqa: B027 - a server sees to that itself
+        """Do nothing."""
+
     def get(self, keys: Sequence[str]) -> FloatArray:
         """Return the rows in the order of the keys; some 30,000 rows a second."""
         rows: dict[str, FloatArray] = {}
@@ -182,11 +191,15 @@ class ChromaVectors(ChromaCollection):
     `DamagedVectors` when either fails, so that the caller can delete the folder and fill it again. The digests come
     first, because Chroma's index code ends the process when it is given a broken file. `StorageUnwritable` and
     `StorageLocked` as their names say. Every method may raise the three. One process writes to a folder at a time.
+
+    Chroma writes its index whole each time that so many vectors were added, and adds those again that it lacks when it
+    is opened. Their number grows with the index, and the bytes written with the vectors, not with their square.
     """
 
     def __init__(self, folder: Path, collection: str, dimensions: int) -> None:
         self._folder = folder
         self._closed = False
+        self._lock = RLock()  # nobody reads while the folder is opened again
         self._checksums = find_checksums(folder)
         with _map_chroma_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -196,6 +209,33 @@ class ChromaVectors(ChromaCollection):
             self._checksums.drop()  # opening alone changes the database
             client = open_folder_client(folder)
         super().__init__(client, collection, dimensions)
+        hnsw: Any = self._collection.configuration_json.get("hnsw") or {}
+        self._step: int = hnsw.get("sync_threshold") or _FEW_UNWRITTEN
+        self._unwritten = 0
+
+    def add(self, keys: Sequence[str], vectors: FloatArray) -> None:
+        """Store a row for each key; a batch that was stored stays if a later one fails."""
+        if self.count() >= 2 * _UNWRITTEN_SHARE * self._step:
+            self._lengthen_step()
+        super().add(keys, vectors)
+        self._unwritten = (self._unwritten + len(set(keys))) % self._step
+
+    def settle(self) -> None:
+        """Have the index written if it lacks many vectors on disk, by as many changes of nothing as that takes."""
+        if self._unwritten > _FEW_UNWRITTEN:
+            self.remove([f"nothing {place}" for place in range(self._step - self._unwritten)])
+            self._unwritten = 0
+
+    def _lengthen_step(self) -> None:
+        """Have the index written less often from here on; Chroma heeds that once it is opened again."""
+        self.settle()
+        self._step = self.count() // _UNWRITTEN_SHARE
+        with self._track_changes():
+            # Their method of collections warns that there is no embedding function.
+            server: Any = self._client._server  # noqa: SLF001
+            configuration = {"hnsw": {"sync_threshold": self._step}}
+            server._modify(id=self._collection.id, new_configuration=configuration)  # noqa: SLF001
+            self._reopen()
 
     def close(self) -> None:
         """Release the files; Chroma's own threads let go of them within a moment."""
@@ -210,8 +250,10 @@ class ChromaVectors(ChromaCollection):
     def _describe_place(self) -> str:
         return str(self._folder)
 
-    def _map_errors(self) -> AbstractContextManager[None]:
-        return _map_chroma_errors(self._folder)
+    @contextmanager
+    def _map_errors(self) -> Iterator[None]:
+        with self._lock, _map_chroma_errors(self._folder):
+            yield
 
     @contextmanager
     def _track_changes(self) -> Iterator[None]:

@@ -29,6 +29,9 @@ class MemoryVectors:
         with self._lock:
             self._rows.update(zip(keys, np.array(vectors, dtype=np.float32), strict=True))
 
+    def settle(self) -> None:
+        """Do nothing: there is nothing to be read later."""
+
     def get(self, keys: Sequence[str]) -> FloatArray:
         """Return the rows in the order of the keys."""
         with self._lock:

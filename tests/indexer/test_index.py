@@ -292,6 +292,61 @@ async def test_what_is_over_a_limit_is_left_out_in_the_order_of_the_paths_and_to
         assert (await index.status()).skipped == {f"over the limit of {kind}": 1}
 
 
+class FewNames(IndexLimits):
+    """Limits that the definitions and the calls of one small file exceed."""
+
+    @property
+    def names(self) -> int:
+        return 3
+
+
+class FewWords(IndexLimits):
+    """Limits that are reached after one small file."""
+
+    @property
+    def words(self) -> int:
+        return 5
+
+
+class FewPostings(IndexLimits):
+    """Limits that are reached after one small file."""
+
+    @property
+    def postings(self) -> int:
+        return 5
+
+
+@pytest.mark.parametrize(("limits", "kind"), [(FewNames, "names"), (FewWords, "words"), (FewPostings, "words")])
+async def test_what_fits_into_few_chunks_is_bounded_by_its_names_and_words(
+    repository: GitRepo, tmp_path: Path, limits: type[IndexLimits], kind: str
+) -> None:
+    async with opened(repository, tmp_path / "home", limits=limits()) as index:
+        await index.refresh()
+        status = await index.status()
+
+        assert await paths(await index.pin()) == ["docs/events.md"]
+        assert status.skipped == {f"over the limit of {kind}": 3}
+        assert status.warnings[-1].endswith("or raise `max_index_chunks`.")
+
+
+async def test_a_lower_limit_of_chunks_takes_nothing_away_until_all_is_indexed_anew(
+    repository: GitRepo, tmp_path: Path
+) -> None:
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+    few = IndexLimits(chunks=2)
+    async with opened(repository, tmp_path / "home", limits=few, include=["**"]) as index:  # all is parsed again
+        await index.refresh()
+        repository.write("events/retry.py", RETRY.replace("3", "4"))
+        repository.commit("once more")
+        await index.refresh()
+        changed = await index.pin()
+        await index.refresh(full=True)
+
+        assert (len(await paths(changed)), (await changed.coverage()).skipped) == (4, {})
+        assert await paths(await index.pin()) == ["docs/events.md", "events/delivery.py"]
+
+
 async def test_reading_is_clipped_and_refuses_what_is_not_indexed(repository: GitRepo, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "home") as index:
         await index.refresh()

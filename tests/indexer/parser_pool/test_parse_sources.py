@@ -125,6 +125,25 @@ def test_equal_contents_are_parsed_once_unless_their_path_tells_something(tmp_pa
     assert [(entry.path, contents) for entry, contents in found] == [(path, parse(path, CODE)) for path in paths]
 
 
+def test_large_files_are_read_ahead_by_few(tmp_path: Path) -> None:
+    read: list[str] = []
+    large = b"# " + b"word " * 180_000 + b"\n"
+
+    def read_sources() -> Iterator[FileSource]:
+        for number in range(12):
+            read.append(f"large{number}.py")
+            yield source(read[-1], large)
+
+    pool = ParserPool(processes=1)
+    try:
+        parsed = [(entry.path, len(read)) for entry, _ in Parsers(PlainFiles(tmp_path), pool).parse(read_sources())]
+    finally:
+        pool.close()
+
+    assert [path for path, _ in parsed] == read
+    assert max(ahead - place for place, (_, ahead) in enumerate(parsed)) == 5
+
+
 @pytest.mark.exhaustive
 def test_nothing_is_started_before_there_is_something_to_parse(pool: ParserPool, tmp_path: Path) -> None:
     assert list(Parsers(PlainFiles(tmp_path), pool).parse([])) == []

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from indexer.search import postings
 from indexer.search.columns import Rows
 from indexer.search.postings import (
     Postings,
@@ -71,6 +73,20 @@ def test_several_postings_read_as_one_and_merge_into_one(old: Bags, new: Bags) -
     assert PostingsStack(parts, chosen).weight_sums(weights).tolist() == [sum(weights[bag]) for bag in numbers]
     lists = select_term_lists([each.build_term_lists() for each in made], chosen)
     assert [sorted(lists.of(np.array([place])).tolist()) for place in range(len(chosen))] == list(map(sorted, numbers))
+
+
+def test_entries_that_are_ordered_block_by_block_are_in_the_same_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(1)
+    terms, docs, counts = (random.integers(0, most, 500, dtype=np.int32) for most in (40, 90, 70_000))
+    docs[::7] = -1
+    kept = np.flatnonzero(docs >= 0)[np.argsort(terms[docs >= 0], kind="stable")]
+    monkeypatch.setattr(postings, "_BLOCK", 16)
+
+    made = Postings.of(90, terms, docs, counts)
+
+    assert made.term_of_entries().tolist() == terms[kept].tolist()
+    assert made.docs.tolist() == docs[kept].tolist()
+    assert made.counts.tolist() == np.minimum(counts[kept], 65_535).tolist()
 
 
 def test_a_term_that_no_document_has_is_in_none() -> None:

@@ -64,7 +64,8 @@ def grown(previous: Snapshot | None, files: Files, removed: frozenset[int] = fro
             file_id, entry, file, add_path(build_bags(file), path), [file_id * 100 + n for n in range(len(chunks))]
         )
         inputs += [EmbeddingInput(header=f"{path} {name}", body=text) for name, text in chunks]
-    return assembly.build(removed, EMBEDDER.embed_documents(inputs))
+    vectors = EMBEDDER.embed_documents(inputs).astype(np.float16).astype(np.float32)
+    return assembly.build(removed, vectors)
 
 
 def found(snapshot: Snapshot, question: str, recipe: RankingWeights | None = None) -> list[str]:

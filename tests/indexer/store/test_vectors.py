@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexer.errors import DamagedVectors, MissingVectors, StorageUnwritable
+from indexer.store import vectors
 from indexer.store.chroma_server import ServerVectors
 from indexer.store.vectors import BatchSize, ChromaVectors, FloatArray, VectorStore
 from tests.fakes.chroma_server import running_chroma
@@ -161,6 +164,35 @@ def test_threads_may_add_and_read_at_once(store: VectorStore) -> None:
         seen = list(pool.map(add_and_read, range(8)))
     np.testing.assert_allclose(np.concatenate(seen), rows, atol=1e-6)
     assert store.count() == 8
+
+
+def test_the_index_is_written_less_often_the_larger_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the bytes written would grow with the square of what is stored."""
+    monkeypatch.setitem(vectors._HNSW, "sync_threshold", 10)
+    monkeypatch.setattr(vectors, "_FEW_UNWRITTEN", 10)
+    rows, writes = units(2000), set()
+    store = ChromaVectors(tmp_path, "vectors", DIMENSIONS)
+    for start in range(0, 2000, 10):
+        store.add([f"key{number}" for number in range(start, start + 10)], rows[start : start + 10])
+        writes |= {file.stat().st_mtime_ns for file in tmp_path.glob("*/data_level0.bin")}
+    store.settle()
+    waiting = count_unwritten(tmp_path)
+    store.close()
+
+    assert len(writes) < 60  # instead of 200
+    assert waiting <= 10
+    again = ChromaVectors(tmp_path, "vectors", DIMENSIONS)
+    assert again.count() == 2000
+    np.testing.assert_allclose(again.get(["key7", "key1999"]), rows[[7, 1999]], atol=1e-6)
+    assert [key for key, _ in again.nearest(rows[1234], 1)] == ["key1234"]
+    again.close()
+
+
+def count_unwritten(folder: Path) -> int:
+    """Count the changes that whoever opens a folder of Chroma has to make again."""
+    with closing(sqlite3.connect(folder / "chroma.sqlite3")) as db:
+        sql = "SELECT (SELECT max(seq_id) FROM embeddings_queue) - (SELECT min(seq_id) FROM max_seq_id)"
+        return int(db.execute(sql).fetchone()[0])
 
 
 Step = tuple[str, list[str], int]
