@@ -14,10 +14,7 @@ from typing import TYPE_CHECKING
 from indexer.embedding.embedder import Embedder
 from indexer.embedding.factory import open_embedder
 from indexer.errors import DamagedCatalog, DamagedVectors, IndexDamaged, NotIndexed, RepositoryError, StorageError
-from indexer.generations.generation_cache import GenerationCache
-from indexer.generations.history_reader import HistoryReader, RefFinder
 from indexer.generations.overview_file import OVERVIEW_FILE
-from indexer.generations.reader import IndexReader
 from indexer.git.objects import OVER, describe_limits
 from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
@@ -37,7 +34,10 @@ from indexer.types import Commit, Drift, IndexLimits, IndexStatus, PlainFile, Pr
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
+    from indexer.generations.generation_cache import GenerationCache
+    from indexer.generations.history_reader import RefFinder
     from indexer.generations.pipeline import RefreshParts
+    from indexer.generations.reader import IndexReader
     from indexer.parser_pool.pool import ParserPool
     from indexer.store.vectors import VectorStore
 
@@ -220,6 +220,10 @@ class CodeIndex:
 
     async def pin(self) -> IndexReader:
         """Hold the newest finished generation; `NotIndexed` before there is one, or where it is damaged."""
+        await asyncio.to_thread(_import_readers)
+        from indexer.generations.history_reader import HistoryReader
+        from indexer.generations.reader import IndexReader
+
         catalog = await asyncio.to_thread(self._catalogs.get)
         generation, snapshot = await asyncio.to_thread(self._get_current, catalog)
         if self._contents is None or not self._contents.is_of(catalog, generation.id):
@@ -240,6 +244,8 @@ class CodeIndex:
         return reader
 
     def _open_contents(self, catalog: Catalog, generation: Generation) -> GenerationCache:
+        from indexer.generations.generation_cache import GenerationCache
+
         return GenerationCache(catalog, generation.id, self._folder.snapshot(generation.id) / OVERVIEW_FILE)
 
     def _get_current(self, catalog: Catalog | None = None) -> tuple[Generation, Snapshot]:
@@ -313,6 +319,7 @@ class CodeIndex:
         return snapshot if is_whole else None
 
     def _index(self, commit: Commit, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
+        progress(Progress(stage="listing", done=0, total=0))  # to import and open what is needed takes seconds
         with (
             closing(KeptParses(self._folder.kept_parses)) as kept,
             note_attempt(self._folder.attempt, commit.sha, full=full, kept=kept.count),
@@ -523,3 +530,8 @@ class CodeIndex:
             return None, (str(error),)
         indexed = generation.commit.sha
         return 0 if head == indexed else self._repository.commits_between(indexed, head), ()
+
+
+def _import_readers() -> None:
+    """Import what only reading needs; it takes a tenth of a second, which a refresh of nothing has no use for."""
+    from indexer.generations import generation_cache, history_reader, reader  # noqa: F401

@@ -97,7 +97,6 @@ def build_generation(
     generation stays as it was, and vectors that were stored already are found again.
     """
     started = time.monotonic()
-    progress(Progress(stage="listing", done=0, total=0))
     if not full:
         parts = replace(parts, limits=_keep_what_is_held(parts, current))
     plan = plan_refresh(parts, commit, None if full else current)

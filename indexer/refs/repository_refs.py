@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from indexer.diffs.masked_file import read_file_at
 from indexer.errors import IndexerError, RemoteError, StorageError, UnknownRevision
-from indexer.generations.reader import IndexReader
 from indexer.index import CodeIndex
 from indexer.refs.side_generations import MOST_KEPT, SideGenerations
 from indexer.remotes.pull_requests import list_pull_refs
@@ -18,6 +17,7 @@ from indexer.remotes.ref_list import RefList, RefTable, fits_branch, make_pull_r
 from indexer.types import ListedRefs, NamedRef, Progress, RefKind
 
 if TYPE_CHECKING:
+    from indexer.generations.reader import IndexReader
     from indexer.remotes.clone import RemoteClone
     from indexer.segments.publisher import Publisher
 

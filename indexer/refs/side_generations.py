@@ -8,14 +8,17 @@ import os
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from indexer.errors import IndexerError, NotIndexed, StorageError, StorageLocked
-from indexer.generations.reader import IndexReader
 from indexer.index import CodeIndex
 from indexer.refs.side_folder import SideFolder, list_side_folders, lock_building
 from indexer.remotes.ref_list import RefList
 from indexer.store.data_folder import seed_index
 from indexer.types import NamedRef, Progress
+
+if TYPE_CHECKING:
+    from indexer.generations.reader import IndexReader
 
 MOST_KEPT = 6  # generations that were asked for, beside those of branches that are kept
 MOST_WAITING = 8  # that are built or wait for that: anybody who may ask can name any commit there ever was

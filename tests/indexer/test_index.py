@@ -347,6 +347,18 @@ async def test_a_lower_limit_of_chunks_takes_nothing_away_until_all_is_indexed_a
         assert await paths(await index.pin()) == ["docs/events.md", "events/delivery.py"]
 
 
+async def test_progress_is_shown_before_anything_is_opened(repository: GitRepo, tmp_path: Path) -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def note(progress: Progress) -> None:
+        seen.append((progress.stage, any((tmp_path / "home").rglob("chroma.sqlite3"))))
+
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh(progress=note)
+
+    assert (seen[0], seen[-1]) == (("listing", False), ("done", True))
+
+
 async def test_reading_is_clipped_and_refuses_what_is_not_indexed(repository: GitRepo, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "home") as index:
         await index.refresh()
