@@ -128,7 +128,7 @@ with_pip() {
         find_python
     fi
     choose_packages
-    echo "Installing citebot into $venv, once: one to two minutes (uv would need half a minute)." >&2
+    echo "Installing citebot into $venv, once: one to two minutes (uv: half a minute)." >&2
     if [ -n "${python-}" ]; then
         rm -rf "$venv"
         run "Creating $venv" "$python" -m venv "$venv"

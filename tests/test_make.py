@@ -161,6 +161,13 @@ def test_a_python_without_venv_is_one_line(bench: Path) -> None:
     ]
 
 
+def test_the_estimate_fits_a_terminal(bench: Path) -> None:
+    first, *_ = setup(bench, *SHELL_TOOLS, python3='case "$2" in venv) exit 1;; esac').splitlines()
+
+    assert first == "Installing citebot into new, once: one to two minutes (uv: half a minute)."
+    assert len(first.replace("new", ".venv")) < 80
+
+
 UV = 'case "$1" in venv) mkdir -p new/bin;; pip) echo "Downloading numpy (16.2MiB)"; {};; esac'
 SHELL_TOOLS = ("git", "mkdir", "sleep", "sed", "cat", "rm", "grep", "find", "wc", "ls")
 
