@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         UnknownRun,
     )
     from agent.events import AgentEvent, AsyncEventBus, EventKind, Subscription
-    from agent.evidence.coverage import Denial, deny, explain_missing_paths, explain_no_calls, explain_undefined
+    from agent.evidence.coverage import Denial, deny, explain_no_calls, explain_undefined
     from agent.goals.checks.goal_registry import GoalRegistry
     from agent.goals.checks.goal_requests import (
         WantedGoal,
@@ -51,6 +51,10 @@ if TYPE_CHECKING:
     from agent.llm.metered_model import RetryPolicy
     from agent.llm.models import open_models
     from agent.llm.providers import Sampling
+    from agent.lookups.catalogue import LOOKUPS
+    from agent.lookups.lookup import Arguments, CodeLookup, Look, Offset
+    from agent.lookups.read_file import read_lines
+    from agent.lookups.results import NEXT, FileText, LookupResult, ReadCoverage, describe_coverage, describe_missing
     from agent.persistence.conversation_schema import create_checkpoint_tables, load_conversation_schema
     from agent.persistence.memory_store import open_memory_store
     from agent.persistence.migrations import Schema, list_copies, migrate_database, run_statement
@@ -81,15 +85,16 @@ if TYPE_CHECKING:
     from agent.questions.stack_traces import parse_error_name, parse_frames
     from agent.questions.terms import find_content_terms, match_terms
     from agent.sandbox.trials import SandboxTrial, find_sandbox, try_sandboxes
-    from agent.tools.files import find_indexed_file
     from agent.tools.searxng import SearxngSearch
 
 __all__ = [
     "APPLICATION_NAME",
     "BACKGROUND_HEADING",
     "INTERRUPTED",
+    "LOOKUPS",
     "MAX_QUESTION",
     "MAX_RAW_TEXT",
+    "NEXT",
     "QUESTION_TOO_LONG",
     "STOPPED",
     "UNDECIDED",
@@ -97,6 +102,7 @@ __all__ = [
     "AgentError",
     "AgentEvent",
     "Answer",
+    "Arguments",
     "AskedComparison",
     "AsyncEventBus",
     "AttachedImage",
@@ -110,6 +116,7 @@ __all__ = [
     "Classifier",
     "ClassifierUnusable",
     "CodeLibrary",
+    "CodeLookup",
     "CodeMoved",
     "CodeSearch",
     "ConversationCounts",
@@ -117,13 +124,18 @@ __all__ = [
     "DiskCopies",
     "EditedCopy",
     "EventKind",
+    "FileText",
     "GoalAgent",
     "GoalProposal",
     "GoalRegistry",
     "GoalRequest",
     "GoalVerdict",
+    "Look",
+    "LookupResult",
     "ModelSource",
+    "Offset",
     "OnnxModel",
+    "ReadCoverage",
     "RetryPolicy",
     "RunPermit",
     "Sampling",
@@ -145,11 +157,11 @@ __all__ = [
     "copy_conversations_to_sqlite",
     "create_checkpoint_tables",
     "deny",
-    "explain_missing_paths",
+    "describe_coverage",
+    "describe_missing",
     "explain_no_calls",
     "explain_undefined",
     "find_content_terms",
-    "find_indexed_file",
     "find_mentions",
     "find_sandbox",
     "find_small_talk",
@@ -185,6 +197,7 @@ __all__ = [
     "prepare_postgres_conversations",
     "prune_idle_conversations",
     "quote_line",
+    "read_lines",
     "read_quotes",
     "run_statement",
     "try_sandboxes",
@@ -217,7 +230,7 @@ _HOMES = {
     "agent.llm.metered_model": "RetryPolicy",
     "agent.llm.providers": "Sampling",
     "agent.llm.models": "open_models",
-    "agent.evidence.coverage": "Denial deny explain_missing_paths explain_no_calls explain_undefined",
+    "agent.evidence.coverage": "Denial deny explain_no_calls explain_undefined",
     "agent.persistence.conversation_schema": "create_checkpoint_tables load_conversation_schema",
     "agent.persistence.memory_store": "open_memory_store",
     "agent.persistence.migrations": "Schema list_copies migrate_database run_statement",
@@ -227,6 +240,10 @@ _HOMES = {
     ),
     "agent.persistence.postgres.saver": "prepare_postgres_conversations",
     "agent.persistence.postgres_migrations": "migrate_postgres",
+    "agent.lookups.catalogue": "LOOKUPS",
+    "agent.lookups.lookup": "Arguments CodeLookup Look Offset",
+    "agent.lookups.read_file": "read_lines",
+    "agent.lookups.results": "NEXT FileText LookupResult ReadCoverage describe_coverage describe_missing",
     "agent.ports": "Answer ChatModel Citation Classifier CodeLibrary CodeSearch ModelSource RunPermit SourceFiles",
     "agent.goals.checks.goal_requests": "WantedGoal claim_answer is_inference is_verify_request parse_goal_request",
     "agent.history.changes": "AskedComparison parse_comparison",
@@ -239,7 +256,6 @@ _HOMES = {
     "agent.questions.stack_traces": "parse_error_name parse_frames",
     "agent.questions.terms": "find_content_terms match_terms",
     "agent.sandbox.trials": "SandboxTrial find_sandbox try_sandboxes",
-    "agent.tools.files": "find_indexed_file",
     "agent.tools.searxng": "SearxngSearch",
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -78,7 +78,6 @@ if TYPE_CHECKING:
     from indexer.text.globs import compile_globs
     from indexer.types import (
         CallSite,
-        Coverage,
         Definition,
         Drift,
         FileEntry,
@@ -93,7 +92,6 @@ if TYPE_CHECKING:
         Progress,
         RefKind,
         RefreshReport,
-        Revision,
         SearchMode,
     )
     from indexer.watcher import Watcher, WatchIntervals
@@ -112,7 +110,6 @@ __all__ = [
     "CallSite",
     "CodeIndex",
     "ConfinedWorker",
-    "Coverage",
     "Definition",
     "Drift",
     "EmptyRepository",
@@ -148,7 +145,6 @@ __all__ = [
     "RemoteRepository",
     "RepositoryError",
     "RepositoryRefs",
-    "Revision",
     "SearchMode",
     "SegmentsUnavailable",
     "SharedIndex",
@@ -228,8 +224,8 @@ _MODULES = {
     "indexer.store.chroma_server": "check_chroma_server",
     "indexer.store.vector_place": "remove_index",
     "indexer.text.globs": "compile_globs",
-    "indexer.types": "CallSite Coverage Definition Drift FileEntry FileImport Filters Hit IndexLimits IndexStatus"
-    " ListedRefs Location NamedRef Progress RefKind RefreshReport Revision SearchMode",
+    "indexer.types": "CallSite Definition Drift FileEntry FileImport Filters Hit IndexLimits IndexStatus"
+    " ListedRefs Location NamedRef Progress RefKind RefreshReport SearchMode",
     "indexer.watcher": "WatchIntervals Watcher",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

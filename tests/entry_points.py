@@ -26,6 +26,8 @@ from agent.history.changes import list_sections, parse_comparison
 from agent.kinds.build_files import read_commands
 from agent.kinds.command_search import find_purposes
 from agent.llm.provider_errors import map_provider_error
+from agent.lookups.lookup import clean_path
+from agent.lookups.read_file import find_similar_paths, parse_ranges
 from agent.nodes.input_preprocessor import complete_from_attachments
 from agent.nodes.security_gateway import judge_question
 from agent.ports import Citation, Deps
@@ -50,7 +52,6 @@ from agent.questions.terms import find_content_terms
 from agent.questions.thread_subject import find_thread_antecedent, find_thread_subject
 from agent.sandbox.patch import FileChange, FileVersion, format_change
 from agent.text.message_match import match_message
-from agent.tools.files import find_similar_paths, parse_ranges
 from agent.tools.tool_calls import make_call_key, shorten_arguments
 from bot.adapters.discord.parsing import parse_used_command
 from bot.adapters.discord.rendering import make_thread_name
@@ -77,7 +78,6 @@ from bot.repositories.ref_mentions import find_ref_mentions, remove_mention
 from bot.surfaces.api.completion_messages import ChatTurn, CompletionRequest, list_annotations, read_messages
 from bot.surfaces.api.problems import RequestProblem
 from bot.surfaces.api.request_reading import parse_json
-from bot.surfaces.code_lookups import clean_path
 from bot.surfaces.principals import Tokens, find_bearer
 from bot.surfaces.web.page_files import format_stage
 from bot.webhooks.pushes import read_payload, read_pushes

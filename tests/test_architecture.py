@@ -31,6 +31,7 @@ ALLOWED = {
         "indexer.errors",
         "indexer.installation",
         "indexer.text.linear_patterns",
+        "indexer.text.globs",
         "indexer.text.languages",
     ),
     "indexer": ("indexer",),

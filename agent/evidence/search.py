@@ -40,7 +40,7 @@ async def search_relaxed(
     """Search with the request's filters; without patterns, without folders, without any when nothing is found."""
     failures: tuple[str, ...] = ()
     for name, filters in _plan_steps(request):
-        hits, failed = await _search_in_any_mode(code, request["query"], filters, limit, aim)
+        hits, failed = await search_in_any_mode(code, request["query"], filters, limit, aim)
         failures = tuple(dict.fromkeys(failures + failed))
         if hits:
             return SearchResult(hits=hits, relaxed=name, failures=failures)
@@ -63,9 +63,10 @@ def _plan_steps(request: RetrievalRequest) -> list[tuple[str, Filters]]:
     return [steps[0], *different]
 
 
-async def _search_in_any_mode(
+async def search_in_any_mode(
     code: TextSearch, query: str, filters: Filters, limit: int, aim: SearchAim
 ) -> tuple[Sequence[Hit], tuple[str, ...]]:
+    """Search in the first mode that works, and say what failed before."""
     failures: list[str] = []
     for mode in MODES:
         try:

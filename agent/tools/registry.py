@@ -15,14 +15,10 @@ from pydantic import ValidationError
 from agent.errors import AgentError, CodeMoved
 from agent.evidence.refs import tell_places
 from agent.guard.evidence_check import find_orders, list_rules, mark_orders
+from agent.lookups.catalogue import LOOKUPS
+from agent.lookups.tool import Tool
 from agent.ports import CodeSearch, Deps, ToolOutcome
 from agent.repositories.joined_code import JoinedCode
-from agent.tools.call_lookups import GetCallees, GetCallers
-from agent.tools.code_search import Grep, SearchCodebase
-from agent.tools.files import ListDirectory, ReadFile, ReadFileHistory
-from agent.tools.repository_history import CompareRefs, ReadRepositoryLog
-from agent.tools.symbols import FindSymbol
-from agent.tools.tool import Tool
 from agent.tools.web_search import WebSearchTool
 from indexer.errors import IndexerError
 
@@ -39,7 +35,8 @@ class ToolRegistry:
     """Offers tools and calls them; the same call at the same commit is made once."""
 
     def __init__(self, tools: Iterable[Tool[Any]], *, seconds: float = SECONDS) -> None:
-        self._tools = {tool.name: tool for tool in tools}
+        self._tools = {tool.offered_as: tool for tool in tools}
+        self._named = {tool.name: tool for tool in self._tools.values()} | self._tools
         self._seconds = seconds
         self._offers: dict[str, Mapping[str, Any]] = {}  # made when first asked for: pydantic takes 3 ms for each
         self._results: LRUCache[tuple[str, ...], ToolOutcome] = LRUCache(MAX_CACHED)
@@ -52,43 +49,43 @@ class ToolRegistry:
         return [
             self._offer(tool, deps)
             for tool in self._tools.values()
-            if tool.is_available(deps) and (asking or not tool.needs_approval or tool.name in approved)
+            if tool.is_available(deps) and (asking or not tool.needs_approval or tool.offered_as in approved)
         ]
 
     def _offer(self, tool: Tool[Any], deps: Deps) -> Mapping[str, Any]:
-        if tool.name not in self._offers:
-            made = {"name": tool.name, "description": tool.description, "parameters": _make_schema(tool)}
-            self._offers[tool.name] = made
-        offer = self._offers[tool.name]
+        if tool.offered_as not in self._offers:
+            made = {"name": tool.offered_as, "description": tool.description, "parameters": _make_schema(tool)}
+            self._offers[tool.offered_as] = made
+        offer = self._offers[tool.offered_as]
         return _offer_repositories(offer, deps.code) if tool.only_reads else offer
 
     def is_approval_required(self, name: str) -> bool:
         """Whether a person has to agree before the tool of that name is called."""
-        tool = self._tools.get(name)
+        tool = self._named.get(name)
         return tool is not None and tool.needs_approval
 
     def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:
         """Describe what a person would approve with a call; empty where it would do nothing."""
-        tool = self._tools.get(name)
+        tool = self._named.get(name)
         return tool.describe_call(args, deps) if tool is not None and tool.is_available(deps) else ""
 
     def only_reads(self, name: str) -> bool:
         """Whether the tool of that name does nothing but read the repository."""
-        tool = self._tools.get(name)
+        tool = self._named.get(name)
         return tool is not None and tool.only_reads and not tool.needs_approval
 
     def estimate_cost(self, name: str) -> int:
         """How much of the room for calls side by side a call of the tool of that name takes."""
-        tool = self._tools.get(name)
+        tool = self._named.get(name)
         return tool.cost if tool is not None else 0
 
     async def call(
         self, name: str, args: Mapping[str, Any], deps: Deps, *, approved: Collection[str] = ()
     ) -> ToolOutcome:
         """Call a tool; an error in the call or in the tool becomes an outcome that explains it."""
-        tool = self._tools.get(name)
+        tool = self._named.get(name)
         if tool is None or not tool.is_available(deps):
-            names = ", ".join(one.name for one in self._tools.values() if one.is_available(deps))
+            names = ", ".join(one.offered_as for one in self._tools.values() if one.is_available(deps))
             return _make_refusal(f"There is no tool {name[:80]!r}. The tools are: {names}.")
         if tool.needs_approval and name not in approved:
             return _make_refusal(f"{name} needs the approval of the person who asked.")
@@ -119,10 +116,10 @@ class ToolRegistry:
 
     async def _call_checked(self, tool: Tool[Any], args: Mapping[str, Any], deps: Deps) -> ToolOutcome:
         try:
-            checked = tool.arguments.model_validate(_check_size(args))
+            checked = tool.arguments.model_validate(_check_size(args), strict=False, extra="ignore")
         except (ValidationError, ValueError) as error:
-            return _make_refusal(f"The arguments of {tool.name} are wrong: {_describe_error(error)}")
-        key = (deps.code.repository, deps.code.commit.sha, tool.name, checked.model_dump_json())
+            return _make_refusal(f"The arguments of {tool.offered_as} are wrong: {_describe_error(error)}")
+        key = (deps.code.repository, deps.code.commit.sha, tool.offered_as, checked.model_dump_json())
         if (cached := self._results.get(key)) is not None:
             return cached
         outcome = await self._run(tool, checked, deps)
@@ -140,12 +137,12 @@ class ToolRegistry:
         except (IndexerError, AgentError) as error:
             return _make_refusal(deps.redact(str(error)))
         except TimeoutError:
-            return _make_refusal(f"{tool.name} took longer than {seconds:g} seconds. Ask for less.")
+            return _make_refusal(f"{tool.offered_as} took longer than {seconds:g} seconds. Ask for less.")
         except CodeMoved:
             raise
         except Exception:  # a tool may come from anywhere, and one that breaks must not end the turn
-            log.exception("the tool %s failed", tool.name)
-            return _make_refusal(f"{tool.name} failed. Try another tool.")
+            log.exception("the tool %s failed", tool.offered_as)
+            return _make_refusal(f"{tool.offered_as} failed. Try another tool.")
         lines = deps.redact(evidence.text[:LONGEST_RESULT]).split("\n")
         flags = find_orders(lines)
         return ToolOutcome(
@@ -192,17 +189,5 @@ def _make_refusal(sentence: str) -> ToolOutcome:
 
 def make_tool_registry(more: Iterable[Tool[Any]] = (), *, without: Collection[str] = ()) -> ToolRegistry:
     """Return a registry with the tools that answer questions, less some, and with others of a run of another kind."""
-    tools = (
-        SearchCodebase(),
-        ReadFile(),
-        ListDirectory(),
-        FindSymbol(),
-        GetCallers(),
-        GetCallees(),
-        Grep(),
-        ReadFileHistory(),
-        ReadRepositoryLog(),
-        CompareRefs(),
-        WebSearchTool(),
-    )
+    tools: tuple[Tool[Any], ...] = (*LOOKUPS, WebSearchTool())
     return ToolRegistry([*(tool for tool in tools if tool.name not in without), *more])

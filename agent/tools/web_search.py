@@ -10,8 +10,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from agent.lookups.tool import OUTSIDE, Tool, ToolEvidence, ToolReport
 from agent.ports import Deps
-from agent.tools.tool import OUTSIDE, Tool, ToolEvidence, ToolReport
 
 MAX_PAGES = 5
 NOTHING_LEFT = (
@@ -49,7 +49,7 @@ class WebSearchTool(Tool[WebArguments]):
 
     async def run(self, args: WebArguments, deps: Deps) -> ToolEvidence:
         """Search with what is left of the query when everything the person did not write is taken out of it."""
-        report = ToolReport(deps)
+        report = ToolReport(deps.redact)
         query = make_web_query(args.query, deps.redact(deps.asked))
         if not query or deps.web is None:
             report.say(NOTHING_LEFT)

@@ -43,7 +43,7 @@ class Listing:
         """List what was found as JSON, below a key; of a "no" how much it rests on."""
         rows: dict[str, Any] = {key: [*records]}
         if no is not None:
-            from bot.surfaces.described_results import describe_coverage
+            from agent import describe_coverage
 
             rows["coverage"] = describe_coverage(code.commit.sha, no.coverage).model_dump(mode="json")
         return CommandOutcome(output=output.to_json(rows), note=no.text if no is not None else "", ok=no is None)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from bot.surfaces.lookup_results import Line, SurfaceValue
+Line = Annotated[int, Field(ge=1)]
 
 # Why there is no answer: the person has asked too much, or may not; the repository is not there, or not for them; it
 # is unclear which one is meant; the question is empty or too long; it was stopped; it took too long; something failed.
@@ -14,6 +14,12 @@ Reason = Literal[
     "limit", "not_allowed", "unknown_repository", "unclear_repository", "unknown_ref", "bad_question", "stopped",
     "late", "failed",
 ]  # fmt: skip
+
+
+class SurfaceValue(BaseModel):
+    """A value that surfaces hand out: it does not change, and has no other fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class RunBegun(SurfaceValue):

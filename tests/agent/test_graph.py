@@ -22,10 +22,10 @@ from agent.errors import ModelUnavailable, UnknownRun
 from agent.evidence.refs import make_lines_ref
 from agent.graph import build_graph
 from agent.guard.approval import UNDECIDED
+from agent.lookups.tool import Tool, ToolEvidence
 from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
 from agent.ports import Answer, Deps
 from agent.tools.registry import ToolRegistry, make_tool_registry
-from agent.tools.tool import Tool, ToolEvidence
 from indexer.types import Location
 from tests.agent.conftest import answer_to, events_of, redact, remembered
 from tests.agent.tools.test_tools import FakeWeb

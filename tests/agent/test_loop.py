@@ -17,11 +17,11 @@ from agent.agent import Agent
 from agent.errors import AnswerEmpty, ModelUnavailable, RequestRefused, ToolsUnsupported
 from agent.events import AgentEvent
 from agent.limits import MAX_ITERATIONS, MAX_ROUNDS, RECURSION_LIMIT, Budget, TokenUsage, TurnLimits
+from agent.lookups.tool import Tool, ToolEvidence
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Answer, Deps, Emit, TurnModels
 from agent.prompts.loop_prompts import START, WRITE_NOW
 from agent.tools.registry import ToolRegistry, make_tool_registry
-from agent.tools.tool import Tool, ToolEvidence
 from indexer.types import Revision
 from tests.agent.conftest import answer_to, events_of, redact, remembered
 from tests.agent.tools.test_tools import FakeWeb

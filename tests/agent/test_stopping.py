@@ -16,11 +16,11 @@ from agent.agent import Agent
 from agent.errors import UnknownRun
 from agent.llm.metered_model import RetryPolicy
 from agent.llm.models import ChatModels, open_models
+from agent.lookups.tool import Tool, ToolEvidence
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Deps, Runtime
 from agent.state import AgentState
 from agent.tools.registry import ToolRegistry, make_tool_registry
-from agent.tools.tool import Tool, ToolEvidence
 from tests.agent.conftest import answer_to, by_forms, redact, remembered
 from tests.agent.test_crashes import ANSWERING, IN_PARTS, OFF_TOPIC, QUESTION, TASKS, task_of
 from tests.agent.test_crashes import script as whole_script

@@ -170,7 +170,8 @@ class FakeCode:
         ]
 
     async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
-        raise NotImplementedError("nobody types names here")
+        plain = (found.symbol for found in self._definitions)
+        return [one.qualified_name for one in plain if one.name.lower().startswith(beginning.lower())][:limit]
 
     async def list_central(self, *, limit: int = 20) -> Sequence[Definition]:
         """Return the definitions outside tests that are called most."""

@@ -16,11 +16,12 @@ from agent.goals.tools.sandbox_tools import (
     fit_output,
     get_workspace,
 )
+from agent.lookups.list_files import ListFiles
+from agent.lookups.read_file import ReadFile
+from agent.lookups.tool import MAX_CHARACTERS, Tool, ToolEvidence
 from agent.ports import Deps
 from agent.sandbox.sandbox import Execution, SandboxCommand
-from agent.tools.files import ListDirectory, ReadFile
 from agent.tools.registry import ToolRegistry, make_tool_registry
-from agent.tools.tool import MAX_CHARACTERS, Tool, ToolEvidence
 
 _LONGEST_PATH = 500
 _LONGEST_FILE = 400_000  # bytes that can be edited in part
@@ -181,7 +182,7 @@ SANDBOX_TOOLS = (BashExec.name, FileRead.name, FileList.name, FileWrite.name, Ru
 
 def make_goal_tools() -> ToolRegistry:
     """Return a registry with everything that a model may call in a goal run; files are read from the copy alone."""
-    return make_tool_registry(_make_sandbox_tools(), without=(ReadFile.name, ListDirectory.name))
+    return make_tool_registry(_make_sandbox_tools(), without=(ReadFile.name, ListFiles.name))
 
 
 def make_copy_tools() -> ToolRegistry:

@@ -8,10 +8,10 @@ from pydantic import BaseModel, Field, field_validator
 
 from agent.errors import AgentError
 from agent.goals.tools.pytest_run import run_pytest
+from agent.lookups.tool import MAX_CHARACTERS, OUTSIDE, Tool, ToolEvidence
 from agent.ports import Deps, Workspace
 from agent.sandbox.sandbox import BoundedOutput, SandboxCommand
 from agent.text.escaping import replace_control_characters
-from agent.tools.tool import MAX_CHARACTERS, OUTSIDE, Tool, ToolEvidence
 
 Arguments = TypeVar("Arguments", bound=BaseModel)
 

@@ -13,6 +13,7 @@ from pydantic.json_schema import models_json_schema
 from bot.surfaces.api.operations import Operation
 from bot.surfaces.api.problems import PROBLEM_TYPE, Problem
 from bot.surfaces.api.repeated_questions import KEY, KEY_PATTERN
+from bot.surfaces.api.request_reading import LONGEST_VALUE
 
 USUAL = (400, 401, 403, 404, 429, 500, 503)  # refusals that every operation may answer with
 _REFERENCE = "#/components/schemas/{model}"
@@ -22,20 +23,18 @@ def describe_api(operations: Sequence[Operation[Any]], *, prefix: str) -> dict[s
     """Return the document; paths begin with the prefix."""
     models: list[type[BaseModel]] = [Problem]
     for each in operations:
-        models += [each.asked, each.answer, *each.events]
+        models += [each.answer, *each.events, *([each.asked] if each.method == "POST" else [])]
     _, schemas = models_json_schema([(model, "validation") for model in dict.fromkeys(models)], ref_template=_REFERENCE)
     paths: dict[str, dict[str, Any]] = {}
     for each in operations:
-        described = _describe_operation(each, schemas["$defs"][each.asked.__name__])
-        paths.setdefault(f"{prefix}{each.path}", {})[each.method.lower()] = described
-    queries = {each.asked.__name__ for each in operations if each.method == "GET"}
+        paths.setdefault(f"{prefix}{each.path}", {})[each.method.lower()] = _describe_operation(each)
     return {
         "openapi": "3.1.0",
         "info": {"title": "citebot", "version": _find_version(), "description": DESCRIPTION},
         "security": [{"token": []}],
         "paths": paths,
         "components": {
-            "schemas": {name: schema for name, schema in schemas["$defs"].items() if name not in queries},
+            "schemas": schemas["$defs"],
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -47,7 +46,7 @@ DESCRIPTION = (
 )
 
 
-def _describe_operation(operation: Operation[Any], asked: dict[str, Any]) -> dict[str, Any]:
+def _describe_operation(operation: Operation[Any]) -> dict[str, Any]:
     described: dict[str, Any] = {
         "operationId": operation.name,
         "summary": operation.summary,
@@ -55,9 +54,10 @@ def _describe_operation(operation: Operation[Any], asked: dict[str, Any]) -> dic
         | {str(status): _describe_problem(status) for status in sorted({*USUAL, *operation.refusals})},
     }
     if operation.method == "GET":
+        asked = operation.asked.model_json_schema()
         required = asked.get("required", ())
         described["parameters"] = [
-            {"name": name, "in": "query", "required": name in required, "schema": schema}
+            {"name": name, "in": "query", "required": name in required, "schema": _limit_text(schema)}
             for name, schema in asked["properties"].items()
         ]
     else:
@@ -65,6 +65,14 @@ def _describe_operation(operation: Operation[Any], asked: dict[str, Any]) -> dic
         reference = {"$ref": _REFERENCE.format(model=operation.asked.__name__)}
         described["requestBody"] = {"required": True, "content": {"application/json": {"schema": reference}}}
     return described
+
+
+def _limit_text(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a parameter with the limit of what a query may hold."""
+    if "items" in schema:
+        return schema | {"items": _limit_text(schema["items"])}
+    longest = min(schema.get("maxLength", LONGEST_VALUE), LONGEST_VALUE)
+    return schema | ({"maxLength": longest} if schema.get("type") == "string" else {})
 
 
 _KEY_HEADER = {

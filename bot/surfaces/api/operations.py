@@ -4,69 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Generic, Literal
+from typing import Any, Generic, Literal
 
 from aiohttp import web
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel
 
+from agent import LOOKUPS, CodeLookup, LookupResult
 from bot.surfaces.api.ask_requests import EVENTS, Asking, AskRequest, answer_ask
-from bot.surfaces.api.request_reading import Asked, ReadWholeNumber
+from bot.surfaces.api.request_reading import Asked
 from bot.surfaces.ask_events import Answered
+from bot.surfaces.code_lookups import ListArguments, RepositoryListing, add_place
 from bot.surfaces.long_requests import LateCore
-from bot.surfaces.lookup_results import CallResult, CodeResult, RepositoryListing, SymbolResult
 from bot.surfaces.principals import Principal
-
-MOST = 50  # results of one request
-LONGEST = 200  # characters of what is looked up; a request has one line of 4 KB
-
-Text = Annotated[str, Field(min_length=1, max_length=LONGEST)]
-Limit = Annotated[int, Field(ge=1, le=MOST, description="How many results at most."), ReadWholeNumber]
-Offset = Annotated[int, Field(ge=0, le=100_000, description="The `next` of the results before."), ReadWholeNumber]
-Repository = Annotated[
-    str | None,
-    Field(min_length=1, max_length=100, description="Which one; may be left out where you may ask about one alone."),
-]
-
-At = Annotated[
-    str | None,
-    Field(
-        min_length=1,
-        max_length=LONGEST,
-        description="A branch, a tag, a commit or a pull request (`#12`) to read the code at; else its newest commit.",
-    ),
-]
-
-
-class _Query(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class AskedSearch(_Query):
-    """What to search for."""
-
-    q: Annotated[Text, Field(description="Words, names, or a question.")]
-    repository: Repository = None
-    at: At = None
-    limit: Limit = 10
-    offset: Offset = 0
-
-
-class AskedName(_Query):
-    """Which name to look up."""
-
-    name: Annotated[Text, Field(description="A plain name such as `send`, or a qualified one: `Session.send`.")]
-    repository: Repository = None
-    at: At = None
-    limit: Limit = 20
-    offset: Offset = 0
-
-
-class AskedStatus(_Query):
-    """Which part of the repositories."""
-
-    limit: Limit = 50
-    offset: Offset = 0
-
 
 Handle = Callable[[web.Request, Principal, Asked], Awaitable[web.StreamResponse]]
 
@@ -92,27 +41,8 @@ def list_operations(core: LateCore, asking: Asking) -> Sequence[Operation[Any]]:
     async def ask(request: web.Request, principal: Principal, asked: AskRequest) -> web.StreamResponse:
         return await answer_ask(asking, request, principal, asked)
 
-    async def search(_: web.Request, principal: Principal, query: AskedSearch) -> web.StreamResponse:
-        found = await core.get().lookups.search_code(
-            principal, query.q, repository=query.repository, at=query.at, limit=query.limit, offset=query.offset
-        )
-        return answer_with(found)
-
-    async def find_symbols(_: web.Request, principal: Principal, query: AskedName) -> web.StreamResponse:
-        found = await core.get().lookups.find_symbol(
-            principal, query.name, repository=query.repository, at=query.at, limit=query.limit, offset=query.offset
-        )
-        return answer_with(found)
-
-    async def find_callers(_: web.Request, principal: Principal, query: AskedName) -> web.StreamResponse:
-        found = await core.get().lookups.find_callers(
-            principal, query.name, repository=query.repository, at=query.at, limit=query.limit, offset=query.offset
-        )
-        return answer_with(found)
-
-    async def show_status(_: web.Request, principal: Principal, query: AskedStatus) -> web.StreamResponse:
-        found = await core.get().lookups.list_repositories(principal, limit=query.limit, offset=query.offset)
-        return answer_with(found)
+    async def show_status(_: web.Request, principal: Principal, query: ListArguments) -> web.StreamResponse:
+        return answer_with(await core.get().lookups.list_repositories(principal, query))
 
     return (
         Operation(
@@ -120,23 +50,30 @@ def list_operations(core: LateCore, asking: Asking) -> Sequence[Operation[Any]]:
             summary="Ask about the code; with `Accept: text/event-stream`, follow the answer as it is written.",
             refusals=(408, 409, 413, 415, 422, 504),
         ),
+        *(_make_operation(each, core) for each in LOOKUPS),
         Operation(
-            method="GET", path="/search", name="search", asked=AskedSearch, answer=CodeResult, handle=search,
-            summary="Search the code for what a text is about.",
-        ),
-        Operation(
-            method="GET", path="/symbols", name="find_symbols", asked=AskedName, answer=SymbolResult,
-            handle=find_symbols, summary="Find the definitions of a name.",
-        ),
-        Operation(
-            method="GET", path="/callers", name="find_callers", asked=AskedName, answer=CallResult,
-            handle=find_callers, summary="Find what calls a function or class.",
-        ),
-        Operation(
-            method="GET", path="/status", name="status", asked=AskedStatus, answer=RepositoryListing,
+            method="GET", path="/status", name="status", asked=ListArguments, answer=RepositoryListing,
             handle=show_status, summary="List the repositories that you may ask about, and how fresh each index is.",
         ),
     )  # fmt: skip
+
+
+def _make_operation(lookup: CodeLookup[Any, LookupResult], core: LateCore) -> Operation[Any]:
+    """Return the operation of a lookup, at the path that was published for it."""
+
+    async def look_up(_: web.Request, principal: Principal, query: Any) -> web.StreamResponse:
+        return answer_with((await core.get().lookups.look_up(principal, lookup, query)).result)
+
+    return Operation(
+        method="GET",
+        path=f"/{lookup.known_as.get('api', lookup.name.replace('_', '-'))}",
+        name=lookup.known_as.get("operation", lookup.name),
+        asked=add_place(lookup.arguments),
+        answer=lookup.result,
+        handle=look_up,
+        summary=lookup.description,
+        refusals=(422,),
+    )
 
 
 def answer_with(found: BaseModel) -> web.Response:

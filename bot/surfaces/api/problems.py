@@ -13,7 +13,7 @@ from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.errors import BotError, LimitReached, NotAllowed, UnknownRepository
-from indexer import IndexerError, UnknownRevision
+from indexer import BadPattern, IndexerError, UnknownPath, UnknownRevision
 
 PROBLEM_TYPE = "application/problem+json"
 GONE = 499
@@ -125,6 +125,8 @@ _KINDS: tuple[tuple[type[Exception], int, str], ...] = (
     (UnknownRepository, 404, "unknown_repository"),
     (NotAllowed, 403, "not_allowed"),
     (UnknownRevision, 404, "unknown_ref"),
+    (UnknownPath, 404, "unknown_path"),
+    (BadPattern, 422, "bad_pattern"),
     (IndexerError, 503, "unavailable"),
     (BotError, 503, "unavailable"),
 )

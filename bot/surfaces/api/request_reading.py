@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
 from aiohttp import web
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from bot.surfaces.api.problems import BadField, refuse
 from bot.surfaces.principals import Principal, Tokens, find_bearer
@@ -15,22 +16,11 @@ from bot.webhooks.body_limits import BodyReader
 
 JSON_TYPE = "application/json"
 MOST_ERRORS = 10
+LONGEST_VALUE = 200  # characters of a parameter; a request has one line of 4 KB
 
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 Asked = TypeVar("Asked", bound=BaseModel)
-
-
-def _read_whole_number(value: object) -> object:
-    """Take a number of a query as JSON would write it: Python takes `1_0` and ` 1 ` as well."""
-    if isinstance(value, str):
-        if not _WHOLE.fullmatch(value):
-            raise ValueError("write a whole number")
-        return int(value)
-    return value
-
-
-ReadWholeNumber = BeforeValidator(_read_whole_number)
 
 
 def authenticate(request: web.Request, tokens: Tokens) -> Principal:
@@ -42,15 +32,28 @@ def authenticate(request: web.Request, tokens: Tokens) -> Principal:
 
 
 def read_query(request: web.Request, model: type[Asked]) -> Asked:
-    """Return the parameters of a request; each may be there once, and none that is not known."""
-    query = request.query
-    several = [name for name in query if len(query.getall(name)) > 1]
-    if several:
-        raise refuse(400, errors=(BadField(field=several[0][:80], detail="Give it once."),))
-    try:
-        return model.model_validate(dict(query))
-    except ValidationError as error:
-        raise _describe_invalid(error) from None
+    """Return the parameters of a request; each may be there once, but for lists, and none that is not known."""
+    properties = model.model_json_schema()["properties"]
+    given: dict[str, Any] = {}
+    for name in dict.fromkeys(request.query):
+        values = request.query.getall(name)
+        about = properties.get(name, {})
+        if any(len(value) > LONGEST_VALUE for value in values):
+            raise refuse(400, errors=(BadField(field=name[:80], detail=f"At most {LONGEST_VALUE} characters."),))
+        if about.get("type") == "array":
+            given[name] = values
+        elif len(values) > 1:
+            raise refuse(400, errors=(BadField(field=name[:80], detail="Give it once."),))
+        else:
+            given[name] = _read_value(values[0], {about.get("type"), *(one["type"] for one in about.get("anyOf", ()))})
+    return parse_json(json.dumps(given).encode(), model)
+
+
+def _read_value(text: str, types: Collection[object]) -> object:
+    """Read a value of a query as JSON would write it."""
+    if "integer" in types and _WHOLE.fullmatch(text):
+        return int(text)
+    return text == "true" if "boolean" in types and text in {"true", "false"} else text
 
 
 async def read_json(request: web.Request, model: type[Asked], bodies: BodyReader) -> Asked:

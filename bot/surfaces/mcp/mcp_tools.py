@@ -1,40 +1,24 @@
-"""The tools of the MCP server: what each is called, takes and returns, and the lookup or question behind it."""
+"""The tools of the MCP server: every lookup, the list of repositories, and questions."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
+from pydantic import BaseModel, Field, ValidationError
+
+from agent import LOOKUPS, Arguments, CodeLookup, LookupResult
 from bot.errors import BotError
+from bot.markdown import to_one_line
 from bot.surfaces.ask_events import Answered, NotAnswered, StageBegun
-from bot.surfaces.lookup_results import (
-    CallResult,
-    CodeResult,
-    FileText,
-    FolderListing,
-    GrepResult,
-    HistoryResult,
-    RepositoryListing,
-    SurfaceValue,
-    SymbolResult,
-)
-from bot.surfaces.mcp.tool_arguments import (
-    Arguments,
-    AskArgs,
-    CallArgs,
-    GrepArgs,
-    HistoryArgs,
-    ListArgs,
-    ReadArgs,
-    RepositoriesArgs,
-    SearchArgs,
-    SymbolArgs,
-)
+from bot.surfaces.code_lookups import At, ListArguments, Repository, RepositoryListing, add_place
 from bot.surfaces.principals import Principal
 from bot.surfaces.team_surfaces import SurfaceCore
-from indexer import Filters
+
+LONGEST_QUESTION = 40_000
 
 Tell = Callable[[str], Awaitable[None]]
 
@@ -51,99 +35,54 @@ class ToolCall:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class McpTool:
-    """A tool; all of them only read."""
+    """A tool; all of them only read. `run` returns the result as a structure and as text."""
 
     name: str
     title: str
     description: str
     arguments: type[Arguments]
-    result: type[SurfaceValue]
-    run: Callable[[ToolCall], Awaitable[SurfaceValue]]
+    result: type[BaseModel]
+    run: Callable[[ToolCall], Awaitable[tuple[BaseModel, str]]]
 
 
 class NoAnswer(BotError):
     """A question came to no answer; the text says why."""
 
 
-async def search_code(call: ToolCall) -> CodeResult:
-    """Search by meaning and words."""
-    args: SearchArgs = call.arguments
-    filters = Filters(
-        languages=tuple(language.lower() for language in args.languages),
-        source_types=tuple(args.kinds),
-        folders=tuple(args.folders),
-        patterns=tuple(args.globs),
-    )
-    return await call.core.lookups.search_code(
-        call.principal,
-        args.query,
-        repository=args.repository,
-        at=args.at,
-        filters=filters,
-        limit=args.limit,
-        offset=args.offset,
-    )
+class AskArguments(Arguments):
+    """A question."""
+
+    question: Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION, description="A question about the code.")]
+    repository: Repository = None
+    at: At = None
+    conversation: Annotated[
+        str | None,
+        Field(max_length=64, description="To go on with an earlier answer: the `conversation` that came with it."),
+    ] = None
 
 
-async def grep(call: ToolCall) -> GrepResult:
-    """Find lines by a pattern."""
-    args: GrepArgs = call.arguments
-    return await call.core.lookups.grep(call.principal, **args.model_dump())
+async def _look_up(lookup: CodeLookup[Any, LookupResult], call: ToolCall) -> tuple[BaseModel, str]:
+    found = await call.core.lookups.look_up(call.principal, lookup, call.arguments)
+    return found.result, found.text
 
 
-async def read_file(call: ToolCall) -> FileText:
-    """Read lines of a file."""
-    args: ReadArgs = call.arguments
-    return await call.core.lookups.read_file(call.principal, **args.model_dump())
+async def _list_repositories(call: ToolCall) -> tuple[BaseModel, str]:
+    listing = await call.core.lookups.list_repositories(call.principal, call.arguments)
+    lines = []
+    for one in listing.repositories:
+        at = f"at {one.commit[:12]}" if one.commit else "not indexed yet"
+        branch = f" on {to_one_line(one.branch)}" if one.branch else ""
+        behind = f", {one.commits_behind} commits behind" if one.commits_behind else ""
+        lines.append(f"{to_one_line(one.repository)} {at}{branch}{behind}; {one.files:,} files")
+        lines += [f"  {to_one_line(warning)}" for warning in one.warnings]
+    rest = f"; offset={listing.next} has the next ones" if listing.next is not None else ""
+    count = "1 repository" if listing.total == 1 else f"{listing.total} repositories"
+    return listing, "\n".join([f"{count}{rest}.", *lines])
 
 
-async def list_files(call: ToolCall) -> FolderListing:
-    """List a folder, or files by a glob."""
-    args: ListArgs = call.arguments
-    return await call.core.lookups.list_files(
-        call.principal,
-        args.folder,
-        pattern=args.glob,
-        repository=args.repository,
-        at=args.at,
-        limit=args.limit,
-        offset=args.offset,
-    )
-
-
-async def find_symbol(call: ToolCall) -> SymbolResult:
-    """Find definitions."""
-    args: SymbolArgs = call.arguments
-    return await call.core.lookups.find_symbol(call.principal, **args.model_dump())
-
-
-async def find_callers(call: ToolCall) -> CallResult:
-    """Find who calls a function."""
-    args: CallArgs = call.arguments
-    return await call.core.lookups.find_callers(call.principal, **args.model_dump())
-
-
-async def find_callees(call: ToolCall) -> CallResult:
-    """Find what a function calls."""
-    args: CallArgs = call.arguments
-    return await call.core.lookups.find_callees(call.principal, **args.model_dump())
-
-
-async def file_history(call: ToolCall) -> HistoryResult:
-    """Read the commits of a file."""
-    args: HistoryArgs = call.arguments
-    return await call.core.lookups.file_history(call.principal, **args.model_dump())
-
-
-async def list_repositories(call: ToolCall) -> RepositoryListing:
-    """List what may be asked about."""
-    args: RepositoriesArgs = call.arguments
-    return await call.core.lookups.list_repositories(call.principal, limit=args.limit, offset=args.offset)
-
-
-async def ask(call: ToolCall) -> Answered:
+async def _ask(call: ToolCall) -> tuple[BaseModel, str]:
     """Ask the agent, and tell its stages until the answer is whole; being cancelled stops the run."""
-    args: AskArgs = call.arguments
+    args: AskArguments = call.arguments
     events = call.core.questions.ask(
         call.principal,
         args.question,
@@ -159,97 +98,63 @@ async def ask(call: ToolCall) -> Answered:
             elif isinstance(event, NotAnswered):
                 raise NoAnswer(event.text)
             elif isinstance(event, Answered):
-                return event
+                return event, _write_answer(event)
     raise AssertionError("a question ends with an answer, or with why there is none")
 
 
-_TOOLS = (
-    McpTool(
-        name="search_code",
-        title="Search code",
-        description="Search code, tests and documents by meaning and by words; the best places first. "
-        "Use it when you do not know the exact name or text.",
-        arguments=SearchArgs,
-        result=CodeResult,
-        run=search_code,
-    ),
-    McpTool(
-        name="grep",
-        title="Find lines",
-        description="Find lines that match a regular expression (RE2), in code before tests and documents. "
-        "Use it for an exact text.",
-        arguments=GrepArgs,
-        result=GrepResult,
-        run=grep,
-    ),
-    McpTool(
-        name="read_file",
-        title="Read a file",
-        description="Read lines of a file as they stand at the indexed commit, numbered.",
-        arguments=ReadArgs,
-        result=FileText,
-        run=read_file,
-    ),
-    McpTool(
-        name="list_files",
-        title="List files",
-        description="List a folder with how much is in it, or with `glob` the files below it that match.",
-        arguments=ListArgs,
-        result=FolderListing,
-        run=list_files,
-    ),
-    McpTool(
-        name="find_symbol",
-        title="Find definitions",
-        description="Find where a function, class, method or constant of a name is defined, with its signature.",
-        arguments=SymbolArgs,
-        result=SymbolResult,
-        run=find_symbol,
-    ),
-    McpTool(
-        name="find_callers",
-        title="Find callers",
-        description="List the lines that call a function, method or class; possible calls come last.",
-        arguments=CallArgs,
-        result=CallResult,
-        run=find_callers,
-    ),
-    McpTool(
-        name="find_callees",
-        title="Find callees",
-        description="List what a function or method calls, and where that is defined.",
-        arguments=CallArgs,
-        result=CallResult,
-        run=find_callees,
-    ),
-    McpTool(
-        name="file_history",
-        title="History of a file",
-        description="List the commits that changed a file, and with `line` the one that last wrote a line of it.",
-        arguments=HistoryArgs,
-        result=HistoryResult,
-        run=file_history,
-    ),
-    McpTool(
-        name="list_repositories",
-        title="List repositories",
-        description="List the repositories that can be asked about, the commit of each, and how far it is behind.",
-        arguments=RepositoriesArgs,
-        result=RepositoryListing,
-        run=list_repositories,
-    ),
-    McpTool(
-        name="ask",
-        title="Ask about the code",
-        description="Have a question about the code answered, every claim with the lines it was read from. "
-        "Slower than a lookup, and may use a language model: for questions that take several.",
-        arguments=AskArgs,
-        result=Answered,
-        run=ask,
-    ),
-)
+def _write_answer(answer: Answered) -> str:
+    sources = [
+        f"[{one.mark}] {to_one_line(one.path)}:{one.first_line}-{one.last_line}"
+        f"{f'  {to_one_line(one.url)}' if one.url else ''}"
+        if one.path
+        else f"[{one.mark}] commit {one.commit[:12]}"
+        for one in answer.citations
+    ]
+    freshness = answer.freshness or ", ".join(f"{name} at {sha[:12]}" for name, sha in answer.commits.items())
+    return "\n\n".join(filter(None, [answer.text, "\n".join(sources), freshness]))
 
 
 def make_tools() -> Mapping[str, McpTool]:
     """Return the tools by name."""
-    return {tool.name: tool for tool in _TOOLS}
+    lookups = (
+        McpTool(
+            name=each.name,
+            title=each.title,
+            description=each.description,
+            arguments=add_place(each.arguments),
+            result=each.result,
+            run=partial(_look_up, each),
+        )
+        for each in LOOKUPS
+    )
+    others = (
+        McpTool(
+            name="list_repositories",
+            title="List repositories",
+            description="List the repositories that can be asked about, the commit of each, and how far it is behind.",
+            arguments=ListArguments,
+            result=RepositoryListing,
+            run=_list_repositories,
+        ),
+        McpTool(
+            name="ask",
+            title="Ask about the code",
+            description="Have a question about the code answered, every claim with the lines it was read from. "
+            "Slower than a lookup, and may use a language model: for questions that take several.",
+            arguments=AskArguments,
+            result=Answered,
+            run=_ask,
+        ),
+    )
+    return {tool.name: tool for tool in (*lookups, *others)}
+
+
+def explain_arguments(error: ValidationError, model: type[Arguments]) -> str:
+    """Say in one line what is wrong with the arguments of a call, and which there are."""
+    problems = [_explain(detail["loc"], detail["type"], detail["msg"]) for detail in error.errors(include_url=False)]
+    return f"{'; '.join(problems[:5])}. The arguments are {', '.join(model.model_fields)}."
+
+
+def _explain(place: tuple[Any, ...], kind: str, message: str) -> str:
+    name = ".".join(str(part) for part in place)[:80]
+    return f"{name!r} is no argument" if kind == "extra_forbidden" else f"{name}: {message[:200]}"

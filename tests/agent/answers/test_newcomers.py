@@ -44,12 +44,15 @@ TRUTHS: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
         "what happens after a crash in the middle of an answer",
         [("docs/architecture.md", "From a message"), ("docs/robustness.md", ""), ("bot/conversations/", "")],
     ),
-    ("how do I add a new tool", [("CONTRIBUTING.md", "tool"), ("docs/architecture.md", "Tools"), ("agent/tools/", "")]),
+    (
+        "how do I add a new tool",
+        [("CONTRIBUTING.md", "tool"), ("docs/architecture.md", "Tools"), ("agent/lookups/", "")],
+    ),
     ("how long are conversations kept", [("docs/operations.md", "Retention"), ("bot/settings.py", "retention")]),
     ("where is bm25 scored", [("indexer/search/bm25.py", "")]),
     (
         "why are files read from git objects and not the working tree",
-        [("docs/", ""), ("agent/tools/files.py", ""), ("agent/sandbox/working_copy.py", "")],
+        [("docs/", ""), ("agent/lookups/read_file.py", ""), ("agent/sandbox/working_copy.py", "")],
     ),
     ("how does the sandbox stop a command from using the network", [("docs/sandbox.md", ""), ("agent/sandbox/", "")]),
     ("which file formats can be attached", [("agent/questions/attachments.py", ""), ("docs/slack.md", "")]),

@@ -16,12 +16,13 @@ from agent.agent import Agent
 from agent.events import AgentEvent
 from agent.guard.evidence_check import OPENING
 from agent.llm.models import ChatModels, open_models
+from agent.lookups.grep import Grep
+from agent.lookups.read_file import ReadFile
+from agent.lookups.search_code import SearchCode
+from agent.lookups.tool import Tool, ToolEvidence
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Answer, Deps
-from agent.tools.code_search import Grep, SearchCodebase
-from agent.tools.files import ReadFile
 from agent.tools.registry import ToolRegistry
-from agent.tools.tool import Tool, ToolEvidence
 from agent.tools.web_search import WebSearchTool
 from tests.agent.conftest import SECRET, by_forms, redact
 from tests.agent.test_crashes import task_of
@@ -147,7 +148,7 @@ def trial(
     gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver, files: dict[str, str], *, web: bool = True
 ) -> Trial:
     goal, engine = RunGoal(), FakeWeb()
-    tools = ToolRegistry([SearchCodebase(), ReadFile(), Grep(), WebSearchTool(), goal])
+    tools = ToolRegistry([SearchCode(), ReadFile(), Grep(), WebSearchTool(), goal])
     library = FakeLibrary(FakeCode(files))
     agent = Agent(library, saver, redact, models=models, tools=tools, web=engine if web else None)
     return Trial(agent=agent, gemini=gemini, goal=goal, web=engine)

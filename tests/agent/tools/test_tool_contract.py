@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.evidence.refs import LONGEST_RANGE
+from agent.lookups.read_file import parse_ranges
+from agent.lookups.tool import MAX_CHARACTERS
 from agent.ports import CodeSearch, Deps, ToolOutcome
-from agent.tools.files import parse_ranges
 from agent.tools.registry import make_tool_registry
-from agent.tools.tool import MAX_CHARACTERS
 from tests.agent.conftest import Told, redact
 from tests.fakes.code import FakeCode
 from tests.fakes.repositories import GitRepo

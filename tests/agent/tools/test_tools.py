@@ -14,12 +14,12 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from agent.evidence.refs import make_lines_ref
+from agent.lookups.read_file import find_similar_paths
+from agent.lookups.tool import HISTORY, MAX_CHARACTERS, Tool, ToolEvidence
 from agent.nodes.tool_executor import tool_executor
 from agent.ports import Deps, ToolOutcome, WebPage
 from agent.state import RouterDecision
-from agent.tools.files import find_similar_paths
 from agent.tools.registry import ToolRegistry, make_tool_registry
-from agent.tools.tool import HISTORY, MAX_CHARACTERS, Tool, ToolEvidence
 from agent.tools.tool_calls import MAX_CALLS, MAX_COST, TOO_MANY, ToolCalls
 from agent.tools.web_search import make_web_query
 from indexer.types import Location
@@ -68,8 +68,8 @@ def test_the_menu_is_plain_json_schema(deps: Deps) -> None:
     menu = {tool["name"]: tool["parameters"] for tool in deps.tools.menu(deps)}
 
     assert json.loads(json.dumps(menu)) == menu
-    assert menu["read_file"]["required"] == ["file_path"]
-    assert set(menu["read_file"]["properties"]) == {"file_path", "start", "end", "ranges"}
+    assert menu["read_file"]["required"] == ["path"]
+    assert set(menu["read_file"]["properties"]) == {"path", "first_line", "limit", "end", "ranges"}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from agent import AsyncEventBus, CodeSearch
+from agent import LOOKUPS, AsyncEventBus, CodeSearch
 from bot.access import AccessPolicy, AccessRule
 from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.repositories.ref_chooser import RefChooser
@@ -20,7 +20,7 @@ from bot.settings import TokenTable
 from bot.storage.database import open_database
 from bot.storage.rate_limits import QuestionLimits
 from bot.surfaces.answer_run import QuestionDeps
-from bot.surfaces.code_lookups import CodeLookups
+from bot.surfaces.code_lookups import CodeLookups, add_place
 from bot.surfaces.principals import Principal, Tokens, hash_token
 from bot.surfaces.questions import Questions
 from bot.surfaces.team_surfaces import SurfaceCore
@@ -78,6 +78,12 @@ class Library(FakeRepositories):
 
     async def status(self, name: str) -> IndexStatus:
         return await super().status(name)
+
+
+async def look_up(lookups: CodeLookups, who: Principal, name: str, /, **args: Any) -> Any:
+    """Make a lookup, and return its structure."""
+    lookup = next(one for one in LOOKUPS if one.name == name)
+    return (await lookups.look_up(who, lookup, add_place(lookup.arguments).model_validate(args))).result
 
 
 def make_team(library: Library) -> Any:

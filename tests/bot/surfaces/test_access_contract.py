@@ -15,8 +15,9 @@ import aiohttp
 import pytest
 
 from bot.errors import BotError
+from bot.surfaces.code_lookups import ListArguments
 from indexer import IndexerError
-from tests.bot.surfaces.cores import HOSTILE, PEOPLE, TOKENS, Served, open_served
+from tests.bot.surfaces.cores import HOSTILE, PEOPLE, TOKENS, Served, look_up, open_served
 from tests.bot.surfaces.mcp_clients import connected, text_of
 from tests.selection import mark_all_but
 
@@ -59,25 +60,25 @@ class CoreDriver(Driver):
         self._core, self._principal = served.core, PEOPLE[person]
 
     async def list_all(self) -> str:
-        return (await self._core.lookups.list_repositories(self._principal)).model_dump_json()
+        return (await self._core.lookups.list_repositories(self._principal, ListArguments())).model_dump_json()
 
     async def search(self, query: str, repository: str | None, at: str | None = None) -> str:
-        return await self._tell(self._core.lookups.search_code(self._principal, query, repository=repository, at=at))
+        return await self._tell("search_code", query=query, repository=repository, at=at)
 
     async def find(self, name: str, repository: str | None, at: str | None = None) -> str:
-        return await self._tell(self._core.lookups.find_symbol(self._principal, name, repository=repository, at=at))
+        return await self._tell("find_symbol", name=name, repository=repository, at=at)
 
     async def call(self, name: str, repository: str | None, at: str | None = None) -> str:
-        return await self._tell(self._core.lookups.find_callers(self._principal, name, repository=repository, at=at))
+        return await self._tell("find_callers", name=name, repository=repository, at=at)
 
     async def ask(self, question: str, repository: str | None, at: str | None = None) -> str:
         asking = self._core.questions.ask(self._principal, question, surface="web", repository=repository, at=at)
         async with aclosing(asking) as events:
             return "\n".join([event.model_dump_json() async for event in events])
 
-    async def _tell(self, looking: Any) -> str:
+    async def _tell(self, lookup: str, /, **args: Any) -> str:
         try:
-            found: str = (await looking).model_dump_json()
+            found: str = (await look_up(self._core.lookups, self._principal, lookup, **args)).model_dump_json()
         except (BotError, IndexerError) as error:
             return str(error)
         return found

@@ -10,7 +10,7 @@ import pytest
 
 from bot.surfaces.code_lookups import CodeLookups
 from indexer import FileEntry
-from tests.bot.surfaces.cores import PEOPLE, Library, NamedCode
+from tests.bot.surfaces.cores import PEOPLE, Library, NamedCode, look_up
 
 THREADS: list[str] = []
 
@@ -40,7 +40,7 @@ async def test_files_are_listed_beside_the_event_loop(pattern: str) -> None:
     library._code["shop"] = WatchedCode("shop")
     THREADS.clear()
 
-    found = await CodeLookups(library=library).list_files(PEOPLE["ann"], "shop", pattern=pattern)
+    found = await look_up(CodeLookups(library=library), PEOPLE["ann"], "list_files", folder="shop", glob=pattern)
 
     assert found.total > 2
     assert THREADS

@@ -15,7 +15,7 @@ from bot.surfaces.principals import Principal
 from bot.surfaces.team_surfaces import SurfaceCore
 from bot.surfaces.web.cited_code import CitedCode, CitedExcerpt
 from indexer import UnknownPath, UnknownRevision
-from tests.bot.surfaces.cores import SECRET
+from tests.bot.surfaces.cores import SECRET, look_up
 from tests.fakes.code import FakeCode
 from tests.fakes.refs import FakeRefs
 from tests.fakes.repositories import GitRepo
@@ -55,15 +55,15 @@ async def ask(core: SurfaceCore, question: str, at: str | None = None) -> AskEve
 async def test_every_lookup_reads_the_ref_that_it_is_given(core: SurfaceCore, shop: GitRepo) -> None:
     lookups, release = core.lookups, shop.sha("release-2.1")
 
-    found = await lookups.find_symbol(ME, "charge_once", at="release-2.1")
-    read = await lookups.read_file(ME, "src/pay.py", at=release[:10])
-    lines = await lookups.grep(ME, "return", at="release-2.1")
-    hits = await lookups.search_code(ME, "charge once", at="release-2.1")
-    listed = await lookups.list_files(ME, "src", at="release-2.1")
-    calls = await lookups.find_callers(ME, "charge_once", at="release-2.1")
-    callees = await lookups.find_callees(ME, "charge_once", at="release-2.1")
-    history = await lookups.file_history(ME, "src/pay.py", at="release-2.1")
-    newest = await lookups.find_symbol(ME, "charge_once", at="main")
+    found = await look_up(lookups, ME, "find_symbol", name="charge_once", at="release-2.1")
+    read = await look_up(lookups, ME, "read_file", path="src/pay.py", at=release[:10])
+    lines = await look_up(lookups, ME, "grep", pattern="return", at="release-2.1")
+    hits = await look_up(lookups, ME, "search_code", query="charge once", at="release-2.1")
+    listed = await look_up(lookups, ME, "list_files", folder="src", at="release-2.1")
+    calls = await look_up(lookups, ME, "find_callers", name="charge_once", at="release-2.1")
+    callees = await look_up(lookups, ME, "find_callees", name="charge_once", at="release-2.1")
+    history = await look_up(lookups, ME, "file_history", path="src/pay.py", at="release-2.1")
+    newest = await look_up(lookups, ME, "find_symbol", name="charge_once", at="main")
 
     assert {one.commit for one in (found, read, lines, hits, listed, calls, callees, history)} == {release}
     assert [one.name for one in found.symbols] == ["charge_once"]
@@ -90,7 +90,7 @@ async def test_a_resource_is_read_at_the_commit_that_a_result_has_named(core: Su
 async def test_a_ref_that_is_not_there_has_the_nearest_names(core: SurfaceCore) -> None:
     for name in ("release-2.2", "-x", "--upload-pack=x", "a..b", "\x00", "../main"):
         with pytest.raises(UnknownRevision, match=r"has no branch, tag or commit .* The nearest names are"):
-            await core.lookups.find_symbol(ME, "charge", at=name)
+            await look_up(core.lookups, ME, "find_symbol", name="charge", at=name)
     failed = await ask(core, "where is charge defined?", "release-2.2")
 
     assert isinstance(failed, NotAnswered)

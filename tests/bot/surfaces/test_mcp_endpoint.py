@@ -30,6 +30,8 @@ CALLS: dict[str, dict[str, Any]] = {
     "find_callers": {"name": "parse_date", "limit": 1},
     "find_callees": {"name": "load_order"},
     "file_history": {"path": "shop/dates.py", "line": 1},
+    "repository_log": {"path": "shop", "since": "2001-01-31"},
+    "compare_refs": {"from_ref": "HEAD"},
     "list_repositories": {},
     "ask": {"question": "who calls parse_date?"},
 }
@@ -96,7 +98,7 @@ async def test_results_are_pages_with_numbered_lines(served: Served) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [
-        ("search_code", {"query": "x", "limt": 2}, "'limt' is no argument. The arguments are query, repository"),
+        ("search_code", {"query": "x", "limt": 2}, "'limt' is no argument. The arguments are query, languages"),
         ("search_code", {"query": "x", "limit": "2"}, "limit: Input should be a valid integer"),
         ("search_code", {"query": "x", "limit": 51}, "limit: Input should be less than or equal to 50"),
         ("search_code", {}, "query: Field required"),

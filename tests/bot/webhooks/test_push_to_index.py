@@ -10,16 +10,17 @@ import pytest
 from pydantic import SecretStr
 
 from agent.agent import Agent
+from agent.lookups.results import ReadCoverage
 from agent.persistence.checkpointer import open_saver
 from agent.ports import Answer, CodeLibrary, CodeSearch
 from bot.surfaces.code_lookups import CodeLookups
-from bot.surfaces.lookup_results import ReadCoverage
 from bot.surfaces.principals import Principal
 from indexer.errors import RemoteError
 from indexer.generations.reader import IndexReader
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.secrets import redact_secrets
 from indexer.watcher import WatchIntervals
+from tests.bot.surfaces.cores import look_up
 from tests.fakes import pushes
 from tests.fakes.clock import FakeClock
 from tests.fakes.git_host import GitHost, published, serving
@@ -137,8 +138,8 @@ async def test_a_no_waits_for_a_push_that_was_just_told_of_and_looks_again(
         work.write("bank.py", "def pay_in() -> None: ...\n")
         newer = await pushed(work)
         await team.told(pushes.github(after=newer))
-        found = await CodeLookups(library=team.library).find_symbol(ANN, "pay_in")
-        never = await CodeLookups(library=team.library).find_symbol(ANN, "pay_out")
+        found = await look_up(CodeLookups(library=team.library), ANN, "find_symbol", name="pay_in")
+        never = await look_up(CodeLookups(library=team.library), ANN, "find_symbol", name="pay_out")
 
     answer = events[-1].payload["answer"]
     assert (answer.commit, answer.found, [cited.path for cited in answer.citations]) == (new, True, ["till.py"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -31,11 +31,11 @@ Arguments = TypeVar("Arguments", bound=BaseModel)
 class ToolReport:
     """Collects lines of text and pieces of evidence until there is no more room."""
 
-    def __init__(self, deps: Deps) -> None:
-        self._deps = deps
+    def __init__(self, redact: Callable[[str], str], room: int = MAX_CHARACTERS) -> None:
+        self._redact = redact
         self._lines: list[str] = []
         self._refs: list[EvidenceRef] = []
-        self._room = MAX_CHARACTERS - ROOM_FOR_NOTES
+        self._room = room - ROOM_FOR_NOTES
         self._reserve = ROOM_FOR_NOTES - len(MORE) - 1  # for what is said once there is no more room
         self.is_full = False
 
@@ -86,7 +86,7 @@ class ToolReport:
         return not self.is_full
 
     def _clean(self, text: str) -> str:
-        return replace_control_characters(self._deps.redact(text))
+        return replace_control_characters(self._redact(text))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,6 +111,11 @@ class Tool(ABC, Generic[Arguments]):
     source: ClassVar[str] = "tools"  # where what it brings comes from, when that gives orders
     is_repeatable: ClassVar[bool] = True  # the same call at the same commit brings the same, and is made once
     only_reads: ClassVar[bool] = False  # a tool that does nothing but read the repository stays in a watched turn
+
+    @property
+    def offered_as(self) -> str:
+        """The name that models know it by."""
+        return self.name
 
     @abstractmethod
     async def run(self, args: Arguments, deps: Deps) -> ToolEvidence:

@@ -1,10 +1,14 @@
-"""The results of code lookups, as values that become JSON; each names its repository and the commit."""
+"""Results of lookups as values that become JSON; each names its repository and the commit."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from agent.text.escaping import replace_control_characters
+from indexer.errors import UnknownPath
+from indexer.types import Coverage, Definition
 
 Line = Annotated[int, Field(ge=1)]
 Count = Annotated[int, Field(ge=0)]
@@ -13,23 +17,25 @@ SourceKind = Literal["code", "test", "doc", "config"]
 COMMIT = "The commit that this was read at."
 NEXT = "The offset to ask with for the rest; null where nothing is left."
 TOTAL = "How many there are in all; where that is not exact, at least so many."
+MAX_LINE = 400  # characters
+_MOST_NAMED = 50  # files
 NUMBERED = "The lines; each begins with its number and a tab."
 
 
-class SurfaceValue(BaseModel):
-    """A value that surfaces hand out: it does not change, and has no other fields."""
+class Value(BaseModel):
+    """A part of a result: it does not change, and has no other fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class UnreadFile(SurfaceValue):
+class UnreadFile(Value):
     """A file that is not indexed, and why."""
 
     path: str
     reason: str
 
 
-class ReadCoverage(SurfaceValue):
+class ReadCoverage(Value):
     """How much of the code a "no" rests on."""
 
     commit: Annotated[str, Field(description=COMMIT)]
@@ -42,8 +48,8 @@ class ReadCoverage(SurfaceValue):
     is_behind: Annotated[bool, Field(description="Whether newer commits are still being indexed.")] = False
 
 
-class Lookup(SurfaceValue):
-    """What every lookup says beside what it found."""
+class LookupResult(Value):
+    """The fields that every lookup has beside its findings."""
 
     repository: str
     commit: Annotated[str, Field(description=COMMIT)]
@@ -56,7 +62,7 @@ class Lookup(SurfaceValue):
     ] = None
 
 
-class FoundCode(SurfaceValue):
+class FoundCode(Value):
     """Consecutive lines that a search found."""
 
     path: str
@@ -70,13 +76,13 @@ class FoundCode(SurfaceValue):
     url: str | None = None
 
 
-class CodeResult(Lookup):
+class CodeResult(LookupResult):
     """Places in the code, the best first."""
 
     hits: tuple[FoundCode, ...] = ()
 
 
-class MatchedLine(SurfaceValue):
+class MatchedLine(Value):
     """A line that a pattern matches."""
 
     path: str
@@ -84,13 +90,13 @@ class MatchedLine(SurfaceValue):
     text: str
 
 
-class GrepResult(Lookup):
+class GrepResult(LookupResult):
     """Lines that match: those of code first, then of tests, documents and data."""
 
     matches: tuple[MatchedLine, ...] = ()
 
 
-class FileText(Lookup):
+class FileText(LookupResult):
     """Lines of a file. `total` is how many it has; `next` is the first line of the rest."""
 
     path: str
@@ -101,7 +107,7 @@ class FileText(Lookup):
     url: str | None = None
 
 
-class ListedEntry(SurfaceValue):
+class ListedEntry(Value):
     """A file or a folder; `lines` and `files` count what lies in a folder and below it."""
 
     path: str
@@ -111,13 +117,13 @@ class ListedEntry(SurfaceValue):
     language: str = ""
 
 
-class FolderListing(Lookup):
+class FolderListing(LookupResult):
     """What lies in a folder, or the files whose paths match a pattern."""
 
     entries: tuple[ListedEntry, ...] = ()
 
 
-class FoundSymbol(SurfaceValue):
+class FoundSymbol(Value):
     """A definition."""
 
     name: Annotated[str, Field(description="The name with those of the definitions around it: Session.send.")]
@@ -130,14 +136,14 @@ class FoundSymbol(SurfaceValue):
     url: str | None = None
 
 
-class SymbolResult(Lookup):
+class SymbolResult(LookupResult):
     """The definitions of a name; where there are none, names that begin so."""
 
     symbols: tuple[FoundSymbol, ...] = ()
     similar: tuple[str, ...] = ()
 
 
-class NamedPlace(SurfaceValue):
+class NamedPlace(Value):
     """A definition in short."""
 
     name: str
@@ -146,7 +152,7 @@ class NamedPlace(SurfaceValue):
     last_line: Line
 
 
-class FoundCall(SurfaceValue):
+class FoundCall(Value):
     """A line that calls. `caller` is null at module level, `callee` where what is called is not defined here.
 
     It is not `is_certain` where the syntax does not tell which definition is meant.
@@ -161,13 +167,13 @@ class FoundCall(SurfaceValue):
     code: str = ""
 
 
-class CallResult(Lookup):
+class CallResult(LookupResult):
     """Calls, those of code before those of tests, the certain ones first."""
 
     calls: tuple[FoundCall, ...] = ()
 
 
-class FoundCommit(SurfaceValue):
+class FoundCommit(Value):
     """A commit."""
 
     commit: str
@@ -176,7 +182,7 @@ class FoundCommit(SurfaceValue):
     subject: str
 
 
-class HistoryResult(Lookup):
+class HistoryResult(LookupResult):
     """The commits that changed a file, newest first; `last_changed` is the one that last wrote the line asked for."""
 
     path: str
@@ -185,22 +191,77 @@ class HistoryResult(Lookup):
     last_changed: FoundCommit | None = None
 
 
-class ListedRepository(SurfaceValue):
-    """A repository. `commit` is null before it is indexed; `warnings` say what is wrong with it."""
+class CommitListing(LookupResult):
+    """Commits, newest first. `total` is exact where the whole history was counted."""
 
-    repository: str
-    commit: str | None = None
-    branch: str | None = None
-    indexed_at: Annotated[str | None, Field(description="When, in UTC.")] = None
-    commits_behind: int | None = None
-    files: Count = 0
-    symbols: Count = 0
-    warnings: tuple[str, ...] = ()
+    commits: tuple[FoundCommit, ...] = ()
 
 
-class RepositoryListing(SurfaceValue):
-    """The repositories that may be asked about."""
+class ChangedFile(Value):
+    """A file that differs; `change` says how, and by how many lines."""
 
-    total: Count
-    next: Annotated[Count | None, Field(description=NEXT)] = None
-    repositories: tuple[ListedRepository, ...] = ()
+    path: str
+    change: str
+
+
+class ChangedLines(Value):
+    """Consecutive lines of one side of a comparison, at their own commit."""
+
+    side: Literal["removed", "added"]
+    path: str
+    commit: str
+    first_line: int
+    last_line: int
+    symbol: str = ""
+    code: Annotated[str, Field(description=NUMBERED)]
+
+
+class ComparisonResult(LookupResult):
+    """The difference of two commits: `facts` and `counts` about it, its files, and the most telling lines."""
+
+    facts: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    files: tuple[ChangedFile, ...] = ()
+    lines: tuple[ChangedLines, ...] = ()
+
+
+def describe_coverage(commit: str, coverage: Coverage) -> ReadCoverage:
+    """Describe how much of the code a "no" rests on."""
+    return ReadCoverage(
+        commit=commit,
+        files=coverage.files,
+        left_out={reason: count for reason, count in sorted(coverage.skipped.items()) if count},
+        uncommitted=coverage.uncommitted[:_MOST_NAMED],
+        mentioned_in=tuple(UnreadFile(path=one.path, reason=one.reason) for one in coverage.holding[:_MOST_NAMED]),
+        is_behind=coverage.is_behind,
+    )
+
+
+def describe_missing(error: Exception) -> ReadCoverage | None:
+    """Describe how much of the code the error of a missing path rests on; None for any other."""
+    if not isinstance(error, UnknownPath) or error.coverage is None:
+        return None
+    return describe_coverage(error.commit, error.coverage)
+
+
+def name_place(definition: Definition | None) -> NamedPlace | None:
+    """Describe a definition in short."""
+    if definition is None:
+        return None
+    symbol = definition.symbol
+    return NamedPlace(
+        name=symbol.qualified_name, path=definition.path, first_line=symbol.start_line, last_line=symbol.end_line
+    )
+
+
+def number_lines(text: str, first: int) -> str:
+    """Put before each line its number and a tab."""
+    if not text:
+        return ""
+    return "\n".join(f"{number}\t{cut_line(line)}" for number, line in enumerate(text.split("\n"), start=first))
+
+
+def cut_line(line: str) -> str:
+    """Return a line, or the beginning of one that is too long, without control characters."""
+    shown = replace_control_characters(line[: MAX_LINE + 1].rstrip("\r"))
+    return shown if len(shown) <= MAX_LINE else f"{shown[: MAX_LINE - 1]}…"

@@ -1,0 +1,97 @@
+"""The files and folders of a folder, or the files that match a glob."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, Field
+
+from agent.evidence.coverage import deny, explain_missing_paths
+from agent.evidence.refs import make_lines_ref
+from agent.lookups.lookup import Arguments, CodeLookup, Look, Offset, Path, clean_path
+from agent.lookups.results import FolderListing, ListedEntry
+from agent.repositories.joined_code import place_path
+from indexer.errors import UnknownPath
+from indexer.types import FileEntry, Location
+
+_NAMED_LANGUAGES = 4
+
+
+class ListArguments(Arguments):
+    """A folder, or a glob."""
+
+    folder: Annotated[
+        Path, Field(validation_alias=AliasChoices("folder", "path"), description="The folder; empty for the root.")
+    ] = ""
+    glob: Annotated[str, Field(max_length=200, description="All files below it that match, such as **/*.py.")] = ""
+    limit: Annotated[int, Field(ge=1, le=500)] = 100
+    offset: Offset = 0
+
+
+class ListFiles(CodeLookup[ListArguments, FolderListing]):
+    """Lists a folder of the indexed commit."""
+
+    name = "list_files"
+    known_as = {"model": "list_directory"}  # noqa: RUF012
+    title = "List files"
+    description = "List a folder with how many files and lines are in it, or with `glob` the files below it that match."
+    arguments = ListArguments
+    result = FolderListing
+    label = "Listing"
+    argument_shown = "folder"
+
+    def describe_target(self, args: Mapping[str, Any]) -> str:
+        """Name the folder."""
+        return str(args.get("folder") or args.get("path") or "/")
+
+    async def find(self, args: ListArguments, look: Look) -> FolderListing:
+        """List folders with the number of files below them, then files; each file refers to its first line."""
+        folder = place_path(look.code, clean_path(args.folder))
+        listing = asyncio.to_thread(_list_entries, await look.code.files(), folder, args.glob)  # there may be very many
+        entries, summary = await listing
+        if folder and not entries and not args.glob:
+            raise UnknownPath(await explain_missing_paths(look.code, [folder[:200]], quote=str))
+        look.say(f"{folder or ''}/: {summary}")
+        if not entries:
+            look.deny(await deny(look.code, f"No path matches {args.glob[:200]}", quote=str))
+        page = look.take_page(entries, args.limit, args.offset)
+        for one in page:
+            first = Location(path=one.path, start_line=1, end_line=1)
+            if one.is_folder:
+                look.say(f"{one.path}/ ({one.files} files, {one.lines:,} lines)")
+            else:
+                ref = make_lines_ref(first, "file", language=one.language)
+                look.cite(ref, f"{f'{one.language}, ' if one.language else ''}{one.lines} lines")
+        return FolderListing(**look.head, entries=tuple(page))
+
+
+def _list_entries(files: Sequence[FileEntry], folder: str, glob: str) -> tuple[list[ListedEntry], str]:
+    """Return what lies in a folder, or with a glob the files below it that match; and how much that is."""
+    prefix = f"{folder}/" if folder else ""
+    below = [one for one in files if one.path.startswith(prefix)]
+    if glob:
+        from indexer.text.globs import compile_globs  # pathspec takes its time to import
+
+        matching = compile_globs((glob,))
+        below = [one for one in below if matching.match_file(one.path)]
+    folders: dict[str, list[FileEntry]] = {}
+    found: list[ListedEntry] = []
+    for entry in below:
+        name, slash, _ = entry.path.removeprefix(prefix).partition("/")
+        if slash and not glob:
+            folders.setdefault(name, []).append(entry)
+        else:
+            found.append(ListedEntry(path=entry.path, lines=entry.lines, language=entry.language))
+    counted = [
+        ListedEntry(path=f"{prefix}{name}", is_folder=True, files=len(own), lines=sum(one.lines for one in own))
+        for name, own in folders.items()
+    ]
+    languages = Counter(entry.language or "other" for entry in below).most_common(_NAMED_LANGUAGES)
+    summary = (
+        f"{len(counted)} folders and {len(found)} files; {len(below)} files and {sum(one.lines for one in below):,} "
+        f"lines in all, {', '.join(f'{language} {count}' for language, count in languages)}."
+    )
+    return [*counted, *found], summary

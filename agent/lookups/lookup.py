@@ -1,0 +1,120 @@
+"""The declaration of a lookup: its name, arguments and result, of which the text and the structure are two forms."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
+
+from agent.evidence.coverage import Denial
+from agent.lookups.results import LookupResult, describe_coverage
+from agent.lookups.tool import MAX_CHARACTERS, Tool, ToolEvidence, ToolReport
+from agent.ports import CodeSearch, Deps
+
+WIDE_CHARACTERS = 40_000  # of the text that a program reads
+ROOT_PATH = "The path from the root of the repository."
+
+Surface = Literal["model", "api", "operation"]
+Item = TypeVar("Item")
+
+Offset = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=1_000_000,
+        validation_alias=AliasChoices("offset", "skip"),
+        description="`next` of an earlier result, to see what follows it.",
+    ),
+]
+Path = Annotated[str, Field(max_length=1_000)]
+Name = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=300,
+        validation_alias=AliasChoices("name", "function_name"),
+        description="A plain or qualified name: send, Session.send.",
+    ),
+]
+# No name, path or word has control characters, and git would take lines for several patterns.
+Plain = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200, pattern=r"^[^\x00-\x1f]*$")]
+
+
+class Arguments(BaseModel):
+    """Arguments of a lookup. Unknown ones are refused, and no text is taken for a number, unless a model wrote them."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+ArgumentsT = TypeVar("ArgumentsT", bound=Arguments)
+ResultT_co = TypeVar("ResultT_co", bound=LookupResult, covariant=True)
+
+
+class Look(ToolReport):
+    """One lookup under way: the code that it reads, the text that it writes, and the fields that all results have.
+
+    It `is_wide` for programs, whose pages are larger than what a model is shown of them at once.
+    """
+
+    def __init__(self, code: CodeSearch, redact: Callable[[str], str], *, is_wide: bool = False) -> None:
+        super().__init__(redact, WIDE_CHARACTERS if is_wide else MAX_CHARACTERS)
+        self.code = code
+        self.mask = redact
+        self.is_wide = is_wide
+        self.head: dict[str, Any] = {"repository": code.repository, "commit": code.commit.sha, "total": 0}
+
+    def take_page(self, found: Sequence[Item], limit: int, offset: int) -> Sequence[Item]:
+        """Return a page of what was found, and note how much there is."""
+        end = offset + limit
+        self.head |= {"total": len(found), "next": end if end < len(found) else None}
+        return found[offset:end]
+
+    def deny(self, no: Denial, hint: str = "") -> None:
+        """Say that nothing was found, and how much of the code that rests on."""
+        self.say(f"{no.text}{hint}")
+        self.head |= {"note": no.text, "coverage": describe_coverage(self.code.commit.sha, no.coverage)}
+
+    def note(self, sentence: str) -> None:
+        """Say something that a program has to know, too."""
+        self.say(sentence)
+        self.head["note"] = " ".join(filter(None, [self.head.get("note"), sentence]))
+
+
+class CodeLookup(Tool[ArgumentsT], Generic[ArgumentsT, ResultT_co]):
+    """A lookup in the code; all of them only read. `known_as` are the names that were published for single surfaces."""
+
+    title: ClassVar[str]
+    result: type[LookupResult]
+    known_as: ClassVar[Mapping[Surface, str]] = {}
+    only_reads = True
+
+    @property
+    def offered_as(self) -> str:
+        """The name that models know it by."""
+        return self.known_as.get("model", self.name)
+
+    @abstractmethod
+    async def find(self, args: ArgumentsT, look: Look) -> ResultT_co:
+        """Look it up: write the text, and return the structure."""
+
+    async def look_up(self, args: ArgumentsT, look: Look) -> ResultT_co:
+        """Look it up, and say how to see the rest."""
+        result = await self.find(args, look)
+        if result.next is not None and "offset" in type(args).model_fields:
+            total = f"{'' if result.is_total_exact else 'at least '}{result.total:,}"
+            look.say(f"There are {total} in all; offset = {result.next} has the next ones.")
+        return result
+
+    async def run(self, args: ArgumentsT, deps: Deps) -> ToolEvidence:
+        """Look it up for a model."""
+        look = Look(deps.code, deps.redact)
+        await self.look_up(args, look)
+        return look.evidence()
+
+
+def clean_path(path: str) -> str:
+    """Return a path as the index writes it; empty for the top."""
+    written = path.strip().removeprefix("./").strip("/").removesuffix("/.")
+    return "" if written == "." else written

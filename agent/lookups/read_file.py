@@ -1,0 +1,157 @@
+"""Lines of a file, and the file that a written path means."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, Field
+
+from agent.evidence.coverage import explain_missing_paths, find_left_out
+from agent.evidence.path_lookup import FilePathLookup
+from agent.evidence.refs import LONGEST_RANGE, make_lines_ref
+from agent.lookups.lookup import ROOT_PATH, Arguments, CodeLookup, Look, Path
+from agent.lookups.results import FileText, number_lines
+from agent.ports import CodeSearch
+from agent.repositories.joined_code import place_path
+from indexer.errors import UnknownPath
+from indexer.types import FileEntry, Passage
+
+MAX_RANGES = 12
+MAX_LINES = 400  # that a program reads at once
+LONGEST_PATH = 140
+_OPEN_RANGE = 100  # lines that a model reads from a start without an end
+_MOST_COMPARED = 2_000  # paths with one that there is not; each takes a tenth of a millisecond
+_RANGE = re.compile(r"[Ll]?([0-9]{1,7})(?: ?(?:-|–|:|,|\.\.) ?[Ll]?([0-9]{1,7}))?")
+
+LineNumber = Annotated[int, Field(ge=1, le=10_000_000)]
+
+
+class ReadArguments(Arguments):
+    """Lines of a file."""
+
+    path: Annotated[
+        Path, Field(min_length=1, validation_alias=AliasChoices("path", "file_path"), description=ROOT_PATH)
+    ]
+    first_line: Annotated[LineNumber, Field(validation_alias=AliasChoices("first_line", "start"))] = 1
+    limit: Annotated[int, Field(ge=1, le=MAX_LINES, description="How many lines.")] = 200
+    end: Annotated[LineNumber | None, Field(description="The last line, in place of `limit`.")] = None
+    ranges: Annotated[
+        tuple[Annotated[str, Field(pattern=f"^{_RANGE.pattern}$")], ...],
+        Field(max_length=MAX_RANGES, description='Several ranges instead, such as ["10-40", "88"].'),
+    ] = ()
+
+
+class ReadFile(CodeLookup[ReadArguments, FileText]):
+    """Reads lines of an indexed file; the end of a path is enough where only one file has it."""
+
+    name = "read_file"
+    title = "Read a file"
+    description = "Read lines of a file as of the indexed commit, numbered; or several ranges of it at once."
+    arguments = ReadArguments
+    result = FileText
+    label = "Reading"
+    argument_shown = "path"
+
+    def describe_target(self, args: Mapping[str, Any]) -> str:
+        """Name the file with its lines."""
+        ranges, start, end = args.get("ranges"), args.get("first_line", args.get("start")), args.get("end")
+        lines = ",".join(map(str, ranges[:MAX_RANGES])) if isinstance(ranges, list) else ""
+        if not lines and (start or end):
+            lines = f"{start or 1}-{end}" if end else f"{start}-"
+        path = str(args.get("path", args.get("file_path", "")))[:LONGEST_PATH]
+        return f"{path}{f':{lines[:60]}' if lines else ''}"
+
+    async def find(self, args: ReadArguments, look: Look) -> FileText:
+        """Read the lines."""
+        is_open = not look.is_wide and not {"limit", "end"} & args.model_fields_set
+        last = args.end or args.first_line + (_OPEN_RANGE if is_open else args.limit) - 1
+        longest = MAX_LINES if look.is_wide else LONGEST_RANGE
+        wanted = parse_ranges(args.ranges) or [(args.first_line, _bound_end(args.first_line, last, longest))]
+        text = await read_lines(look, await find_indexed_file(look.code, args.path), wanted)
+        if not args.ranges and wanted[0][1] < min(last, text.total) and not look.is_full:
+            look.say(f"At most {longest} lines are read at once. Read on from line {wanted[0][1] + 1}.")
+        return text
+
+
+async def read_lines(look: Look, entry: FileEntry, wanted: Sequence[tuple[int, int]]) -> FileText:
+    """Read ranges of a file that is indexed."""
+    look.say(f"{entry.path} has {entry.lines} lines.")
+    passages: list[Passage] = []
+    for start, end in wanted:
+        if start > entry.lines:
+            look.note(f"There is no line {start}.")
+            continue
+        passage = await look.code.read(entry.path, start, end)
+        passages.append(passage)
+        shown = look.show(make_lines_ref(passage.location, "lines", language=passage.language), passage.text)
+        if shown < end and shown < entry.lines:
+            look.say(f"Read on from line {shown + 1}." if shown >= start else f"Lines {start}-{end} did not fit.")
+    first = passages[0].location.start_line if passages else wanted[0][0]
+    last = passages[-1].location.end_line if passages else first - 1
+    look.head |= {"total": entry.lines, "next": last + 1 if passages and last < entry.lines else None}
+    codes = [number_lines(look.mask(one.text), one.location.start_line) for one in passages]
+    return FileText(
+        **look.head,
+        path=entry.path,
+        language=entry.language,
+        first_line=first,
+        last_line=last,
+        code="\n".join(codes),
+        url=look.code.permalink(passages[0].location) if passages else None,
+    )
+
+
+def parse_ranges(written: Sequence[str]) -> list[tuple[int, int]]:
+    """Read ranges such as `10-40` and `88`, in file order, those that touch as one; raises `ValueError`."""
+    ranges: list[tuple[int, int]] = []
+    for text in written:
+        found = _RANGE.fullmatch(text.strip())
+        if found is None:
+            raise ValueError(f"{text[:40]!r} is no range of lines. Write them as 10-40, or 88.")
+        start = max(int(found[1]), 1)
+        ranges.append((start, _bound_end(start, int(found[2] or start))))
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if merged and start <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    return merged
+
+
+def _bound_end(start: int, end: int, longest: int = LONGEST_RANGE) -> int:
+    return min(max(end, start), start + longest - 1)
+
+
+async def find_indexed_file(code: CodeSearch, written: str) -> FileEntry:
+    """Return the one file that a written path means; `UnknownPath` names similar ones."""
+    entries = await code.files()
+    path = written.strip().removeprefix("./")
+    exact = next((entry for entry in entries if entry.path in {path, place_path(code, path)}), None)
+    # A climbing path means nothing in a commit; its end must not be taken for some file that happens to fit.
+    found = exact or (None if ".." in path.split("/") else FilePathLookup(entries, [path]).find(path))
+    if found is None:
+        if await find_left_out(code, path) is not None:
+            raise UnknownPath(await explain_missing_paths(code, [path[:200]], quote=str))
+        near = await asyncio.to_thread(find_similar_paths, path, [entry.path for entry in entries])
+        hint = f" Similar: {', '.join(near)}." if near else " List its folder to see what there is."
+        raise UnknownPath(f"{await explain_missing_paths(code, [path[:200]], quote=str)}{hint}")
+    return found
+
+
+def find_similar_paths(written: str, paths: Sequence[str]) -> Sequence[str]:
+    """Return the paths most like one that there is not. To compare with very many would take seconds.
+
+    So those in the same folder, and the files of the same name, are compared first, and others as far as there is room.
+    """
+    folder, _, name = written.casefold().rpartition("/")
+
+    def is_elsewhere(path: str) -> bool:
+        there, _, other = path.casefold().rpartition("/")
+        return there != folder and other != name
+
+    return difflib.get_close_matches(written, sorted(paths, key=is_elsewhere)[:_MOST_COMPARED], n=3, cutoff=0.5)

@@ -1,0 +1,127 @@
+"""Commits of the whole repository."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from agent.history.commit_refs import describe_commit, format_day, make_commit_ref
+from agent.lookups.file_history import show_commit
+from agent.lookups.lookup import Arguments, CodeLookup, Look, Plain
+from agent.lookups.results import CommitListing, FoundCommit
+from agent.lookups.tool import HISTORY
+from agent.repositories.joined_code import CodeHome, list_homes
+from agent.repositories.labels import label_ref
+from indexer.types import CommitLog, LogQuery
+
+MAX_COMMITS = 50
+_MOST_WORDS = 8
+_EARLIEST, _LATEST = date(1970, 1, 2), date(9999, 1, 1)
+
+PlainPath = Annotated[Plain, StringConstraints(max_length=1000)]
+
+
+def _read_day(value: object) -> object:
+    """Read a day, and take no number for one."""
+    if not isinstance(value, str):
+        return value
+    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        raise ValueError("write it as YYYY-MM-DD")
+    return date.fromisoformat(value)
+
+
+Day = Annotated[date, BeforeValidator(_read_day)]
+
+
+class LogArguments(Arguments):
+    """A choice of commits."""
+
+    path: PlainPath = Field(
+        default="", description="A file or folder that they touched; it may be gone by now. Empty for all."
+    )
+    author: Plain = Field(default="", description="A part of the author's name, in any case.")
+    message: Plain = Field(default="", description="Words that all stand in the message, in any case.")
+    changed_text: Plain = Field(default="", description="Exact text that they added or removed.")
+    since: Day | None = Field(default=None, description="The first day, as YYYY-MM-DD.")
+    until: Day | None = Field(default=None, description="The last day, as YYYY-MM-DD.")
+    from_ref: Plain = Field(default="", description="A tag, branch or commit that they come after.")
+    to_ref: Plain = Field(default="", description="A tag, branch or commit up to which they are listed.")
+    limit: int = Field(default=20, ge=1, le=MAX_COMMITS, description="How many, newest first.")
+
+
+class RepositoryLog(CodeLookup[LogArguments, CommitListing]):
+    """Lists commits of the whole repository."""
+
+    name = "repository_log"
+    title = "List commits"
+    description = (
+        "List commits, newest first, by author, dates, path, words of the message, changed text, or between two tags, "
+        "branches or commits, with the files that they touched."
+    )
+    arguments = LogArguments
+    result = CommitListing
+    label = "Reading the log"
+    argument_shown = "path"
+    cost = HISTORY
+
+    def describe_target(self, args: Mapping[str, Any]) -> str:
+        """Name what the commits are chosen by."""
+        given = [f"{name} {value}" for name, value in args.items() if name in _CHOOSING and value]
+        return ", ".join(given) or "newest commits"
+
+    async def find(self, args: LogArguments, look: Look) -> CommitListing:
+        """List the commits; people are named, their addresses are not."""
+        commits: list[FoundCommit] = []
+        for home in list_homes(look.code, args.path.removeprefix("./").strip("/")):
+            if home.label:
+                look.say(f"{home.repository}:")
+            commits += await _list_commits(look, home, args)
+        return CommitListing(**look.head, commits=tuple(commits))
+
+
+async def _list_commits(look: Look, home: CodeHome, args: LogArguments) -> list[FoundCommit]:
+    log = await home.code.past.log(_make_query(args, home.path))
+    look.say(_summarize(log))
+    for one in log.revisions:
+        ref = make_commit_ref(one)
+        look.cite(label_ref(ref, home.repository, home.label) if home.label else ref, describe_commit(one))
+    if log.revisions and not log.complete and (log.total is None or log.total > len(log.revisions)):
+        look.note(f"For older ones ask with until = {format_day(log.revisions[-1].committed_at)}.")
+    look.head["total"] += log.total or len(log.revisions)
+    look.head["is_total_exact"] = look.head.get("is_total_exact", True) and (log.complete or log.total is not None)
+    return [show_commit(one, look) for one in log.revisions]
+
+
+_CHOOSING = frozenset(LogArguments.model_fields) - {"limit"}
+
+
+def _make_query(args: LogArguments, path: str) -> LogQuery:
+    return LogQuery(
+        path=path.removesuffix("/.") if path != "." else "",
+        after=args.from_ref,
+        until=args.to_ref,
+        since=_to_seconds(args.since) if args.since else 0,
+        before=_to_seconds(args.until + timedelta(days=1)) - 1 if args.until and args.until < _LATEST else 0,
+        author=args.author,
+        words=tuple(args.message.split()[:_MOST_WORDS]),
+        text=args.changed_text,
+        limit=args.limit,
+    )
+
+
+def _to_seconds(day: date) -> int:
+    """Return when a day begins; git knows none before the epoch."""
+    return int(datetime.combine(max(day, _EARLIEST), datetime.min.time(), UTC).timestamp())
+
+
+def _summarize(log: CommitLog) -> str:
+    shown = len(log.revisions)
+    total = f" of {log.total:,}" if log.total is not None and log.total > shown else ""
+    ends = [f"after {log.after.name}" if log.after else "", f"up to {log.until.name}" if log.until else ""]
+    said = f"{shown}{total} commits, merges left out" if shown else "No commit fits"
+    shallow = " The history here is cut off: older commits were not fetched." if log.is_shallow else ""
+    return " ".join([said, *filter(None, ends)]) + "." + shallow
