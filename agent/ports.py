@@ -206,31 +206,48 @@ class Classifier(Protocol):
         """Return `clean` or `suspect`, or why the model cannot judge; never raises, and returns soon."""
 
 
-class ToolMenu(Protocol):
-    """The tools of a turn: what is offered to a model, and calls of them."""
+class ToolMenu:
+    """The tools of a turn: the offer to a model, and calls of them. This one has none."""
 
-    def menu(self, deps: Deps, *, approved: Collection[str] = (), asking: bool = False) -> Sequence[Mapping[str, Any]]:
-        """What may be called, as `{"name", "description", "parameters"}`; `approved` are names a person agreed to.
+    def menu(
+        self,
+        deps: Deps,  # noqa: ARG002
+        *,
+        approved: Collection[str] = (),  # noqa: ARG002
+        asking: bool = False,  # noqa: ARG002
+    ) -> Sequence[Mapping[str, Any]]:
+        """Offer tools as `{"name", "description", "parameters"}`; `approved` are names a person agreed to.
 
-        With `asking` also what a person can be asked for.
+        With `asking` also those that a person can be asked for.
         """
+        return ()
 
-    def is_approval_required(self, name: str) -> bool:
+    def is_approval_required(self, name: str) -> bool:  # noqa: ARG002
         """Whether a person has to agree before the tool of that name is called."""
+        return False
 
-    def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:
+    def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:  # noqa: ARG002
         """Describe what a person would approve with a call; empty where it would do nothing."""
+        return ""
 
-    def only_reads(self, name: str) -> bool:
+    def only_reads(self, name: str) -> bool:  # noqa: ARG002
         """Whether the tool of that name does nothing but read the repository."""
+        return False
 
-    def estimate_cost(self, name: str) -> int:
+    def estimate_cost(self, name: str) -> int:  # noqa: ARG002
         """How much of the room for calls side by side a call of the tool of that name takes."""
+        return 0
 
     async def call(
-        self, name: str, args: Mapping[str, Any], deps: Deps, *, approved: Collection[str] = ()
+        self,
+        name: str,
+        args: Mapping[str, Any],  # noqa: ARG002
+        deps: Deps,  # noqa: ARG002
+        *,
+        approved: Collection[str] = (),  # noqa: ARG002
     ) -> ToolOutcome:
         """Call a tool; an error in the call or in the tool becomes an outcome that explains it."""
+        return ToolOutcome(text=f"There is no tool {name[:80]!r}.", ok=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -246,47 +263,6 @@ class ToolOutcome:
     ok: bool = True
     flags: tuple[str, ...] = ()
     source: str = "tools"
-
-
-class NoTools:
-    """A turn without tools."""
-
-    def menu(
-        self,
-        deps: Deps,  # noqa: ARG002
-        *,
-        approved: Collection[str] = (),  # noqa: ARG002
-        asking: bool = False,  # noqa: ARG002
-    ) -> Sequence[Mapping[str, Any]]:
-        """Offer nothing."""
-        return ()
-
-    def is_approval_required(self, name: str) -> bool:  # noqa: ARG002
-        """Ask nobody."""
-        return False
-
-    def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:  # noqa: ARG002
-        """Return nothing: there is no call to approve."""
-        return ""
-
-    def only_reads(self, name: str) -> bool:  # noqa: ARG002
-        """Return False: there is no tool."""
-        return False
-
-    def estimate_cost(self, name: str) -> int:  # noqa: ARG002
-        """Return 0: there is no tool."""
-        return 0
-
-    async def call(
-        self,
-        name: str,
-        args: Mapping[str, Any],  # noqa: ARG002
-        deps: Deps,  # noqa: ARG002
-        *,
-        approved: Collection[str] = (),  # noqa: ARG002
-    ) -> ToolOutcome:
-        """Refuse the call."""
-        return ToolOutcome(text=f"There is no tool {name[:80]!r}.", ok=False)
 
 
 class WebSearch(Protocol):
@@ -412,7 +388,7 @@ class Deps:
     emit: Emit
     models: TurnModels = field(default_factory=TurnModels)
     budget: Budget = field(default_factory=Budget)
-    tools: ToolMenu = field(default_factory=NoTools)
+    tools: ToolMenu = field(default_factory=ToolMenu)
     evidence: EvidenceTexts = field(default_factory=MemoryEvidence)
     web: WebSearch | None = None
     classifier: Classifier | None = None

@@ -17,7 +17,7 @@ REFUSED = (
 log = logging.getLogger(__name__)
 
 
-class ReadingTools:
+class ReadingTools(ToolMenu):
     """The tools of a turn without those that do more than read, as each declares it."""
 
     def __init__(self, tools: ToolMenu) -> None:

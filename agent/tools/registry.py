@@ -17,7 +17,7 @@ from agent.evidence.refs import tell_places
 from agent.guard.evidence_check import find_orders, list_rules, mark_orders
 from agent.lookups.catalogue import LOOKUPS
 from agent.lookups.tool import Tool
-from agent.ports import CodeSearch, Deps, ToolOutcome
+from agent.ports import CodeSearch, Deps, ToolMenu, ToolOutcome
 from agent.repositories.joined_code import JoinedCode
 from agent.tools.web_search import WebSearchTool
 from indexer.errors import IndexerError
@@ -31,7 +31,7 @@ LONGEST_RESULT = 40_000  # characters; our own tools stay far below
 log = logging.getLogger(__name__)
 
 
-class ToolRegistry:
+class ToolRegistry(ToolMenu):
     """Offers tools and calls them; the same call at the same commit is made once."""
 
     def __init__(self, tools: Iterable[Tool[Any]], *, seconds: float = SECONDS) -> None:

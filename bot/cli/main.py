@@ -498,17 +498,18 @@ def _look_up(
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:
         from agent import normalize_name
-        from bot.cli.query import Listing, list_callees, list_callers, list_definitions, pin_named
+        from bot.cli.query import Listing, list_calls, list_definitions, pin_named
 
-        look_up = {"symbols": list_definitions, "callers": list_callers, "callees": list_callees}[what]
         listing = Listing(terminal=terminal, as_json=as_json)
         written = normalize_name(name) or name
         code = await pin_named(app, terminal, at)
-        if picture is not None and what != "symbols":
+        if what == "symbols":
+            return await list_definitions(code, written, listing)
+        if picture is not None:
             from bot.cli.diagram import draw_calls
 
             await draw_calls(code, written, what, picture, terminal)
-        return await look_up(code, written, listing)
+        return await list_calls(code, written, listing, what)
 
     return invocation.run_command(repo, task)
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from bot.adapters.terminal import output
 from bot.adapters.terminal.output import CodeLine, CommandOutcome
 from bot.markdown import to_one_line
 from bot.repositories.refresh import PATIENCE_SECONDS, ProgressDisplay, refresh_if_stale, refresh_index
-from indexer import CallSite, Filters, IndexerError, RefreshReport, SearchMode
+from indexer import Filters, IndexerError, RefreshReport, SearchMode
 
 if TYPE_CHECKING:
     from agent import CodeSearch, Denial
@@ -139,45 +139,32 @@ async def list_left_out(code: CodeSearch, *, as_json: bool) -> CommandOutcome:
 
 async def list_definitions(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
     """List the definitions of a name."""
-    found = await code.definitions(name)
-    no = None if found else await _explain_undefined(code, name)
+    found, no = await code.definitions(name), None
+    if not found:
+        from agent import explain_undefined
+
+        no = await explain_undefined(code, name)
     if listing.as_json:
         return listing.report_records(code, "symbols", map(output.definition_to_record, found), no)
     return listing.report_lines([*map(output.describe_definition, found)], no)
 
 
-async def list_callers(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
-    """List where a function or class is called."""
-    calls = await code.callers(name)
-    no = None if calls else await _explain_no_calls(code, name, f"No call of {name} was found")
+async def list_calls(
+    code: CodeSearch, name: str, listing: Listing, which: Literal["callers", "callees"]
+) -> CommandOutcome:
+    """List the calls of a function or class, or those that it makes."""
+    is_called = which == "callers"
+    calls, no = await (code.callers(name) if is_called else code.callees(name)), None
+    if not calls:
+        from agent import explain_no_calls
+
+        sentence = f"No call of {name} was found" if is_called else f"{name} calls nothing that is known by name"
+        no = await explain_no_calls(code, name, sentence)
     if listing.as_json:
-        return listing.report_records(code, "callers", map(output.call_to_record, calls), no)
-    return listing.report_lines([output.describe_caller(call, await _read_line(code, call)) for call in calls], no)
-
-
-async def list_callees(code: CodeSearch, name: str, listing: Listing) -> CommandOutcome:
-    """List what a function calls."""
-    calls = await code.callees(name)
-    no = None if calls else await _explain_no_calls(code, name, f"{name} calls nothing that is known by name")
-    if listing.as_json:
-        return listing.report_records(code, "callees", map(output.call_to_record, calls), no)
-    return listing.report_lines([output.describe_callee(call, await _read_line(code, call)) for call in calls], no)
-
-
-async def _explain_undefined(code: CodeSearch, name: str) -> Denial:
-    from agent import explain_undefined
-
-    return await explain_undefined(code, name)
-
-
-async def _explain_no_calls(code: CodeSearch, name: str, sentence: str) -> Denial:
-    from agent import explain_no_calls
-
-    return await explain_no_calls(code, name, sentence)
-
-
-async def _read_line(code: CodeSearch, call: CallSite) -> str:
-    return (await code.read(call.path, call.line, call.line)).text
+        return listing.report_records(code, which, map(output.call_to_record, calls), no)
+    describe = output.describe_caller if is_called else output.describe_callee
+    lines = [describe(call, (await code.read(call.path, call.line, call.line)).text) for call in calls]
+    return listing.report_lines(lines, no)
 
 
 def _describe_snapshot(code: CodeSearch) -> str:
