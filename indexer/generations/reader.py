@@ -243,11 +243,25 @@ class IndexReader:
         ]
 
     async def siblings(self, definition: Definition) -> Sequence[Definition]:
-        """The definitions that share the definition's parent in its file, in file order."""
+        """The definitions that share the definition's parent in its file, in file order.
+
+        A parent that the file doesn't define itself counts for nothing: the type of a method in Go may be elsewhere,
+        and nothing is defined by the first word of the namespace `Shop.Orders` alone.
+        """
+        outline = await self._get_outline(definition.path)
+        names = {each.qualified_name for each in outline}
+
+        def find_parent(symbol: Symbol) -> str:
+            parent = symbol.parent
+            while parent and parent not in names:
+                parent = parent.rpartition(".")[0]
+            return parent
+
+        wanted = find_parent(definition.symbol)
         return [
             Definition(path=definition.path, symbol=each)
-            for each in await self._get_outline(definition.path)
-            if each.parent == definition.symbol.parent and each != definition.symbol
+            for each in outline
+            if find_parent(each) == wanted and each != definition.symbol
         ]
 
     async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.evidence.definitions import list_members
 from indexer.errors import BadPattern, EmptyRepository, IndexerError, NotIndexed, StorageLocked, UnknownPath
 from indexer.generations.overview_file import OVERVIEW_FILE, load_overview
 from indexer.generations.reader import IndexReader
@@ -701,3 +702,26 @@ async def test_a_new_generation_is_at_hand_as_soon_as_it_can_be_seen(
         assert (await index.pin()).snapshot is seen[0].snapshot
     finally:
         await index.aclose()
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "names"),
+    [
+        ("a.php", "<?php\nnamespace Shop\\Orders;\nclass Order { function pay() {} }\n", ["Orders"]),
+        ("a.go", "package a\n\nfunc (s *Store) Get() {}\n\nfunc (s *Store) Put() {}\n", ["Get", "Put"]),
+        ("a.cpp", "void Shop::open() {}\nint Shop::count() { return 1; }\n", ["open", "count"]),
+        ("a.rb", "class Shop::Order\n  def pay\n  end\nend\n", ["Order"]),
+        ("a.py", "class Order:\n    def pay(self):\n        pass\n\n\ndef ship():\n    pass\n", ["Order", "ship"]),
+    ],
+)
+async def test_the_top_of_a_file_is_all_whose_parent_it_does_not_define(
+    tmp_path: Path, path: str, text: str, names: list[str]
+) -> None:
+    repository = GitRepo(tmp_path / "shop")
+    repository.write(path, text)
+    repository.commit("first")
+    async with opened(repository, tmp_path / "home") as index:
+        await index.refresh()
+        top = await list_members(await index.pin(), path)
+
+    assert [one.symbol.name for one in top] == names
