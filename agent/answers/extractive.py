@@ -20,6 +20,7 @@ from agent.answers.history_answers import (
     write_people,
 )
 from agent.answers.listings import list_calls, list_files, list_folder, list_tests, write_attributes
+from agent.answers.overview import write_overview
 from agent.answers.places import describe_missing_files, list_further, write_places, write_related, write_telling_lines
 from agent.answers.registered_lists import list_registered, list_subclasses
 from agent.evidence.coverage import deny, explain_missing_paths
@@ -56,7 +57,7 @@ def _choose_form(material: AnswerContext) -> _Form:
     is_said = bool(material.metadata["totals"].get("said"))
     if material.lookup in {"search", "message"} and not (is_said and material.lookup == "message"):
         return _write_definitions if is_named and not is_said else write_places
-    if material.is_of_kind and material.of("hit"):
+    if material.is_of_kind and material.of("hit") and material.lookup != "overview":
         return write_places  # there was nothing of the kind, and the question was searched for
     if material.lookup == "definition" and not material.of("definition"):
         return write_places
@@ -196,6 +197,7 @@ _FORMS: Mapping[Lookup, _Form] = {
     "error": write_error,
     "message": write_error,
     "outline": list_folder,
+    "overview": write_overview,
     "commands": write_commands,
     "changes": _write_changes,
     "people": write_people,

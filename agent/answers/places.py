@@ -11,7 +11,6 @@ from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, Answe
 from agent.evidence.best_places import (
     MAX_PLACES,
     BestPlace,
-    find_introduction,
     find_places,
     find_telling_lines,
     locate_definition,
@@ -65,18 +64,13 @@ def is_only_pointing(question: str, answer: str) -> bool:
 
 
 async def _find_by_words(material: AnswerContext) -> list[BestPlace]:
-    """Find the places of the question's words.
-
-    Where it is about the repository as a whole, its README comes first, and before all else a definition that a noun
-    of the question may name.
-    """
+    """Find the places of the question's words; a definition that a noun of the question may name comes first."""
     code, lookups = material.deps.code, {one["lookup"] for one in material.decision["requests"]}
     places = await find_places(
         code, _choose_search(material), pages_lead=bool(_PAGES_LEAD & lookups), skip=material.skip
     )
-    first = await find_introduction(code) if "overview" in lookups and not material.skip else []
-    if not material.skip:
-        first += [await locate_definition(code, ref) for ref in material.of("definition")[:1]]
+    named = [] if material.skip else material.of("definition")[:1]
+    first = [await locate_definition(code, ref) for ref in named]
     read = {place.path for place in first}
     return [*first, *(place for place in places if place.path not in read)][:MAX_PLACES]
 

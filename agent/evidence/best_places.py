@@ -295,23 +295,6 @@ async def _describe(code: CodeSearch, asked: _Asked, file: Sequence[_Chunk], hea
     return BestPlace(path=file[0].path, labels=labels, lines=tuple(lines))
 
 
-async def find_introduction(code: CodeSearch) -> list[BestPlace]:
-    """Return the first lines in which the README says what the repository is; nothing where it does not."""
-    places = []
-    for passage in (await code.overview()).introduction[:1]:
-        at = passage.location
-        lines = [FoundLine(number=n, text=text) for n, text in enumerate(passage.text.split("\n"), at.start_line)]
-        told = [line for line in lines if line.text.strip()][:MAX_LINES]
-        places.append(
-            BestPlace(
-                path=at.path,
-                labels=await _label(code, at.path, told[:1], await _read_headings(code, at.path)),
-                lines=tuple(told),
-            )
-        )
-    return places
-
-
 async def locate_text(code: CodeSearch, ref: EvidenceRef, texts: Sequence[Literal]) -> BestPlace:
     """Return the line of some lines that holds one of the texts, and the definition or heading that it lies in."""
     path = ref["path"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 
 from agent.evidence.lookups import LOOKUPS, search
 from agent.evidence.refs import make_lines_ref
@@ -23,10 +22,11 @@ log = logging.getLogger(__name__)
 
 
 async def _fetch_overview(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Fetch what the README says the repository is, and what a search finds."""
-    found, facts = await search(code, request), await code.overview()
-    told = [make_lines_ref(one.location, "lines", language=one.language) for one in facts.introduction]
-    return replace(found, refs=[*told, *found.refs])
+    """Fetch what the README says the repository is; what a search finds, where it says nothing."""
+    told = [
+        make_lines_ref(one.location, "lines", language=one.language) for one in (await code.overview()).introduction
+    ]
+    return Retrieved(refs=told) if told else await search(code, request)
 
 
 # Kinds of question with an answer of their own; of a kind that is missing here, a search is made.

@@ -85,11 +85,17 @@ def test_a_commit_has_a_page_of_its_own_on_each_host() -> None:
 )
 async def test_a_project_is_meant_by_its_name_and_by_it(saver: SafeSqliteSaver, question: str) -> None:
     files = {"README.md": "# Shop\n\n[![badge](x)](y)\n\nShop sells pets, and buys them back.\n", "a.py": "x = 1\n"}
+    files |= {"pets/dogs.py": "y = 1\n", "pets/cats/cat.py": "z = 1\n"}
     agent = Agent(FakeLibrary(FakeCode(files)), saver, redact)
 
     answer = await answer_to(agent, question, "t")
 
-    assert "1. *Shop* in `README.md`\n   - 5 [1] `Shop sells pets, and buys them back.`" in answer.text
+    assert answer.text == (
+        "*Shop sells pets, and buys them back.* (`README.md` [1])\n\n"
+        "4 files with 8 lines: 3 of python.\n\n"
+        "- At the top: `a.py` [2] (1 line)\n"
+        "- `pets/`: 2 files, with `cats/`"
+    )
 
 
 async def test_a_function_that_is_called_like_the_project_is_meant_where_it_is_spelt_so(saver: SafeSqliteSaver) -> None:
