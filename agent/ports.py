@@ -64,6 +64,9 @@ class CodePast(Protocol):
     async def compare(self, query: DiffQuery) -> Comparison:
         """Compare two commits; `UnknownRevision` as above."""
 
+    async def read(self, location: Location) -> Passage:
+        """Read lines of a file at the location's commit, clipped to its end; `UnknownRevision`, `UnknownPath`."""
+
     async def people(self, path: str = "") -> Contributors:
         """Count who changed a file, what lies in a folder, or everything."""
 

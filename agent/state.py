@@ -61,7 +61,7 @@ class RetrievalRequest(TypedDict):
 
     `path` and the line numbers are set for the lookups `file` and `lines`, and are empty and 0 otherwise. `parts` are
     the named parts of a question of some kind: whose `query` is the whole question. `repository` is set where one of
-    several is meant, and not all of them.
+    several is meant, and not all of them. `commit` is another one that lines are read at.
     """
 
     lookup: Lookup
@@ -75,6 +75,7 @@ class RetrievalRequest(TypedDict):
     reasoning: str
     parts: NotRequired[dict[str, str]]
     repository: NotRequired[str]
+    commit: NotRequired[str]
 
 
 class ToolRequest(TypedDict):

@@ -24,7 +24,8 @@ from agent.answers.overview import write_overview
 from agent.answers.places import describe_missing_files, list_further, write_places, write_related, write_telling_lines
 from agent.answers.registered_lists import list_registered, list_subclasses
 from agent.evidence.coverage import deny, explain_missing_paths
-from agent.evidence.refs import is_import_line, is_test_or_docs, read_quote, sort_code_first
+from agent.evidence.lookups import NOT_AT_COMMIT
+from agent.evidence.refs import is_import_line, is_test_or_docs, make_quote, read_quote, sort_code_first
 from agent.evidence.requests import NONE_OF, NOT_INDEXED
 from agent.questions.mentions import find_mentions
 from agent.questions.scopes import asks_for_yes_or_no
@@ -124,6 +125,12 @@ async def _write_lines(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
     around = material.of("parent")
     asked = [one for one in material.decision["requests"] if one["lookup"] == "lines"]
     more: Continuation | None = None
+    if note := material.facts.get(NOT_AT_COMMIT):
+        draft.say(note)
+    for ref in material.of("change"):
+        draft.say(_format_past_place(draft, ref))
+        past = make_quote(material.deps, ref["doc"], first_line=ref["start_line"], language=ref["language"])
+        draft.say(format_code_block(dedent(past.lines), past.language))
     for ref in material.of("lines"):
         request = next((one for one in asked if _has_line(ref, one["path"], one["start_line"])), None)
         inner = next(
@@ -142,6 +149,11 @@ async def _write_lines(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
     write_related(draft, further, title="Also:")
     first = around[0] if around else None
     return AnswerSubject(symbol=first["symbol"] if first else "", kind=first["kind"] if first else "", more=more)
+
+
+def _format_past_place(draft: AnswerBuilder, ref: EvidenceRef) -> str:
+    lines, commit = to_location(ref), format_code_span(ref.get("commit", "")[:12])
+    return f"{format_code_span(ref['path'])} {draft.cite(lines)}, {format_line_numbers(lines)} at commit {commit}:"
 
 
 def _format_place(
@@ -166,6 +178,9 @@ def _has_line(ref: EvidenceRef, path: str, line: int) -> bool:
 async def _write_nothing(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     if material.metadata["failures"]:
         draft.say(f"The index could not be read: {format_code_span(material.metadata['failures'][0], longest=300)}")
+    elif note := material.facts.get(NOT_AT_COMMIT):
+        draft.say(note)
+        return AnswerSubject()
     elif material.decision["reasoning"] == NOT_INDEXED:
         draft.say(await explain_missing_paths(material.deps.code, material.decision["unknown"]))
     elif not material.decision["requests"] and material.decision["reasoning"].startswith(NONE_OF):

@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 
 from agent.evidence.attributes import find_attributes
 from agent.evidence.definitions import find_hit_definition, find_similar_names, list_outline
+from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.quoted_text import find_message, rank_by_literal
 from agent.evidence.refs import (
     count_by_definition,
@@ -32,12 +33,15 @@ from agent.questions.literals import Literal, find_literals, parse_literal
 from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms, match_terms
 from agent.state import EvidenceRef, Lookup, RetrievalRequest, Role, to_location
+from indexer.errors import IndexerError
 from indexer.types import CallSite, Hit, Location, Match, RegistrationKind
 
 MAX_DEFINITIONS = 8
 MAX_SITES = 24
 MAX_NAMED_HITS = 8
 MAX_MENTIONS = 500  # lines
+PAST = "past"  # the kind of evidence that is lines at another commit
+NOT_AT_COMMIT = "not at the commit"
 _HANDLED: tuple[RegistrationKind, ...] = ("route", "command", "task", "event")
 _READ: tuple[RegistrationKind, ...] = ("environment",)
 _CONTEXT_LINES = 5
@@ -184,9 +188,37 @@ async def _outline_file(code: CodeSearch, request: RetrievalRequest) -> Retrieve
 
 
 async def _read_lines(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    context = _CONTEXT_LINES if request["start_line"] == request["end_line"] else 0  # a range is what was asked for
-    start = max(1, request["start_line"] - context)
-    passage = await code.read(request["path"], start, request["end_line"] + context)
+    """Read lines at the commit that is asked for; where it has none that may be shown, at the turn's, with a note."""
+    commit = request.get("commit", "")
+    if not commit or code.commit.sha.startswith(commit):
+        return await _read_lines_here(code, request)
+    start, end = _add_context(request)
+    try:
+        passage = await code.past.read(Location(path=request["path"], start_line=start, end_line=end, commit=commit))
+    except IndexerError as error:
+        note = str(error)
+    else:
+        ref = make_lines_ref(passage.location, "change", language=passage.language, kind=PAST, doc=passage.text)
+        return Retrieved(refs=[ref])
+    alike = FilePathLookup(await code.files(), [request["path"]]).find_alike(request["path"])
+    if len(alike) != 1:
+        return Retrieved(refs=(), facts={NOT_AT_COMMIT: f"{note} There is no such file now either."})
+    entry, branch = alike[0], code.commit.branch
+    last = max(entry.lines, 1)
+    start, end = min(request["start_line"], last), min(request["end_line"], last)
+    newest = await _read_lines_here(code, {**request, "path": entry.path, "start_line": start, "end_line": end})
+    shown = f"These are its lines on {branch}." if branch else "These are its lines now."
+    return replace(newest, facts={NOT_AT_COMMIT: f"{note} {shown}"})
+
+
+def _add_context(request: RetrievalRequest) -> tuple[int, int]:
+    """Return the lines to read: a range is what was asked for, and one line alone says little."""
+    context = _CONTEXT_LINES if request["start_line"] == request["end_line"] else 0
+    return max(1, request["start_line"] - context), request["end_line"] + context
+
+
+async def _read_lines_here(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
+    passage = await code.read(request["path"], *_add_context(request))
     asked = Location(
         path=request["path"],
         start_line=min(request["start_line"], passage.location.end_line),

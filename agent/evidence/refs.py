@@ -181,13 +181,14 @@ class Quote:
 async def read_quote(deps: Deps, location: Location) -> Quote:
     """Read lines at the pinned commit; their number never changes by masking."""
     passage = await deps.code.read(location.path, location.start_line, location.end_line)
-    lines = [line.removesuffix("\r") for line in passage.text.removesuffix("\n").split("\n")]
+    return make_quote(deps, passage.text, first_line=passage.location.start_line, language=passage.language)
+
+
+def make_quote(deps: Deps, text: str, *, first_line: int, language: str) -> Quote:
+    """Mask lines that were read, and make them printable."""
+    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
     masked = deps.redact("\n".join(lines)).split("\n")
-    return Quote(
-        lines=[replace_control_characters(line) for line in masked],
-        first_line=passage.location.start_line,
-        language=passage.language,
-    )
+    return Quote(lines=[replace_control_characters(line) for line in masked], first_line=first_line, language=language)
 
 
 def make_call_refs(sites: Sequence[CallSite], role: Role) -> list[EvidenceRef]:

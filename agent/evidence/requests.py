@@ -57,10 +57,11 @@ def request_outline(path: str, *, reasoning: str) -> RetrievalRequest:
     return {**request_lookup("file", path, reasoning=reasoning), "path": path}
 
 
-def request_lines(path: str, start_line: int, end_line: int, *, reasoning: str) -> RetrievalRequest:
-    """Ask for lines of a file."""
+def request_lines(path: str, start_line: int, end_line: int, *, reasoning: str, commit: str = "") -> RetrievalRequest:
+    """Ask for lines of a file, at another commit than the turn's where one is given."""
     request = request_lookup("lines", path, reasoning=reasoning)
-    return {**request, "path": path, "start_line": start_line, "end_line": end_line}
+    lines: RetrievalRequest = {**request, "path": path, "start_line": start_line, "end_line": end_line}
+    return {**lines, "commit": commit} if commit else lines
 
 
 def decide_retrieval(

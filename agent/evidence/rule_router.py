@@ -36,7 +36,14 @@ from agent.evidence.requests import (
 from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.language_filter import LanguageFilter, parse_language_filter
 from agent.questions.literals import find_literals, make_literal_query
-from agent.questions.mentions import Mentions, PathMention, find_mentions, refer_to_project, replace_links
+from agent.questions.mentions import (
+    Mentions,
+    PathMention,
+    find_linked_lines,
+    find_mentions,
+    refer_to_project,
+    replace_links,
+)
 from agent.questions.pasted_errors import parse_pasted_error
 from agent.questions.stack_traces import StackFrame, parse_error_message, parse_error_name, parse_frames
 from agent.questions.terms import find_content_terms
@@ -124,7 +131,8 @@ async def route_error(question: str, code: CodeSearch) -> RouterDecision | None:
 
 async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     """Choose the requests for a question; at most a few index lookups, never a search."""
-    question = replace_links(unicodedata.normalize("NFC", question))
+    written = unicodedata.normalize("NFC", question)
+    question = replace_links(written)
     asked = parse_language_filter(question)
     if asked is not None:
         return await _route_in_language(asked, code)
@@ -135,7 +143,7 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     about = await _refer_to_project(question, code)
     intent = await recognise_intent(about, code)
     is_of_past = intent.is_sure and intent.name in {"people", "origin", "changes", "reason"}
-    chosen = None if is_of_past else await _route_lines(question, code)
+    chosen = None if is_of_past else _route_linked(written) or await _route_lines(question, code)
     if chosen is not None:
         return chosen
     if intent.name == "contents" and (chosen := await route_intent(about, intent, code)) is not None:
@@ -236,6 +244,21 @@ async def _find_mentioned(question: str, code: CodeSearch) -> list[tuple[FileEnt
         for mention in mentioned
         for entry in choose_files(names.find_alike(mention.path), mention.start_line)
     ]
+
+
+def _route_linked(question: str) -> RouterDecision | None:
+    """Show the lines that links lead to, at their commit."""
+    lines = [
+        request_lines(
+            linked.path,
+            linked.start_line,
+            min(linked.end_line, linked.start_line + MAX_LINES - 1),
+            reasoning="lines that a link leads to",
+            commit=linked.commit,
+        )
+        for linked in find_linked_lines(question)
+    ]
+    return decide_retrieval(lines, fast_path=True, reasoning="lines by number") if lines else None
 
 
 async def _route_lines(question: str, code: CodeSearch) -> RouterDecision | None:

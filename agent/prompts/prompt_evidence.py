@@ -26,7 +26,7 @@ MAX_COMMITS = 30
 MAX_FACTS = 30
 CHANGE_CHARS = 12_000  # of lines that differ
 _LONGEST_BODY = 600
-_SAID_OF_LINES = {"removed": "removed", "added": "added"}
+_SAID_OF_LINES = {"removed": "removed", "added": "added", "past": "read at that commit"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -24,10 +24,11 @@ _NAME = re.compile(r"(?<![\w./@$])[^\W\d][\w$]{0,120}(?:(?:\.|::|\#|->)[^\W\d]\w
 _HEX = re.compile(r"(?<!\w)(?:0[xX][0-9A-Fa-f]{2,16}|#[0-9A-Fa-f]{6}(?:[0-9A-Fa-f]{2})?)(?!\w)")
 # A link to a file on a host of code, as GitHub, GitLab, Gitea and Bitbucket write it, in a chat's brackets or not.
 _LINK = re.compile(
-    r"<?https?://[^\s/|<>]{1,100}/[^\s|<>?#]{1,200}?/(?:blob|src|tree|raw|blame)/(?:(?:commit|branch|tag)/)?"
-    r"[^\s/|<>?#]{1,100}/(?P<path>[^\s|<>?#]{1,300})(?:\?[^\s|<>#]{0,200})?"
-    r"(?:#(?:L|lines-)?(?P<start>\d{1,7})(?:C\d{1,5})?(?:[-:]L?(?P<end>\d{1,7})(?:C\d{1,5})?)?)?(?:\|[^\s<>]{0,300})?>?"
+    r"(?:\[\[?[^\[\]\n]{0,200}\]\]?\()?<?https?://[^\s/|<>]{1,100}/[^\s|<>?#]{1,200}?/(?:blob|src|tree|raw|blame)/"
+    r"(?:(?:commit|branch|tag)/)?(?P<ref>[^\s/|<>?#]{1,100})/(?P<path>[^\s|<>?#]{1,300})(?:\?[^\s|<>#]{0,200})?"
+    r"(?:#(?:L|lines-)?(?P<start>\d{1,7})(?:C\d{1,5})?(?:[-:]L?(?P<end>\d{1,7})(?:C\d{1,5})?)?)?(?:\|[^<>\n]{0,300})?>?"
 )
+_SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 _ABBREVIATION = re.compile(r"\w\.\w")
 _HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _ENDS = "?!.,:;"
@@ -36,11 +37,15 @@ _POSSESSIVE = ("'s", "’s")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PathMention:
-    """A file, or lines of it, as the question writes it; the numbers are 0 when no line is named."""
+    """A file, or lines of it, as the question writes it; the numbers are 0 when no line is named.
+
+    `commit` is the one that a link names.
+    """
 
     path: str
     start_line: int
     end_line: int
+    commit: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,6 +84,21 @@ def find_mentions(question: str) -> Mentions:
 def replace_links(text: str) -> str:
     """Write a path and its lines for a link to them on a host of code."""
     return _LINK.sub(lambda found: _format_linked(*found.group("path", "start", "end")), text[:_LONGEST_LINKED])
+
+
+def find_linked_lines(text: str) -> tuple[PathMention, ...]:
+    """Find the links to lines of a file at a commit."""
+    found = (
+        PathMention(
+            path=unquote(link["path"]),
+            start_line=int(link["start"]),
+            end_line=max(int(link["start"]), int(link["end"] or 0)),
+            commit=link["ref"].lower(),
+        )
+        for link in _LINK.finditer(text[:_LONGEST_LINKED])
+        if link["start"] and _SHA.fullmatch(link["ref"])
+    )
+    return tuple(dict.fromkeys(found))[:MAX_NAMES]
 
 
 def _format_linked(path: str, start: str | None, end: str | None) -> str:

@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Protocol
 
 from indexer.diffs.comparison import compare_commits
+from indexer.diffs.masked_file import read_file_at
 from indexer.errors import UnknownPath, UnknownRevision
 from indexer.generations.generation_cache import GenerationCache
 from indexer.git.code_owners import OWNERS_FILES, find_owners
 from indexer.git.repository import Repository
+from indexer.text.languages import detect_language
 from indexer.types import (
     CodeOwners,
     CommitLog,
@@ -23,6 +25,7 @@ from indexer.types import (
     Location,
     LogQuery,
     NamedRef,
+    Passage,
     Tag,
 )
 
@@ -78,6 +81,28 @@ class HistoryReader:
         if not self._repository.commits.is_in_history(pull.sha, held.sha):
             return held
         return replace(self._repository.commits.find_name(self._sha, f"{pull.sha}^"), name=f"{pull.name}^")
+
+    async def read(self, location: Location) -> Passage:
+        """Read lines of a file at the location's commit, clipped to its end, by the rules for what is indexed."""
+        try:
+            found = await self._find_end(location.commit)
+        except UnknownRevision as error:
+            missing = f"There is no commit {location.commit[:12]} here: it was force-pushed away or is in another fork."
+            raise UnknownRevision(missing) from error
+        return await asyncio.to_thread(self._read_now, replace(location, commit=found.sha))
+
+    def _read_now(self, location: Location) -> Passage:
+        path, commit = location.path, location.commit
+        lines = read_file_at(self._repository, commit, path)
+        if lines is None:
+            raise UnknownPath(f"There is no {path} at {commit[:12]} that can be shown.")
+        if location.start_line > len(lines):
+            raise UnknownPath(
+                f"{path} has {len(lines)} lines at {commit[:12]}; there is no line {location.start_line}."
+            )
+        shown = replace(location, end_line=min(location.end_line, len(lines)))
+        text = "\n".join(lines[shown.start_line - 1 : shown.end_line])
+        return Passage(location=shown, text=text, language=detect_language(path, text))
 
     async def people(self, path: str = "") -> Contributors:
         """Count who changed a file, what lies in a folder, or everything."""

@@ -325,6 +325,10 @@ class FakePast:
     def _select(self, path: str) -> list[Revision]:
         return [one for one in self._code.commits if not one.paths or any(f"{p}/".startswith(path) for p in one.paths)]
 
+    async def read(self, location: Location) -> Passage:
+        """Know of no other commit."""
+        raise UnknownRevision(f"There is no commit {location.commit[:12]} here.")
+
     async def people(self, path: str = "") -> Contributors:
         """Count the authors of the commits that touched the path."""
         own: dict[str, list[Revision]] = {}
