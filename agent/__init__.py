@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from agent.questions.attachments import AttachedImage, AttachedText, Attachments
     from agent.questions.follow_ups import concerns_answer
     from agent.questions.intent import find_small_talk, is_history_request, is_repeat_request
+    from agent.questions.intents.placeholders import write_example
     from agent.questions.mentions import find_mentions, normalize_name
     from agent.questions.remarks import is_bare_question, is_statement, is_stop_request
     from agent.questions.stack_traces import parse_error_name, parse_frames
@@ -202,6 +203,7 @@ __all__ = [
     "run_statement",
     "try_sandboxes",
     "with_background",
+    "write_example",
 ]
 
 _HOMES = {
@@ -250,6 +252,7 @@ _HOMES = {
     "agent.answers.places": "is_only_pointing",
     "agent.questions.follow_ups": "concerns_answer",
     "agent.questions.intent": "find_small_talk is_history_request is_repeat_request",
+    "agent.questions.intents.placeholders": "write_example",
     "agent.questions.mentions": "find_mentions normalize_name",
     "agent.questions.remarks": "is_bare_question is_statement is_stop_request",
     "agent.questions.attachments": "AttachedImage AttachedText Attachments",

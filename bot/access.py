@@ -47,7 +47,8 @@ class AccessPolicy(BaseModel):
     A repository that a rule names is for those whom one of its rules admits, in the channels that the rule admits; all
     others are for everyone inside, or with `open` unset for nobody. Channels and people are the platform's ids, bare or
     as `slack:C123`. Channels with people from outside are refused unless they are listed. `run` are those who may have
-    commands run in the sandbox. Admins see how everybody's answers were found.
+    commands run in the sandbox. Admins see how everybody's answers were found. `questions` are the accounts of this
+    machine, as `terminal:ada`, that may export what was asked.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -55,6 +56,7 @@ class AccessPolicy(BaseModel):
     open: StrictBool = True
     reindex: Names = ()
     admins: Names = ()
+    questions: Names = ()
     run: Names = ()
     external_channels: Names = ()
     rules: tuple[AccessRule, ...] = ()
@@ -111,6 +113,14 @@ class AccessPolicy(BaseModel):
     def is_admin(self, message: IncomingMessage) -> bool:
         """Whether the author may see what everybody has asked."""
         return _is_on_list(self.admins, message.place.platform, list_author_names(message))
+
+    def check_questions(self, account: str) -> None:
+        """Raise `NotAllowed` unless an account of this machine may export what was asked."""
+        if not _is_on_list(self.questions, "terminal", (account,)):
+            raise NotAllowed(
+                f'You aren\'t allowed to export questions. Add "terminal:{account}" to `questions` in the table '
+                "[access] of citebot.toml."
+            )
 
     def may_run(self, message: IncomingMessage, repository: str) -> bool:
         """Whether the author may have a goal run begin in a repository."""

@@ -19,7 +19,7 @@ CONFIG_VARIABLE = "CITEBOT_CONFIG"
 # taken, and what is loaded of a classifier and shown in the sandbox.
 CHOSEN_ALONE = (
     "home", "embedder", "model", "small_model", "fallback_model", "link_hosts", "web_host", "access", "guard",
-    "mcp", "sandbox", "web",
+    "keep_question_days", "mcp", "sandbox", "web",
 )  # fmt: skip
 _OF_REPOSITORIES = ("token_variable", "user")
 

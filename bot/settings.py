@@ -273,6 +273,7 @@ class Settings(BaseModel):
     segments_cache_gb: float = Field(default=20.0, gt=0, le=100_000)
     chroma_url: str | None = Field(default=None, validation_alias="CHROMA_URL", pattern=CHROMA)
     retention_days: int = Field(default=90, ge=0, le=36_500, validation_alias="RETENTION_DAYS")
+    keep_question_days: int = Field(default=0, ge=0, le=365)
     questions_per_minute: int = Field(default=10, gt=0)
     questions_per_day: int = Field(default=300, gt=0)
     link_hosts: Globs = ()

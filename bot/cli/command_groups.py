@@ -30,6 +30,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Operate": {
         "serve": "serve --role all",
         "feedback": "feedback --since 30 --json",
+        "questions": "questions --export asked",
         "backup": "backup citebot.backup",
         "restore": "restore citebot.backup --force",
         "migrate": "migrate --to-postgres",

@@ -37,6 +37,30 @@ def backup(invocation: CliContext, file: Path, *, indexes: bool, force: bool, as
 
 
 @click.command()
+@click.option(
+    "--export", "folder", required=True, metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path),
+    help="Write a file for each lookup into this new folder.",
+)  # fmt: skip
+@click.option("--since", "days", type=click.IntRange(1, 36_500), metavar="DAYS", help="Only those of the last days.")
+@add_json_option
+@click.pass_obj
+def questions(invocation: CliContext, folder: Path, *, days: int | None, as_json: bool) -> int:
+    """Export the questions that were kept, masked.
+
+    They are lines of examples. None are kept unless `keep_question_days` is set. Only the accounts in `questions` of
+    [access] may export them.
+    """
+
+    async def work() -> CommandOutcome:
+        from bot.cli.upkeep import export_questions
+        from bot.clock import SystemClock
+
+        return await export_questions(invocation.settings(), SystemClock(), folder, days=days, as_json=as_json)
+
+    return invocation.print_outcome(work())
+
+
+@click.command()
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace what the data folder holds.")
 @add_json_option

@@ -35,7 +35,7 @@ from bot.cli.context import (
     pause_collection,
     print_error,
 )
-from bot.cli.data_commands import backup, migrate, restore, sweep
+from bot.cli.data_commands import backup, migrate, questions, restore, sweep
 from bot.cli.goals import goal
 from bot.errors import BotError, describe_unexpected
 from bot.storage.permissions import restrict_umask
@@ -454,7 +454,7 @@ def graph(form: str | None, picture: Path | None) -> None:
     print_error(f"Drawn in {picture}.")
 
 
-for _command in (backup, goal, migrate, restore, sweep):
+for _command in (backup, goal, migrate, questions, restore, sweep):
     cli.add_command(_command)
 
 

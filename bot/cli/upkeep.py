@@ -1,9 +1,10 @@
-"""The commands that look after data: `sweep`, `backup`, `restore`, `migrate`, `status` and `feedback`."""
+"""The commands that look after data: `sweep`, `backup`, `restore`, `migrate`, `status`, `feedback` and `questions`."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import pwd
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict
@@ -15,7 +16,7 @@ from bot.adapters.terminal import output
 from bot.adapters.terminal.output import CommandOutcome
 from bot.app import locate_repositories, open_team_repositories
 from bot.clock import Clock
-from bot.errors import SettingsError
+from bot.errors import BotError, SettingsError
 from bot.maintenance import disk_usage, retention
 from bot.maintenance.backup import restore_backup, write_backup
 from bot.maintenance.backup_archive import BackupManifest
@@ -26,7 +27,7 @@ from bot.repositories.refresh import ProgressDisplay
 from bot.repositories.status import RepositoryState
 from bot.settings import Settings
 from bot.storage.opening import has_store, open_store
-from bot.storage.turn_records import FeedbackEntry, TurnRecordStore
+from bot.storage.turn_records import AskedQuestion, FeedbackEntry, TurnRecordStore
 from indexer import IndexerError, IndexFolder, IndexStatus, RepositoryError, remove_index
 
 NO_TABLES = (
@@ -59,7 +60,12 @@ async def sweep_data_folder(
         except IndexerError as error:  # outside of any repository there may be none
             problems += [str(error)] if chosen.repositories else []
         kept = Retention(
-            home=settings.home, url=settings.database_url, days=settings.retention_days, clock=clock, indexes=indexes
+            home=settings.home,
+            url=settings.database_url,
+            days=settings.retention_days,
+            question_days=settings.keep_question_days,
+            clock=clock,
+            indexes=indexes,
         )
         swept = await kept.sweep()
     after = await asyncio.to_thread(disk_usage.measure_disk_usage, settings.home, None)
@@ -160,7 +166,7 @@ def _measure_usage(settings: Settings) -> DiskUsage:
 async def export_feedback(settings: Settings, clock: Clock, *, days: int | None, as_json: bool) -> CommandOutcome:
     """List the ratings of the last days, or all, oldest first.
 
-    The raters are not named. The questions are not shown: citebot keeps none once it is answered.
+    The raters are not named. The questions are not shown.
     """
     since = clock.now() - days * DAY if days is not None else 0.0
     found: Sequence[FeedbackEntry] = ()
@@ -172,6 +178,40 @@ async def export_feedback(settings: Settings, clock: Clock, *, days: int | None,
     rows = [feedback_to_record(entry) for entry in found] if as_json else [format_feedback(entry) for entry in found]
     text = output.to_json({"feedback": rows}) if as_json else "\n".join(map(str, rows))
     return CommandOutcome(output=text, note=note, ok=bool(found))
+
+
+async def export_questions(
+    settings: Settings, clock: Clock, folder: Path, *, days: int | None, as_json: bool
+) -> CommandOutcome:
+    """Write the questions that were kept as lines of examples, in a file for each lookup, below their ratings."""
+    settings.access.check_questions(pwd.getpwuid(os.geteuid()).pw_name)
+    since = clock.now() - days * DAY if days is not None else 0.0
+    found: Sequence[AskedQuestion] = ()
+    if await asyncio.to_thread(has_store, settings.home, settings.database_url):
+        async with open_store(settings.home, settings.database_url) as database:
+            found = await TurnRecordStore(database, clock).list_questions(since=since)
+    if not found:
+        off = "" if settings.keep_question_days else " `keep_question_days` is 0, so none are kept."
+        return CommandOutcome(output="", note=f"There are no questions to export.{off}", ok=False)
+    files = await asyncio.to_thread(_write_questions, folder, found)
+    if as_json:
+        return CommandOutcome(output=output.to_json({"folder": str(folder), "questions": len(found), "files": files}))
+    return CommandOutcome(output=f"Wrote {len(found):,} questions to {len(files)} files in {to_one_line(str(folder))}.")
+
+
+def _write_questions(folder: Path, found: Sequence[AskedQuestion]) -> Sequence[str]:
+    lines: dict[str, dict[str, list[str]]] = {}
+    for one in found:
+        rated = f"rated {one.opinion}" if one.opinion else "not rated"
+        lines.setdefault(f"{one.lookup or 'none'}.txt", {}).setdefault(rated, []).append(one.text)
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError as error:
+        raise BotError(f"{folder} already exists. Name a new folder.") from error
+    for name, by_rating in lines.items():
+        rows = [row for rated, own in by_rating.items() for row in (f"# {rated}", *own)]
+        (folder / name).write_text("\n".join([*rows, ""]), encoding="utf-8")
+    return sorted(lines)
 
 
 def feedback_to_record(feedback: FeedbackEntry) -> dict[str, Any]:

@@ -278,7 +278,7 @@ class AnswerCourse:
         # Overheard, a question that names no code may be one of the office.
         self.has_found = answer.found and not (self.is_overheard and is_only_pointing(choice.question, answer.text))
         offered = self._deps.goals.offer_check(message, choice.question, answer)
-        await self._keep_record(answer, choice.why, offered)
+        await self._keep_record(answer, choice.why, offered, question=choice.question)
         sharing = message.private and message.kind == "command"
         shown = await self._find_freshness(answer)
         content = self._answer.final_content(shown, sharing=sharing, verifying=offered is not None)
@@ -290,12 +290,14 @@ class AnswerCourse:
             return "late" if reason == "late" else "stopped"
         return _OUTCOMES.get(answer.route, "answered") if answer is not None else "failed"
 
-    async def _keep_record(self, answer: Answer, why: str, goal: GoalOrder | None = None) -> None:
+    async def _keep_record(
+        self, answer: Answer, why: str, goal: GoalOrder | None = None, *, question: str = ""
+    ) -> None:
         if answer.route == "failed" and await self._find_waiting_turn() is not None:
             return  # who may reply to the turn before must not be forgotten
         record = replace(
-            self._stats.record(answer), why=why, person=self._entry.message.author, goal=goal,
-            at=write_ref(self._code.next_ref),
+            self._stats.record(answer, question=question, person=self._entry.message.author),
+            why=why, goal=goal, at=write_ref(self._code.next_ref),
         )  # fmt: skip
         try:
             await self._keep(record)

@@ -34,7 +34,8 @@ class ChatPolicy:
 
     `max_concurrent` is 0 for a process that answers nothing itself.
     `signs` are the profiles of the repositories by name, `manners` how to behave in channels by their ids; `mask` takes
-    secrets out of text. `goals_problem` says why there are no goal runs, where there are none.
+    secrets out of text, and `mask_question` names out of a question that is kept, where any is. `goals_problem` says
+    why there are no goal runs, where there are none.
     """
 
     hosts: Collection[str] = ()
@@ -46,6 +47,7 @@ class ChatPolicy:
     signs: Mapping[str, RepositoryProfile] = field(default_factory=dict)
     manners: Mapping[str, Manners] = field(default_factory=dict)
     mask: Callable[[str], str] = str
+    mask_question: Callable[[str], str] | None = None
     goals_problem: str = OFF
 
 
@@ -71,7 +73,10 @@ async def open_conversations(
     clock = clock or SystemClock()
     async with store as database:
         inbox = Inbox(database, clock, owner or make_process_name())
-        threads, records = ThreadStore(database, clock), TurnRecordStore(database, clock)
+        threads, records = (
+            ThreadStore(database, clock),
+            TurnRecordStore(database, clock, mask_question=policy.mask_question),
+        )
         shareable = ShareableAnswerStore(database, clock)
         counter, choices = QuestionCounter(database, clock, policy.limits), ChoiceStore(database, clock)
         await counter.forget_old()

@@ -129,6 +129,7 @@ class Conversations:
         revised = await self._deps.inbox.revise(self._mask(message))
         if revised is None:
             return
+        await self._deps.records.forget_question(entry.run_id)
         is_elsewhere = entry.state in HELD and entry.owner not in {"", self._deps.inbox.owner}
         await self.turns.supersede(entry.id, keeps=revised.run_id)
         await self._deps.chooser.close(entry.run_id)
@@ -145,6 +146,7 @@ class Conversations:
         withdrawn = await self._deps.inbox.withdraw(key)
         if withdrawn is None:
             return
+        await self._deps.records.forget_question(withdrawn.run_id)
         try:
             await open_reply(withdrawn, self.turns.transports[key.platform], self._deps.inbox).withdraw()
         except ChatError as error:

@@ -63,12 +63,15 @@ class SweepReport:
 class Retention:
     """What is kept in a data folder, and in Postgres where there is an address, for how many days; 0 are for ever.
 
+    Questions are kept for `question_days`; 0 keeps none.
+
     An object store is swept by those who publish in it.
     """
 
     home: Path
     url: SecretStr | None = None
     days: int
+    question_days: int = 0
     clock: Clock
     indexes: IndexSweeper | None = None
     segments: SegmentSweeper | None = None
@@ -129,6 +132,7 @@ class Retention:
             await ShareableAnswerStore(database, self.clock).forget_old()
             await choices.forget_old(before)
             messages = await inbox.forget_old(before)
+            await records.forget_old_questions(self.clock.now() - self.question_days * DAY)
             forgotten = messages, await threads.forget_old(before), await records.forget_old(before)
             await database.shrink()
         return forgotten

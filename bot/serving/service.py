@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent import AgentError
+from agent import AgentError, write_example
 from bot.app import TeamApp, make_redactor
 from bot.clock import Clock, SystemClock
 from bot.conversations.assembly import ChatPolicy, open_conversations
@@ -134,6 +134,7 @@ def make_retention(settings: Settings, team: TeamApp, published: SegmentSweeper 
         home=settings.home,
         url=settings.database_url,
         days=settings.retention_days,
+        question_days=settings.keep_question_days,
         clock=SystemClock(),
         indexes=team.stock,
         segments=published,
@@ -253,6 +254,7 @@ def make_surfaces(settings: Settings, duties: Duties) -> TeamSurfaces:
 
 def make_chat_policy(settings: Settings, team: TeamApp, *, limits: QuestionLimits | None = None) -> ChatPolicy:
     """What the operator decided."""
+    mask = make_redactor(settings)
     usual = QuestionLimits(per_minute=settings.questions_per_minute, per_day=settings.questions_per_day)
     return ChatPolicy(
         hosts=team.stock.hosts,
@@ -263,5 +265,6 @@ def make_chat_policy(settings: Settings, team: TeamApp, *, limits: QuestionLimit
         deadline=settings.max_seconds + GRACE_SECONDS,
         takes_images=settings.has_model and settings.model_images == "on",
         manners={channel: table.manners for channel, table in settings.channels.items()},
-        mask=make_redactor(settings),
+        mask=mask,
+        mask_question=(lambda text: write_example(mask(text))) if settings.keep_question_days else None,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,6 +16,9 @@ from bot.storage.inbox import InboxEntry
 
 Opinion = Literal["good", "bad"]
 _MOST_FILES = 50
+MAX_QUESTIONS = 10_000
+_WITH_QUESTION = '%"question": "%'
+_SELDOM = frozenset({"at", "is_reminded", "question", "lookup"})  # fields that most records do not have
 _LISTS = ("files", "searched", "repositories", "tools")  # of a record, which JSON has as lists
 
 
@@ -27,7 +30,8 @@ class TurnRecord:
     commit of each in `commits`. `watched` is the guard's verdict, `flagged` the number of passages of the evidence that
     gave orders. `found` is None where it was not noted whether the repository has what was asked for. `goal` is the
     goal run that the reply proposes, or offers to propose; `is_reminded` that somebody wrote neither yes nor no to it.
-    `at` has the kind, the name and the commit of the ref that was read, unless it was the newest commit.
+    `at` has the kind, the name and the commit of the ref that was read, unless it was the newest commit. `question` and
+    `lookup`, which was chosen for it, are kept only where the operator has opted in, and then masked.
     """
 
     repository: str
@@ -51,6 +55,8 @@ class TurnRecord:
     goal: GoalOrder | None = None
     at: Mapping[str, str] = field(default_factory=dict)
     is_reminded: bool = False
+    question: str = ""
+    lookup: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,6 +73,15 @@ class FeedbackEntry:
     opinion: Opinion
     at: float
     record: TurnRecord | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskedQuestion:
+    """A question that was kept, masked, with the lookup that was chosen; `opinion` is the worst rating it got."""
+
+    text: str
+    lookup: str
+    opinion: Opinion | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,6 +102,7 @@ class RunStats:
         self._tools: dict[str, None] = {}
         self._calls = self._input = self._output = self._flagged = 0
         self._watched = False
+        self._lookup = ""
 
     def take(self, event: AgentEvent) -> None:
         """Add an event."""
@@ -101,9 +117,12 @@ class RunStats:
         elif event.kind == "flagged":
             self._flagged += int(event.payload["count"])
         elif event.kind == "step_end":
-            self._watched = self._watched or event.payload["changes"].get("gateway_verdict") == "watch"
+            changes = event.payload["changes"]
+            self._watched = self._watched or changes.get("gateway_verdict") == "watch"
+            requests = (changes.get("router_output") or {}).get("requests") or [{}]
+            self._lookup = self._lookup or str(requests[0].get("lookup", ""))
 
-    def record(self, answer: Answer, *, person: str = "") -> TurnRecord:
+    def record(self, answer: Answer, *, question: str = "", person: str = "") -> TurnRecord:
         """Return the record of the turn."""
         return TurnRecord(
             repository=answer.repository,
@@ -123,15 +142,23 @@ class RunStats:
             repositories=tuple(answer.commits),
             commits=dict(answer.commits),
             found=answer.found,
+            question=question,
+            lookup=self._lookup,
         )
 
 
 class TurnRecordStore:
-    """The tables `turns` and `feedback`."""
+    """The tables `turns` and `feedback`.
 
-    def __init__(self, database: SqlDatabase, clock: Clock) -> None:
+    Without `mask_question`, no question and no lookup is kept.
+    """
+
+    def __init__(
+        self, database: SqlDatabase, clock: Clock, *, mask_question: Callable[[str], str] | None = None
+    ) -> None:
         self._database = database
         self._clock = clock
+        self._mask_question = mask_question
 
     async def keep(self, run_id: str, conversation: str, record: TurnRecord, *, held: InboxEntry | None = None) -> bool:
         """Keep a turn; a run that was taken up again replaces what was kept of it.
@@ -139,6 +166,8 @@ class TurnRecordStore:
         With the message that it answers, nothing is kept, and this is False, once another process has claimed that, or
         it was edited or settled: its process stood still, and must not overwrite the record of the newest turn.
         """
+        question = self._mask_question(record.question) if self._mask_question is not None else ""
+        record = dataclasses.replace(record, question=question, lookup=record.lookup if question else "")
         kept = await self._database.write(
             "INSERT INTO turns (run_id, conversation, record, at) "
             "SELECT :run_id, :conversation, :record, CAST(:at AS DOUBLE PRECISION) WHERE :id = 0 OR EXISTS "
@@ -192,6 +221,42 @@ class TurnRecordStore:
         await self._database.write("DELETE FROM turns WHERE at < ?", (before,))
         return await self._database.write("DELETE FROM feedback WHERE at < ?", (before,))
 
+    async def list_questions(self, *, since: float = 0.0) -> Sequence[AskedQuestion]:
+        """Return the questions that were kept since a time, oldest first."""
+        rows = await self._database.rows(
+            "SELECT record, MIN(opinion) FROM turns t LEFT JOIN feedback f ON f.run_id = t.run_id "
+            "WHERE t.at >= ? AND record LIKE ? GROUP BY t.run_id, record, t.at ORDER BY t.at, t.run_id",
+            (since, _WITH_QUESTION),
+        )
+        asked = ((_record(record), opinion) for record, opinion in rows)
+        return [
+            AskedQuestion(text=one.question, lookup=one.lookup, opinion=opinion)
+            for one, opinion in asked
+            if one.question
+        ]
+
+    async def forget_question(self, run_id: str) -> None:
+        """Drop the question of a turn, and leave how its answer came about."""
+        await self._drop_questions(
+            await self._database.rows("SELECT run_id, record FROM turns WHERE run_id = ?", (run_id,))
+        )
+
+    async def forget_old_questions(self, before: float, *, most: int = MAX_QUESTIONS) -> None:
+        """Drop the questions of before a time, and all but so many of the newest."""
+        rows = await self._database.rows(
+            "SELECT run_id, record, at FROM turns WHERE record LIKE ? ORDER BY at DESC, rowid DESC", (_WITH_QUESTION,)
+        )
+        await self._drop_questions(
+            [(run_id, record) for place, (run_id, record, at) in enumerate(rows) if place >= most or at < before]
+        )
+
+    async def _drop_questions(self, rows: Sequence[Sequence[Any]]) -> None:
+        for run_id, record in rows:
+            bare = dataclasses.replace(_record(record), question="", lookup="")
+            await self._database.write(
+                "UPDATE turns SET record = ? WHERE run_id = ?", (json.dumps(_list_fields(bare)), run_id)
+            )
+
     async def rate(self, run_id: str, person: str, opinion: Opinion) -> None:
         """Keep what a person thinks of an answer; a later opinion replaces the earlier one."""
         await self._database.write(
@@ -218,7 +283,7 @@ class TurnRecordStore:
 def _list_fields(record: TurnRecord) -> Mapping[str, object]:
     """List the fields; the release before this one reads all but those which most records do not have."""
     fields = dataclasses.asdict(record)
-    return {name: value for name, value in fields.items() if value or name not in {"at", "is_reminded"}}
+    return {name: value for name, value in fields.items() if value or name not in _SELDOM}
 
 
 def _make_turns(rows: Sequence[Sequence[Any]]) -> Sequence[KeptTurn]:

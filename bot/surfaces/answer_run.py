@@ -296,7 +296,8 @@ class AnswerRun:
             return self._fail(answer.text), "failed"
         if deps.records is not None:
             person, at = asked.message.author, write_ref(self._next_ref)
-            record = replace(self._stats.record(answer), why=choice.why, person=person, at=at)
+            record = self._stats.record(answer, question=choice.question, person=person)
+            record = replace(record, why=choice.why, at=at)
             await deps.records.keep(asked.run_id, asked.conversation, record)
         text = self._draft.marked_text
         self._show(text)

@@ -42,6 +42,13 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
     (_CODE, "xsym"),
     (re.compile(r"(?<!\w)\d{1,18}(?!\w)"), "xnum"),
 )
+# How the lines of examples write what is masked.
+_WRITTEN = {
+    "xsym": "SYMBOL", "xpath": "PATH", "xver": "VERSION", "xref": "REF", "xmsg": "MESSAGE", "xlib": "LIBRARY",
+    "xperson": "PERSON", "xurl": "https://HOST", "xnum": "1",
+}  # fmt: skip
+_NO_ALTERNATIVES = str.maketrans("{|}", "(/)")
+_LONGEST_EXAMPLE = 300  # characters
 NameWords = Callable[[str], str]
 _PLAIN = re.compile(r"[A-Za-z][\w-]{1,80}(?:[./][\w-]{1,80}){0,4}")
 
@@ -57,6 +64,12 @@ def mask_question(text: str, name_words: NameWords | None = None) -> str:
     if name_words is not None:
         text = _PLAIN.sub(lambda found: name_words(found[0]) or found[0], text)
     return " ".join(text.split())
+
+
+def write_example(text: str) -> str:
+    """Write a question as a line of examples: on one line, with placeholders for the names in it."""
+    masked = " ".join(_WRITTEN.get(word, word) for word in mask_question(text).split())
+    return masked.translate(_NO_ALTERNATIVES).lstrip("# ")[:_LONGEST_EXAMPLE]
 
 
 def _is_spelt_so(word: str) -> bool:
