@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agent.agent import Agent
+    from agent.answers.extractive import describe_meanings
     from agent.answers.places import is_only_pointing
     from agent.conversations import open_conversations, prune_idle_conversations
     from agent.errors import (
@@ -159,6 +160,7 @@ __all__ = [
     "create_checkpoint_tables",
     "deny",
     "describe_coverage",
+    "describe_meanings",
     "describe_missing",
     "explain_no_calls",
     "explain_undefined",
@@ -249,6 +251,7 @@ _HOMES = {
     "agent.ports": "Answer ChatModel Citation Classifier CodeLibrary CodeSearch ModelSource RunPermit SourceFiles",
     "agent.goals.checks.goal_requests": "WantedGoal claim_answer is_inference is_verify_request parse_goal_request",
     "agent.history.changes": "AskedComparison parse_comparison",
+    "agent.answers.extractive": "describe_meanings",
     "agent.answers.places": "is_only_pointing",
     "agent.questions.follow_ups": "concerns_answer",
     "agent.questions.intent": "find_small_talk is_history_request is_repeat_request",

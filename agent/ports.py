@@ -445,7 +445,8 @@ class Answer:
     repository has nothing that clearly answers, and the text shows the closest at best, and where there is no answer.
 
     An answer about several repositories has their names in `repository`, a commit of each in `commits` and none in
-    `commit`; `missing` says of further ones that were asked about why they could not be read.
+    `commit`; `missing` says of further ones that were asked about why they could not be read. `meanings` are questions
+    that this one may also be, which the text offers in its own words.
     """
 
     text: str
@@ -460,6 +461,7 @@ class Answer:
     found: bool = False
     commits: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    meanings: tuple[str, ...] = ()
 
     @property
     def read_at(self) -> Mapping[str, str]:

@@ -44,8 +44,13 @@ async def write_extractive_answer(draft: AnswerBuilder, material: AnswerContext)
         return await _write_nothing(draft, material)
     subject = await _choose_form(material)(draft, material)
     if meanings := material.decision.get("meanings"):
-        draft.say(f"If you meant something else, ask: {' · '.join(meanings)}")
+        draft.say(describe_meanings(meanings))
     return subject
+
+
+def describe_meanings(meanings: Sequence[str]) -> str:
+    """Offer what else a question may mean."""
+    return f"If you meant something else, ask: {' · '.join(meanings)}"
 
 
 def _choose_form(material: AnswerContext) -> _Form:

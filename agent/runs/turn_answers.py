@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent.answers.extractive import describe_meanings
 from agent.guard.size import clip, fit_text
 from agent.ports import Answer, Citation, CodeSearch
 from agent.repositories.joined_code import JoinedCode
@@ -25,8 +26,11 @@ def make_answer(state: AgentState, code: CodeSearch, seconds: float) -> Answer:
     """Return the answer of a turn that went to its end, at the commit that it was read at."""
     commit = state.get("commit") or code.commit.sha
     is_joined = isinstance(code, JoinedCode)
+    text, decision = state.get("final_answer", ""), state.get("router_output")
+    meanings = decision.get("meanings", []) if decision is not None else []
     return Answer(
-        text=state.get("final_answer", ""),
+        text=text,
+        meanings=tuple(meanings) if meanings and describe_meanings(meanings) in text else (),
         citations=tuple(_make_citation(ref, code, commit, state) for ref in state.get("citations", [])),
         repository=code.repository,
         commit="" if is_joined else commit,

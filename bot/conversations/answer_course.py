@@ -281,7 +281,7 @@ class AnswerCourse:
         await self._keep_record(answer, choice.why, offered, question=choice.question)
         sharing = message.private and message.kind == "command"
         shown = await self._find_freshness(answer)
-        content = self._answer.final_content(shown, sharing=sharing, verifying=offered is not None)
+        content = self._answer.final_content(shown, sharing=sharing, verifying=offered is not None, asking=True)
         return Said(content=content, outcome=outcome)
 
     def _find_outcome(self, answer: Answer | None) -> TurnOutcome:

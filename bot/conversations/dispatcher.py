@@ -32,6 +32,7 @@ Receipt = Literal["new", "duplicate", "ignored"]
 
 THANKS = "Thank you, noted."
 NOT_WAITING = "Nobody is waiting for this any more."
+MAX_TURNS_BACK = 20  # under which a button still asks something
 ALREADY_CHOSEN = "This was already answered, or is no longer available. Ask again."
 
 log = logging.getLogger(__name__)
@@ -167,7 +168,19 @@ class Conversations:
             return await self._decide(press, person, entry)
         if press.action == "verify" or (press.action == "stop" and entry.message.order is not None):
             return await self._handle_press_of_runner(entry, press, person)
-        return await self._handle_own_press(entry, press) if press.author == entry.message.author else NOT_YOURS
+        is_allowed = press.action == "ask" or press.author == entry.message.author
+        return await self._handle_own_press(entry, press) if is_allowed else NOT_YOURS
+
+    async def _ask_meaning(self, entry: InboxEntry, press: ButtonPress) -> str:
+        """Ask, as the person who pressed, what else the question may have meant."""
+        kept = await self._deps.records.list_newest(entry.conversation, most=MAX_TURNS_BACK)
+        meanings = next((one.record.meanings for one in kept if one.run_id == entry.run_id), ())
+        number = int(found) if (found := press.value.rpartition(".")[2]).isdecimal() else len(meanings)
+        if number >= len(meanings):
+            return NOT_WAITING
+        asked = _make_reply(entry.message, press, self._deps.clock.now())
+        await self.receive(replace(asked, id=f"{asked.id}.{number}", text=meanings[number]))
+        return ""
 
     async def _find_newest(self, entry: InboxEntry) -> TurnRecord | None:
         """Return how a message was answered, where nothing was answered in its conversation since."""
@@ -205,7 +218,9 @@ class Conversations:
         return "" if await self.stop(entry.conversation) else "There is nothing to stop here."
 
     async def _handle_own_press(self, entry: InboxEntry, press: ButtonPress) -> str:
-        """Do what the author of a question says with a button."""
+        """Do what the author of a question says with a button, or ask what anybody may."""
+        if press.action == "ask":
+            return await self._ask_meaning(entry, press)
         if press.action == "stop":
             return await self._stop(entry)
         if press.action == "choose":  # its buttons show before it has ended

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from agent import AgentEvent, Answer
+from agent import AgentEvent, Answer, describe_meanings
 from agent.text.citation_markers import find_markers, replace_markers
 from bot.markdown.formatting import to_one_line
 from bot.markdown.safety import neutralize
@@ -14,6 +14,7 @@ from bot.replies.citation_links import format_sources, link_marks
 from bot.replies.waiting import FoundPlaces, describe_stage
 
 LONGEST_STATUS = 140
+MAX_ASKED = 2  # buttons for what else a question may mean
 
 VERIFY = "*Shall I verify this by running it? Write `verify`.*"
 SMALL_TALK = "out_of_scope"  # the route of a reply that says nothing of the code, such as to thanks
@@ -95,14 +96,23 @@ class StreamingAnswer:
         safe = neutralize(self.answer.text, self._hosts).rstrip()
         return _join_paragraphs(self._remark, safe, self._describe_missing(self.answer))
 
-    def final_content(self, freshness: str = "", *, sharing: bool = False, verifying: bool = False) -> MessageContent:
+    def final_content(
+        self, freshness: str = "", *, sharing: bool = False, verifying: bool = False, asking: bool = False
+    ) -> MessageContent:
         """Return the answer, its marks linked to their lines; before there is one, `ValueError`.
 
-        With `verifying`, it offers to find out by running something whether it is right.
+        With `verifying`, it offers to find out by running something whether it is right; with `asking`, buttons ask
+        what else the question may mean.
         """
         if self.answer is None:
             raise ValueError("The run has not come to its answer.")
-        safe = neutralize(self.answer.text, self._hosts).rstrip()
+        meanings = self.answer.meanings if asking else ()
+        offer = describe_meanings(meanings) if meanings else ""
+        safe = neutralize(self.answer.text.replace(offer, ""), self._hosts).rstrip()
+        ask = tuple(
+            Button(action="ask", label=to_one_line(one.replace("`", "")), value=f"{self._run_id}.{number}")
+            for number, one in enumerate(meanings[:MAX_ASKED])
+        )
         verify = (self._make_button("verify", "Verify"),) if verifying else ()
         text, unlinked = link_marks(safe, self.answer.citations, self._hosts)
         return MessageContent(
@@ -115,7 +125,7 @@ class StreamingAnswer:
                 VERIFY * verifying,
             ),
             footer=freshness if self.answer.read_at and self.answer.route != SMALL_TALK else "",
-            buttons=(*verify, *self._make_buttons(self.answer, sharing=sharing)),
+            buttons=(*verify, *ask, *self._make_buttons(self.answer, sharing=sharing)),
         )
 
     def _describe_missing(self, answer: Answer) -> str:

@@ -18,8 +18,8 @@ Opinion = Literal["good", "bad"]
 _MOST_FILES = 50
 MAX_QUESTIONS = 10_000
 _WITH_QUESTION = '%"question": "%'
-_SELDOM = frozenset({"at", "is_reminded", "question", "lookup"})  # fields that most records do not have
-_LISTS = ("files", "searched", "repositories", "tools")  # of a record, which JSON has as lists
+_SELDOM = frozenset({"at", "is_reminded", "question", "lookup", "meanings"})  # fields that most records do not have
+_LISTS = ("files", "searched", "repositories", "tools", "meanings")  # of a record, which JSON has as lists
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,8 +30,9 @@ class TurnRecord:
     commit of each in `commits`. `watched` is the guard's verdict, `flagged` the number of passages of the evidence that
     gave orders. `found` is None where it was not noted whether the repository has what was asked for. `goal` is the
     goal run that the reply proposes, or offers to propose; `is_reminded` that somebody wrote neither yes nor no to it.
-    `at` has the kind, the name and the commit of the ref that was read, unless it was the newest commit. `question` and
-    `lookup`, which was chosen for it, are kept only where the operator has opted in, and then masked.
+    `at` has the kind, the name and the commit of the ref that was read, unless it was the newest commit. `meanings` are
+    the questions that buttons ask. `question` and `lookup`, which was chosen for it, are kept only where the operator
+    has opted in, and then masked.
     """
 
     repository: str
@@ -57,6 +58,7 @@ class TurnRecord:
     is_reminded: bool = False
     question: str = ""
     lookup: str = ""
+    meanings: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -144,6 +146,7 @@ class RunStats:
             found=answer.found,
             question=question,
             lookup=self._lookup,
+            meanings=answer.meanings,
         )
 
 

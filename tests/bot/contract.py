@@ -444,6 +444,17 @@ async def an_unclear_question_is_answered_once_its_author_has_chosen(world: Worl
     assert "Which repository" not in said
 
 
+async def what_else_a_question_may_mean_is_asked_by_a_button(world: World) -> None:
+    world.agent.meanings = ("who uses `send`?", "what does `send` call?", "who wrote `send`?")
+    await world.mention("send and its friends?")
+    (said,) = await settled(world, "demo at 0123456")
+    assert "something else" not in said
+    world.agent.meanings = ()
+    await world.choose("what does send call?")
+    await settled(world, "Answer to: send and its friends?", "Answer to: what does `send` call?")
+    assert len({conversation for _, conversation, _ in world.agent.asked}) == 1
+
+
 async def a_choice_outlives_a_kill(world: World) -> None:
     have(world, "shop", "website")
     await world.mention("where is send?")
@@ -597,6 +608,7 @@ CONTRACT: tuple[Promise, ...] = (
     blanks_make_no_message_too_long,
     nobody_is_pinged_by_an_answer,
     an_unclear_question_is_answered_once_its_author_has_chosen,
+    what_else_a_question_may_mean_is_asked_by_a_button,
     a_choice_outlives_a_kill,
     a_choice_is_said_in_words_as_well,
     a_thread_stays_with_the_repository_of_its_first_question,
@@ -627,6 +639,7 @@ BY_TRANSPORT: tuple[Promise, ...] = (
     a_killed_answer_is_completed_in_the_same_message,  # a message is found again by its nonce or metadata
     nobody_is_pinged_by_an_answer,  # each platform pings by other marks
     an_unclear_question_is_answered_once_its_author_has_chosen,  # buttons bear values
+    what_else_a_question_may_mean_is_asked_by_a_button,  # several, each with its place
 )
 
 # The part that needs two processes to agree where one takes messages in and another one answers them.
@@ -639,6 +652,7 @@ BY_TWO_PROCESSES: tuple[Promise, ...] = (
     the_stop_button_ends_the_answer_for_its_asker,
     a_killed_answer_is_completed_in_the_same_message,
     an_unclear_question_is_answered_once_its_author_has_chosen,
+    what_else_a_question_may_mean_is_asked_by_a_button,
 )
 
 # The part that one process reads from the database after another one, or an earlier turn, has written it.

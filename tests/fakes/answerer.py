@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from agent.answers.extractive import describe_meanings
 from agent.errors import CheckpointOvertaken, UnknownRun
 from agent.events import AgentEvent
 from agent.ports import Answer, RunPermit
@@ -46,6 +47,7 @@ class FakeAnswerer:
         self.error: Exception | None = None
         self.slow = self.fails = ""  # the repository about which no answer comes, or a failure
         self.found = True
+        self.meanings: tuple[str, ...] = ()  # what else a question may be
         self.model: str | None = None
         self.begins_with = ""  # what is written before the gate
         self.url: str | None = None  # of what is found before the answer
@@ -156,9 +158,11 @@ class FakeAnswerer:
     def _answer(self, question: str, *, stopped: bool) -> Answer:
         if stopped:
             return replace(ANSWER, text="Stopped, as you asked.", citations=(), commit="", route="stopped")
+        offered = f"\n\n{describe_meanings(self.meanings)}" if self.meanings else ""
         return replace(
             ANSWER,
-            text=f"Answer to: {' '.join([question] * self.repeats)}",
+            text=f"Answer to: {' '.join([question] * self.repeats)}{offered}",
+            meanings=self.meanings,
             citations=(),
             found=self.found,
             model=self.model,

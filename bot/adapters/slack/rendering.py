@@ -71,8 +71,8 @@ def _make_button_blocks(buttons: tuple[Button, ...]) -> list[Block]:
 
 
 def _make_button(button: Button, number: int) -> Block:
-    # Slack wants the ids of a block to differ, and there may be several buttons that choose.
-    name = f"{PREFIX}{button.action}.{number}" if button.action == "choose" else f"{PREFIX}{button.action}"
+    # Slack wants the ids of a block to differ, and there may be several buttons that choose or ask.
+    name = f"{PREFIX}{button.action}.{number}" if button.action in {"choose", "ask"} else f"{PREFIX}{button.action}"
     element = {"type": "button", "action_id": name, "text": _make_plain_text(button.label)}
     element |= {"value": button.value} if button.value else {}
     style = _STYLES.get(button.action)

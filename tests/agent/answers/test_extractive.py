@@ -192,3 +192,13 @@ async def test_an_empty_file_is_said_to_hold_nothing(saver: SafeSqliteSaver) -> 
     assert "`src/__init__.py` [1] holds nothing." in answer.text
     assert "```" not in answer.text
     assert [one.path for one in answer.citations] == ["src/__init__.py"]
+
+
+async def test_what_else_a_question_may_mean_comes_with_the_answer(saver: SafeSqliteSaver) -> None:
+    unclear = await ask(saver, "anything odd about `parse_date`", files=SHOP)
+    clear = await ask(saver, "who calls parse_date?", files=SHOP, thread="other")
+
+    assert unclear.meanings
+    assert unclear.text.endswith(f"If you meant something else, ask: {' · '.join(unclear.meanings)}")
+    assert all("`parse_date`" in meaning for meaning in unclear.meanings)
+    assert clear.meanings == ()
