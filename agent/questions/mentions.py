@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from agent.questions.intents.placeholders import separate_scripts
+
 MAX_NAMES = 4
 _LONGEST_LINKED = 4_000  # characters
 
@@ -65,7 +67,7 @@ class Mentions:
 
 def find_mentions(question: str) -> Mentions:
     """Find every piece of code that the question names, in order of appearance."""
-    text = question.replace("\\", "/")
+    text = separate_scripts(question.replace("\\", "/"))
     paths = _find_paths(text)
     bare = _PATH.sub(lambda found: found[0] if _is_dotted_name(found) else " ", text)
     spans = [span for span in _SPAN.findall(text) if not _PATH.fullmatch(span) or "/" not in span]

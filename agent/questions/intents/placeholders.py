@@ -47,15 +47,22 @@ _WRITTEN = {
     "xsym": "SYMBOL", "xpath": "PATH", "xver": "VERSION", "xref": "REF", "xmsg": "MESSAGE", "xlib": "LIBRARY",
     "xperson": "PERSON", "xurl": "https://HOST", "xnum": "1",
 }  # fmt: skip
+_EAST = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+_SCRIPT_EDGE = re.compile(rf"(`[^`\n]{{1,200}}`)|(?<=[A-Za-z0-9_)])(?={_EAST})|(?<={_EAST})(?=[A-Za-z0-9_./])")
 _NO_ALTERNATIVES = str.maketrans("{|}", "(/)")
 _LONGEST_EXAMPLE = 300  # characters
 NameWords = Callable[[str], str]
 _PLAIN = re.compile(r"[A-Za-z][\w-]{1,80}(?:[./][\w-]{1,80}){0,4}")
 
 
+def separate_scripts(text: str) -> str:
+    """Set names apart from Chinese, Japanese and Korean words, which are written on without a space."""
+    return _SCRIPT_EDGE.sub(lambda found: found[1] or " ", text)
+
+
 def mask_question(text: str, name_words: NameWords | None = None) -> str:
     """Return the text with placeholders; `name_words` says what a plain word stands for, empty for a common word."""
-    text = text[:MAX_MASKED].replace("’", "'")
+    text = separate_scripts(text[:MAX_MASKED].replace("’", "'"))
     text = _FENCE.sub(" xmsg ", text)
     text = _TICKED.sub(lambda found: _mask_quoted(found[1], name_words), text)
     text = _QUOTED.sub(lambda found: _mask_quoted(found[found.lastindex or 0], name_words), text)

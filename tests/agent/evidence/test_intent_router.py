@@ -133,7 +133,7 @@ async def test_two_names_that_are_compared_are_both_shown(question: str) -> None
 
 
 async def test_a_question_that_is_not_sure_says_what_else_it_may_mean() -> None:
-    unsure = await route_by_rules("parse_date?? people", FakeCode(SHOP))
+    unsure = await route_by_rules("anything odd about `parse_date`", FakeCode(SHOP))
     sure = await route_by_rules("who calls parse_date?", FakeCode(SHOP))
 
     assert unsure["meanings"]

@@ -94,6 +94,24 @@ def test_politeness_before_a_question_is_dropped() -> None:
     assert clean_question("hello") == "hello"
 
 
+@pytest.mark.parametrize(
+    ("question", "name", "path"),
+    [
+        ("parse_dateを呼び出しているのは誰ですか", "parse_date", ""),
+        ("どこでparse_dateが定義されていますか", "parse_date", ""),
+        ("在哪里调用parse_date", "parse_date", ""),
+        ("parse_date는 어디에 정의되어 있나요", "parse_date", ""),
+        ("app/x.pyに何がある", "", "app/x.py"),
+        ("`計算_x`の定義", "計算_x", ""),
+    ],
+)
+def test_a_name_ends_where_words_of_another_script_begin(question: str, name: str, path: str) -> None:
+    found = find_mentions(question)
+
+    assert [*found.names] == [name] * bool(name)
+    assert [one.path for one in found.paths] == [path] * bool(path)
+
+
 def test_mentions_are_told_from_prose() -> None:
     found = find_mentions("Why does HTTPServer call parse_date() in src/app.py:12-20, e.g. with 0xFF and `x y`?")
     assert found.names == ("HTTPServer", "parse_date")
