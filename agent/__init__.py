@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agent.agent import Agent
     from agent.answers.extractive import describe_meanings
-    from agent.answers.places import is_only_pointing
     from agent.conversations import open_conversations, prune_idle_conversations
     from agent.errors import (
         INTERRUPTED,
@@ -172,7 +171,6 @@ __all__ = [
     "is_bare_question",
     "is_history_request",
     "is_inference",
-    "is_only_pointing",
     "is_repeat_request",
     "is_statement",
     "is_stop_request",
@@ -252,7 +250,6 @@ _HOMES = {
     "agent.goals.checks.goal_requests": "WantedGoal claim_answer is_inference is_verify_request parse_goal_request",
     "agent.history.changes": "AskedComparison parse_comparison",
     "agent.answers.extractive": "describe_meanings",
-    "agent.answers.places": "is_only_pointing",
     "agent.questions.follow_ups": "concerns_answer",
     "agent.questions.intent": "find_small_talk is_history_request is_repeat_request",
     "agent.questions.intents.placeholders": "write_example",

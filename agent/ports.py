@@ -446,7 +446,8 @@ class Answer:
 
     An answer about several repositories has their names in `repository`, a commit of each in `commits` and none in
     `commit`; `missing` says of further ones that were asked about why they could not be read. `meanings` are questions
-    that this one may also be, which the text offers in its own words.
+    that this one may also be, which the text offers in its own words. It `is_pointing` where it lists the places that
+    words lead to and nothing tells that the question is about the code at all.
     """
 
     text: str
@@ -462,6 +463,7 @@ class Answer:
     commits: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     meanings: tuple[str, ...] = ()
+    is_pointing: bool = False
 
     @property
     def read_at(self) -> Mapping[str, str]:

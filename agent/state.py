@@ -317,6 +317,7 @@ class AgentState(TypedDict, total=False):
     main_kind: str
     more: Continuation | None
     found: bool
+    is_pointing: bool
 
     conversation_history: list[PastTurn]
     turn_count: int
@@ -367,6 +368,7 @@ def reset_turn(left: AgentState) -> AgentState:
         "main_kind": "",
         "more": None,
         "found": False,
+        "is_pointing": False,
         "error": "",
     }
 

@@ -120,8 +120,12 @@ class AnswerContext:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerSubject:
-    """What an answer led with, for the next question's "it", and what it left out, for "more"."""
+    """What an answer led with, for the next question's "it", and what it left out, for "more".
+
+    It `is_pointing` where it has places alone, none of which stands out, for a question that names nothing of the code.
+    """
 
     symbol: str = ""
     kind: str = ""
     more: Continuation | None = None
+    is_pointing: bool = False

@@ -27,6 +27,7 @@ from indexer.types import Location
 
 FRAME = "Without a model I can only point to what matches your question best:"
 MAX_RELATED = 3
+CLEAR_MARGIN = 0.5  # between the scores of the first two places
 _LONGEST_LINE = 100
 _MAX_LABELS = 2
 _PAGES_LEAD: frozenset[Lookup] = frozenset({"prose", "overview", "example"})
@@ -55,12 +56,18 @@ async def write_places(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
         draft.say((await deny(material.deps.code, "No match")).text)
     label = next((place.labels[0] for place in places if place.labels and not place.is_page), "")
     more: Continuation = {"question": material.question, "skip": material.skip + MAX_PLACES}
-    return AnswerSubject(symbol=label, more=more if len(places) == MAX_PLACES else None)
+    mentions = find_mentions(material.question)
+    names_code = bool(set(mentions.names) - set(material.decision["unknown"]) or (mentions.paths and not absent))
+    return AnswerSubject(
+        symbol=label,
+        more=more if len(places) == MAX_PLACES else None,
+        is_pointing=frame == FRAME and not names_code and not _stands_out(places),
+    )
 
 
-def is_only_pointing(question: str, answer: str) -> bool:
-    """Whether an answer has places alone, for a question that names no code: it may be about something else."""
-    return FRAME in answer and not find_mentions(question).anything
+def _stands_out(places: Sequence[BestPlace]) -> bool:
+    """Whether the first of the places is far ahead of the second."""
+    return len(places) > 1 and places[0].score - places[1].score >= CLEAR_MARGIN
 
 
 async def _find_by_words(material: AnswerContext) -> list[BestPlace]:

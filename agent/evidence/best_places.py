@@ -114,6 +114,7 @@ class BestPlace:
     path: str
     labels: tuple[str, ...]
     lines: tuple[FoundLine, ...]
+    score: float = 0.0
 
     @property
     def is_page(self) -> bool:
@@ -292,7 +293,7 @@ async def _describe(code: CodeSearch, asked: _Asked, file: Sequence[_Chunk], hea
             lines += [line for line in _choose_lines(asked, chunk, titles, 1) if line not in lines]
     lines.sort(key=lambda line: line.number)
     labels = await _label(code, file[0].path, lines, headings)
-    return BestPlace(path=file[0].path, labels=labels, lines=tuple(lines))
+    return BestPlace(path=file[0].path, labels=labels, lines=tuple(lines), score=file[0].score)
 
 
 async def locate_text(code: CodeSearch, ref: EvidenceRef, texts: Sequence[Literal]) -> BestPlace:

@@ -33,6 +33,7 @@ async def answer_parts(draft: AnswerBuilder, questions: Sequence[str], deps: Dep
     """Write an answer to each question below it; "it" stands for what the answer before was about."""
     refs: list[EvidenceRef] = []
     first = subject = AnswerSubject()
+    is_pointing = True
     for question in questions:
         asked = _resolve_question(question, subject) if question != questions[0] else question
         draft.say(f"**{format_quote(question, longest=_LONGEST)}**")
@@ -43,7 +44,9 @@ async def answer_parts(draft: AnswerBuilder, questions: Sequence[str], deps: Dep
         refs += material.retrieved
         subject = await write_extractive_answer(draft, material)
         first = first if first.symbol else subject
-    return PartAnswers(refs=tuple(refs), subject=AnswerSubject(symbol=first.symbol, kind=first.kind))
+        is_pointing = is_pointing and subject.is_pointing
+    subject = AnswerSubject(symbol=first.symbol, kind=first.kind, is_pointing=is_pointing)
+    return PartAnswers(refs=tuple(refs), subject=subject)
 
 
 def _resolve_question(question: str, subject: AnswerSubject) -> str:

@@ -179,6 +179,7 @@ async def _extract_answer(state: AgentState, material: AnswerContext, deps: Deps
         "main_symbol": subject.symbol,
         "main_kind": subject.kind,
         "more": subject.more,
+        "is_pointing": subject.is_pointing,
     }
 
 

@@ -42,6 +42,7 @@ def make_answer(state: AgentState, code: CodeSearch, seconds: float) -> Answer:
         seconds=seconds,
         searched=tuple(state.get("retrieval_metadata", make_empty_metadata())["searched"]),
         found=state.get("found", False),
+        is_pointing=state.get("is_pointing", False),
     )
 
 

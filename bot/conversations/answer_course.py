@@ -15,7 +15,6 @@ from agent import (
     Answer,
     CheckpointOvertaken,
     is_bare_question,
-    is_only_pointing,
     parse_decision,
     with_background,
 )
@@ -276,7 +275,7 @@ class AnswerCourse:
         if answer.route == "stopped":
             return Said(content=self._answer.content_at_stop(STOPPED), outcome=outcome)
         # Overheard, a question that names no code may be one of the office.
-        self.has_found = answer.found and not (self.is_overheard and is_only_pointing(choice.question, answer.text))
+        self.has_found = answer.found and not (self.is_overheard and answer.is_pointing)
         offered = self._deps.goals.offer_check(message, choice.question, answer)
         await self._keep_record(answer, choice.why, offered, question=choice.question)
         sharing = message.private and message.kind == "command"

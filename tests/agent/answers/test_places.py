@@ -7,7 +7,7 @@ import re
 import pytest
 
 from agent.agent import Agent
-from agent.answers.places import FRAME, is_only_pointing
+from agent.answers.places import FRAME
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Answer
 from tests.agent.conftest import answer_to, redact
@@ -116,4 +116,4 @@ async def test_only_what_names_no_code_is_answered_by_pointing_alone(
 ) -> None:
     answer = await answer_to(Agent(FakeLibrary(FakeCode(SHOP)), saver, redact), question)
 
-    assert is_only_pointing(question, answer.text) == is_pointing
+    assert answer.is_pointing == is_pointing
