@@ -301,7 +301,7 @@ class Agent:
         if self._models is None:
             return deps
         budget = self._models.budget()
-        return replace(deps, budget=budget, models=self._models.for_turn(budget, emit))
+        return replace(deps, budget=budget, models=self._models.make_turn_models(budget, emit))
 
     def _clean_input(self, text: str) -> str:
         """Return what may be stored of a person's message: no table and no checkpoint ever holds a secret."""

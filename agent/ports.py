@@ -108,10 +108,10 @@ class SymbolIndex(Protocol):
     async def definitions(self, name: str) -> Sequence[Definition]:
         """Find definitions by plain (`send`) or qualified (`Session.send`) name; exact case first."""
 
-    async def enclosing(self, location: Location) -> Sequence[Definition]:
+    async def find_enclosing(self, location: Location) -> Sequence[Definition]:
         """The definitions around a location, outermost first."""
 
-    async def siblings(self, definition: Definition) -> Sequence[Definition]:
+    async def find_siblings(self, definition: Definition) -> Sequence[Definition]:
         """The definitions that share the definition's parent in its file, in file order."""
 
     async def callers(self, name: str, *, unresolved: bool = False) -> Sequence[CallSite]:
@@ -120,7 +120,7 @@ class SymbolIndex(Protocol):
     async def callees(self, name: str) -> Sequence[CallSite]:
         """What a function calls."""
 
-    async def file_imports(self) -> Sequence[FileImport]:
+    async def list_file_imports(self) -> Sequence[FileImport]:
         """What files import of the code that is held, by path and line."""
 
     async def subclasses(self, name: str) -> Sequence[Subclass]:
@@ -344,7 +344,7 @@ class ModelSource(Protocol):
     def budget(self) -> Budget:
         """Return what a turn that begins now may spend."""
 
-    def for_turn(self, budget: Budget, emit: Emit) -> TurnModels:
+    def make_turn_models(self, budget: Budget, emit: Emit) -> TurnModels:
         """Return the models as the nodes of one turn see them."""
 
 

@@ -149,7 +149,7 @@ class Models:
         """Return a fresh budget."""
         return Budget()
 
-    def for_turn(self, budget: Budget, emit: Emit) -> TurnModels:
+    def make_turn_models(self, budget: Budget, emit: Emit) -> TurnModels:
         """Return the model for everything; each of its calls is told, as those of a real one are."""
         model = self.model.telling(emit)
         return TurnModels(main=model, small=model)

@@ -45,7 +45,7 @@ async def judge_answer(models: ModelSource, code: IndexReader, question: PlacedQ
     """Ask the judge."""
     truth = "\n\n".join([await _read_truth(code, path, lines) for path, lines in question.places.items()])
     parts = [f"The question:\n{question.text}", f"The code:\n{truth[:LONGEST_TRUTH]}", f"The answer:\n{answer}"]
-    judge = models.for_turn(Budget(), _ignore).main
+    judge = models.make_turn_models(Budget(), _ignore).main
     if judge is None:
         raise AssertionError("a judge that is named is opened")
     return await judge.generate_structured(

@@ -107,7 +107,7 @@ def measure(catalog: Catalog, subjects: Iterable[Subject]) -> Iterator[Outcome]:
             claimed=frozenset((edge.path, edge.line) for edge in edges),
             named=frozenset(
                 (path, use.line)
-                for path, use in catalog.references_to(current.id, subject.plain_name)
+                for path, use in catalog.list_references_to(current.id, subject.plain_name)
                 if use.kind == "call"
             ),
         )

@@ -66,7 +66,7 @@ class MirroredCode:
         location = Location(path=path, start_line=start, end_line=end)
         return Passage(location=location, text="\n".join(lines[start - 1 : end]), language="")
 
-    async def enclosing(self, location: Location) -> Sequence[Definition]:
+    async def find_enclosing(self, location: Location) -> Sequence[Definition]:
         """Return the definitions around a location, outermost first."""
         if location.path not in self.symbols:
             self.symbols[location.path] = parse_file(location.path, self.read_text(location.path)).symbols

@@ -114,7 +114,7 @@ def store_and_search(rows: FloatArray, threads: int | None) -> None:
 
 def read_and_remove(store: ChromaVectors, keys: list[str], rows: FloatArray) -> None:
     with measured("which of 50,000 are missing"):
-        store.missing([*keys[:1000], *(f"unknown{number}" for number in range(49_000))])
+        store.find_missing([*keys[:1000], *(f"unknown{number}" for number in range(49_000))])
     with measured("get 1,000"):
         store.get(keys[:1000])
     with measured("get all"):
@@ -132,7 +132,7 @@ def recall(store: ChromaVectors, keys: list[str], rows: FloatArray) -> None:
     for wanted in (50, 1000):
         found = 0
         with measured(f"nearest {wanted}", times=len(questions)):
-            answers = [{key for key, _ in store.nearest(question, wanted)} for question in questions]
+            answers = [{key for key, _ in store.find_nearest(question, wanted)} for question in questions]
         for question, answer in zip(questions, answers, strict=True):
             best = np.argsort(-(rows @ question))[:50]
             found += len({keys[row] for row in best} & answer)

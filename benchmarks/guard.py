@@ -145,7 +145,7 @@ def chunks(root: Path) -> Iterator[tuple[str, str]]:
     try:
         with Repository.open(root) as repository:
             entries = repository.files(repository.commit().sha).entries
-            blobs = repository.blobs(entry.blob for entry in entries)
+            blobs = repository.iter_blobs(entry.blob for entry in entries)
             for entry, (_, data) in zip(entries, blobs, strict=True):
                 read = parse_source(Request(path=entry.path, data=data, marks=entry.marks), seconds=PARSING_SECONDS)
                 if isinstance(read, ParsedContents):

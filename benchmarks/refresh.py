@@ -95,7 +95,7 @@ class Unseen:
     """A display that shows nothing."""
 
     @contextmanager
-    def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
+    def show_indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
         yield lambda _: None
 
     def note(self, text: str) -> None:

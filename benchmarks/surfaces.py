@@ -92,8 +92,8 @@ async def measure_page(repository: str, environment: Mapping[str, str]) -> tuple
 async def _load_and_ask(session: aiohttp.ClientSession, address: str) -> tuple[int, list[float]]:
     base = address.partition("/login")[0]
     packed = {"Accept-Encoding": "gzip"}
-    async with session.get(address) as signed_in:
-        await signed_in.read()
+    async with session.get(address) as require_session:
+        await require_session.read()
     async with session.get(base, headers={"Accept-Encoding": "identity"}) as answer:
         page = (await answer.read()).decode()
     weight = 0

@@ -82,7 +82,7 @@ class AccessPolicy(BaseModel):
                 f"You don't have access to `{repository[:80]}` here. `repos` lists what you can ask about."
             )
 
-    def visible(self, message: IncomingMessage, repositories: Sequence[str]) -> tuple[str, ...]:
+    def list_visible(self, message: IncomingMessage, repositories: Sequence[str]) -> tuple[str, ...]:
         """Return the repositories that the author may ask about in this place; none where nothing may be answered."""
         return tuple(name for name in repositories if self.is_open(message) and self._is_allowed(message, name))
 

@@ -576,7 +576,9 @@ async def examine_sandboxes(settings: Settings) -> Sequence[SandboxTrial]:
 
 def make_redactor(settings: Settings) -> Callable[[str], str]:
     """Return what takes secrets out of text: the configured ones as they are, all others by their forms."""
-    configured = sorted((value for value in settings.secret_values() if len(value) >= _SHORTEST), key=len, reverse=True)
+    configured = sorted(
+        (value for value in settings.list_secret_values() if len(value) >= _SHORTEST), key=len, reverse=True
+    )
 
     def mask(text: str) -> str:
         from indexer import redact_secrets
@@ -591,7 +593,7 @@ def make_redactor(settings: Settings) -> Callable[[str], str]:
 async def find_writer(settings: Settings) -> str:
     """Name the model that writes the answers; empty where none does."""
     async with open_models(settings) as models:
-        main = models.for_turn(models.budget(), _ignore).main
+        main = models.make_turn_models(models.budget(), _ignore).main
         return main.name if main is not None else ""
 
 

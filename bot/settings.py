@@ -329,7 +329,7 @@ class Settings(BaseModel):
         except ValidationError as error:
             problems += [_describe_problem(detail, from_variables) for detail in error.errors()]
             raise SettingsError(_format_problems(problems)) from None  # the cause would print the values
-        problems += settings.missing_tokens()
+        problems += settings.list_missing_tokens()
         if problems:
             raise SettingsError(_format_problems(problems))
         return settings
@@ -339,7 +339,7 @@ class Settings(BaseModel):
         """Whether a chat model is used: the one that is named, or else Gemini where there is a key."""
         return self.model != NO_MODEL and (self.model is not None or self.google_api_key is not None)
 
-    def missing_tokens(self) -> list[str]:
+    def list_missing_tokens(self) -> list[str]:
         """Describe the variables that are named for tokens and not set."""
         named = {table.token_variable for table in self.repositories if table.token_variable}
         return [
@@ -347,7 +347,7 @@ class Settings(BaseModel):
             for name in sorted(named - set(self.tokens))
         ]
 
-    def secret_values(self) -> tuple[str, ...]:
+    def list_secret_values(self) -> tuple[str, ...]:
         """Return the keys and tokens themselves, so that they can be masked."""
         values = [*(getattr(self, name) for name in type(self).model_fields), *self.tokens.values()]
         return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))

@@ -213,7 +213,7 @@ class CodeIndex:
         self._parsers.close()
         with suppress(StorageError):  # another process that writes will note it itself
             if not (catalog := self._catalogs.get()).is_noted():
-                with self._folder.sole_writer():
+                with self._folder.hold_as_writer():
                     catalog.note()
         self._catalogs.close()
         self._repository.close()
@@ -294,7 +294,7 @@ class CodeIndex:
     def _refresh(self, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
         started = time.monotonic()
         commit = self._repository.commit(self._ref)
-        with self._folder.sole_writer():
+        with self._folder.hold_as_writer():
             if full or (snapshot := self._find_snapshot_of(commit)) is None:
                 return self._index(commit, full, progress)
             return RefreshReport(
@@ -433,7 +433,7 @@ class CodeIndex:
                 raise
 
     def _sweep_alone(self) -> None:
-        with self._folder.sole_writer():
+        with self._folder.hold_as_writer():
             self._sweep()
             self._catalogs.get().shrink()
 
@@ -444,7 +444,7 @@ class CodeIndex:
         retired = catalog.list_retired()
         recent = {each for each, since in retired[-_KEEP_RETIRED:] if time.time() - since < _KEEP_SECONDS}
         gone = [each for each, _ in retired if each not in held and each not in recent]
-        with catalog.writing() as writer:
+        with catalog.begin_write() as writer:
             unused = writer.sweep(gone, most=most)
         if unused:
             self._open_store().remove(sorted(unused))
@@ -479,8 +479,8 @@ class CodeIndex:
         )
 
     def _list_plain_files(self, generation: Generation) -> tuple[PlainFile, ...]:
-        reasons = self._parsers.plain_reasons()
-        paths = self._catalogs.get().paths_of(generation.id, reasons) if reasons else []
+        reasons = self._parsers.map_plain_reasons()
+        paths = self._catalogs.get().list_paths_of(generation.id, reasons) if reasons else []
         return tuple(PlainFile(path=path, reason=reasons[blob]) for path, blob in paths)
 
     def _describe(self) -> tuple[Generation | None, dict[str, int], tuple[str, ...]]:
@@ -508,7 +508,7 @@ class CodeIndex:
         if head == commit:
             return Drift(behind=0, changed=(), uncommitted=uncommitted)
         return Drift(
-            behind=self._repository.commits_between(commit, head),
+            behind=self._repository.count_commits_between(commit, head),
             changed=self._repository.list_changed_paths(commit, head, paths),
             uncommitted=uncommitted,
         )
@@ -529,7 +529,7 @@ class CodeIndex:
         except RepositoryError as error:
             return None, (str(error),)
         indexed = generation.commit.sha
-        return 0 if head == indexed else self._repository.commits_between(indexed, head), ()
+        return 0 if head == indexed else self._repository.count_commits_between(indexed, head), ()
 
 
 def _import_readers() -> None:

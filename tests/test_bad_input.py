@@ -390,7 +390,7 @@ def busy(folder: Path) -> Iterator[None]:
     """Another process that holds the data folder for writing."""
     code = (
         "import sys; from pathlib import Path; from indexer.store.data_folder import DataFolder\n"
-        "with DataFolder(Path(sys.argv[1])).sole_writer(): print('held', flush=True); sys.stdin.read()"
+        "with DataFolder(Path(sys.argv[1])).hold_as_writer(): print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code, str(folder)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

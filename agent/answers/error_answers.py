@@ -38,7 +38,7 @@ async def _write_message(draft: AnswerBuilder, material: AnswerContext, message:
     first = said[0]
     match = match_message(message, (await material.deps.code.read(*_span(first))).text)
     lines = _locate(first, match)
-    around = await material.deps.code.enclosing(replace(lines, end_line=lines.start_line))
+    around = await material.deps.code.find_enclosing(replace(lines, end_line=lines.start_line))
     inner = around[-1] if around else None
     within = f"{format_code_span(inner.symbol.qualified_name)}, {inner.symbol.kind} in " if inner else ""
     verb, where = "appears", f"in {within}"
@@ -76,7 +76,7 @@ async def _narrow(material: AnswerContext, ref: EvidenceRef, message: str) -> Ev
     """Refer to the lines alone that say the message."""
     match = match_message(message, (await material.deps.code.read(*_span(ref))).text)
     lines = _locate(ref, match)
-    around = await material.deps.code.enclosing(replace(lines, end_line=lines.start_line))
+    around = await material.deps.code.find_enclosing(replace(lines, end_line=lines.start_line))
     symbol = around[-1].symbol if around else None
     narrowed: EvidenceRef = {**ref, "start_line": lines.start_line, "end_line": lines.end_line}
     narrowed["symbol"] = symbol.qualified_name if symbol else ""

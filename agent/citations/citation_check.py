@@ -176,7 +176,7 @@ class _Examiner:
             return None
         names: dict[str, None] = {}
         for line in {*range(location.start_line, last + 1, _NAME_STEP), last}:
-            around = await self.code.enclosing(Location(path=location.path, start_line=line, end_line=line))
+            around = await self.code.find_enclosing(Location(path=location.path, start_line=line, end_line=line))
             names |= dict.fromkeys(definition.symbol.qualified_name for definition in around)
         return Exhibit(location=location, lines=text.split("\n"), names=tuple(names))
 

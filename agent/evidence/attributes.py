@@ -45,7 +45,7 @@ def _make_pattern(name: str) -> str:
 
 async def _find_class(code: CodeSearch, line: Match) -> Definition | None:
     """Return the class that the line belongs to: right within it, or by way of `self` in a method."""
-    around = await code.enclosing(line.location)
+    around = await code.find_enclosing(line.location)
     types = [one for one in around if one.symbol.kind in TYPES]
     is_within = bool(types) and (around[-1] == types[-1] or bool(_OWN.match(line.text)))
     is_parameter = line.text.rstrip().endswith(",") and not _OWN.match(line.text)

@@ -337,7 +337,7 @@ async def _label(
 
 
 async def _name_definition(code: CodeSearch, path: str, line: int) -> str:
-    around = await code.enclosing(Location(path=path, start_line=line, end_line=line))
+    around = await code.find_enclosing(Location(path=path, start_line=line, end_line=line))
     return around[-1].symbol.qualified_name if around else ""
 
 

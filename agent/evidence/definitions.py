@@ -57,7 +57,7 @@ async def find_hit_definition(
 
     `find_terms` returns those of the question's words that a text contains.
     """
-    around = await code.enclosing(replace(hit.location, end_line=hit.location.start_line)) if hit.scope else ()
+    around = await code.find_enclosing(replace(hit.location, end_line=hit.location.start_line)) if hit.scope else ()
     candidates = [*around, *(Definition(path=hit.location.path, symbol=symbol) for symbol in hit.symbols)]
     candidates = list(
         {
@@ -141,7 +141,7 @@ async def list_members(code: SymbolIndex, path: str, parent: str = "") -> list[D
         start_line=0,
         end_line=0,
     )
-    found = await code.siblings(Definition(path=path, symbol=nobody))
+    found = await code.find_siblings(Definition(path=path, symbol=nobody))
     return sorted(found, key=lambda one: one.symbol.start_line)
 
 

@@ -224,7 +224,7 @@ async def _read_lines_here(code: CodeSearch, request: RetrievalRequest) -> Retri
         start_line=min(request["start_line"], passage.location.end_line),
         end_line=min(request["end_line"], passage.location.end_line),
     )
-    around = await code.enclosing(asked)
+    around = await code.find_enclosing(asked)
     refs = [make_lines_ref(passage.location, "lines", language=passage.language)]
     return Retrieved(refs=refs + [make_definition_ref(definition, "parent") for definition in around[-1:]])
 
@@ -277,7 +277,7 @@ async def _find_mentions(code: CodeSearch, request: RetrievalRequest, role: Role
     refs.sort(key=lambda ref: (ref["path"] not in programs, not ref["score"]))
     refs = sort_code_first(refs)
     for ref in refs[:MAX_SITES]:
-        around = await code.enclosing(to_location(ref))
+        around = await code.find_enclosing(to_location(ref))
         ref["symbol"] = around[-1].symbol.qualified_name if around else ""
     return refs
 

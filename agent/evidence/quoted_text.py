@@ -134,7 +134,7 @@ def _group_lines(lines: Sequence[Match], message: str, run: int) -> list[Locatio
 
 
 async def _make_hit(code: CodeSearch, place: Location, source_type: SourceType) -> Hit:
-    around = await code.enclosing(replace(place, end_line=place.start_line))
+    around = await code.find_enclosing(replace(place, end_line=place.start_line))
     top = around[-1].symbol.start_line if around else 1
     shown = await code.read(place.path, max(place.start_line - _GAP, top), place.end_line + LINES_AROUND)
     return Hit(
@@ -187,6 +187,6 @@ async def _search_file(code: CodeSearch, hit: Hit, literal: Literal) -> Hit | No
     lines = text.split("\n")
     end = min(at + LINES_AROUND, len(lines))
     location = Location(path=path, start_line=at + 1, end_line=end)
-    around = await code.enclosing(Location(path=path, start_line=at + 1, end_line=at + 1))
+    around = await code.find_enclosing(Location(path=path, start_line=at + 1, end_line=at + 1))
     scope = around[-1].symbol.qualified_name if around else ""
     return replace(hit, location=location, text="\n".join(lines[at:end]), scope=scope, symbols=())

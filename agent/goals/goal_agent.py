@@ -86,7 +86,7 @@ class GoalAgent:
         goal = self._goals(request.goal, request.arguments)
         if not request.task.strip() or not 1 <= request.max_iterations <= MOST_ITERATIONS:
             raise GoalUnreachable(f"Say what you want, in 1 to {MOST_ITERATIONS} iterations.")
-        main = self._models.for_turn(Budget(self._limits), _ignore).main
+        main = self._models.make_turn_models(Budget(self._limits), _ignore).main
         if main is None:
             raise GoalUnreachable(NO_MODEL)
         code = await self._library.pin(request.repository)
@@ -221,7 +221,7 @@ class GoalAgent:
             tools=self._tools if code.commit.sha == state.get("commit") else self._copy_tools,
             evidence=self._evidence.of(claim.thread_id, claim),
             budget=budget,
-            models=self._models.for_turn(budget, emit),
+            models=self._models.make_turn_models(budget, emit),
             asked=state.get("task", ""),
             nonce=state.get("nonce", ""),
         )

@@ -189,7 +189,7 @@ async def _find_name(code: CodeSearch, place: ChangedPlace, comparison: Comparis
         return ""
     line = place.new_line
     try:
-        around = await code.enclosing(Location(path=place.path, start_line=line, end_line=line))
+        around = await code.find_enclosing(Location(path=place.path, start_line=line, end_line=line))
     except IndexerError:  # it was parsed by nobody
         return ""
     return around[-1].symbol.qualified_name if around else ""

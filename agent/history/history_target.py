@@ -132,7 +132,7 @@ async def _search_target(code: CodeSearch, words: str) -> HistoryTarget | None:
         joined = _JOINTS.sub("", said.lower())
         if not all(term.removesuffix("y") in joined for term in terms):
             continue  # not all that was asked for
-        return _choose_outer(hit, about, await code.enclosing(about.location) if about else (), terms)
+        return _choose_outer(hit, about, await code.find_enclosing(about.location) if about else (), terms)
     return None
 
 

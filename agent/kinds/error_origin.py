@@ -97,7 +97,7 @@ async def _find_places(code: CodeSearch, name: str) -> list[EvidenceRef]:
     refs = [ref for ref in refs if ref["kind"] != "named"] or refs
     refs.sort(key=lambda ref: (is_test_or_docs(ref["path"]), _ORDER.index(_read_handling(ref["doc"]))))
     for ref in refs[:MAX_PLACES]:
-        around = await code.enclosing(to_location(ref))
+        around = await code.find_enclosing(to_location(ref))
         ref["symbol"] = around[-1].symbol.qualified_name if around else ""
     return refs[:MAX_PLACES]
 

@@ -33,7 +33,7 @@ class ChatModels:
         """Return what a turn that begins now may spend."""
         return Budget(self.ceilings)
 
-    def for_turn(self, budget: Budget, emit: Emit) -> TurnModels:
+    def make_turn_models(self, budget: Budget, emit: Emit) -> TurnModels:
         """Return the models as the nodes of one turn see them."""
         if not self.main:
             return TurnModels()
@@ -78,12 +78,12 @@ async def open_models(
         for chat in chats.values():
             stack.push_async_callback(chat.aclose)
         yield ChatModels(
-            main=_with_stand_ins(chats, name, fallback),
-            small=_with_stand_ins(chats, small or name, fallback),
+            main=_add_stand_ins(chats, name, fallback),
+            small=_add_stand_ins(chats, small or name, fallback),
             ceilings=chosen.ceilings,
             retry=chosen.retry,
         )
 
 
-def _with_stand_ins(chats: dict[str, LangChainChatModel], *specs: str | None) -> tuple[LangChainChatModel, ...]:
+def _add_stand_ins(chats: dict[str, LangChainChatModel], *specs: str | None) -> tuple[LangChainChatModel, ...]:
     return tuple(chats[spec] for spec in dict.fromkeys(filter(None, specs)))

@@ -162,12 +162,12 @@ def _drop_repeats(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
 
 async def _find_neighbours(code: SymbolIndex, ref: EvidenceRef) -> list[EvidenceRef]:
     at = Location(path=ref["path"], start_line=ref["start_line"], end_line=ref["start_line"])
-    chain = await code.enclosing(at)
+    chain = await code.find_enclosing(at)
     own = next((definition for definition in chain if definition.symbol.qualified_name == ref["symbol"]), None)
     if own is None or not own.symbol.parent:
         return []
     parents = [outer for outer in chain if outer.symbol.qualified_name == own.symbol.parent]
-    siblings = [other for other in await code.siblings(own) if other.symbol.qualified_name != ref["symbol"]]
+    siblings = [other for other in await code.find_siblings(own) if other.symbol.qualified_name != ref["symbol"]]
     near = sorted(siblings, key=lambda other: abs(other.symbol.start_line - own.symbol.start_line))[:MAX_SIBLINGS]
     return [
         *(make_definition_ref(parent, "parent") for parent in parents),

@@ -225,16 +225,16 @@ class JoinedCode:
         }
         return self._label_all(exact if any(exact.values()) else found)
 
-    async def enclosing(self, location: Location) -> Sequence[Definition]:
+    async def find_enclosing(self, location: Location) -> Sequence[Definition]:
         """The definitions around a location, outermost first."""
         home = self.find_home(location.path)
-        around = await home.code.enclosing(replace(location, path=home.path))
+        around = await home.code.find_enclosing(replace(location, path=home.path))
         return [add_label(home.label, one) for one in around]
 
-    async def siblings(self, definition: Definition) -> Sequence[Definition]:
+    async def find_siblings(self, definition: Definition) -> Sequence[Definition]:
         """The definitions that share the definition's parent in its file."""
         home = self.find_home(definition.path)
-        beside = await home.code.siblings(replace(definition, path=home.path))
+        beside = await home.code.find_siblings(replace(definition, path=home.path))
         return [add_label(home.label, one) for one in beside]
 
     async def callers(self, name: str, *, unresolved: bool = False) -> Sequence[CallSite]:
@@ -245,9 +245,9 @@ class JoinedCode:
         """What a function calls."""
         return self._label_all(await self._ask_all(lambda code: code.callees(name)))
 
-    async def file_imports(self) -> Sequence[FileImport]:
+    async def list_file_imports(self) -> Sequence[FileImport]:
         """What files import of their own repository."""
-        return self._label_all(await self._ask_all(lambda code: code.file_imports()))
+        return self._label_all(await self._ask_all(lambda code: code.list_file_imports()))
 
     async def subclasses(self, name: str) -> Sequence[Subclass]:
         """What inherits from a type in its own repository."""

@@ -52,7 +52,7 @@ class CommitObjects(Protocol):
     def list_tree(self, sha: str) -> Sequence[CommitFile]:
         """List all files of a commit."""
 
-    def blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    def iter_blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Read contents, each with the name of its object, in the given order."""
 
 
@@ -115,7 +115,7 @@ class WorkingCopy:
                 raise WorkingCopyError(
                     f"The changed files take more than {_MOST_CHANGED >> 20} MB, too much for a patch."
                 )
-        old = dict(self._objects.blobs({files[path].sha for path in changed if path in files}))
+        old = dict(self._objects.iter_blobs({files[path].sha for path in changed if path in files}))
         return [
             FileChange(path=path, old=_find_version(files.get(path), old), new=changed[path])
             for path in sorted(changed)
@@ -162,7 +162,7 @@ class WorkingCopy:
         return files, tuple(os.fsdecode(item.name) for item in items if item.name not in files)
 
     def _write_files(self, paths: Sequence[bytes], files: Mapping[bytes, CommitFile]) -> None:
-        contents = self._objects.blobs(files[path].sha for path in paths)
+        contents = self._objects.iter_blobs(files[path].sha for path in paths)
         for path, (_, content) in zip(paths, contents, strict=True):
             version = FileVersion(mode=_normalize(files[path].mode), content=content)
             self._write_file(self.tree / os.fsdecode(path), version)

@@ -75,14 +75,14 @@ class CliContext:
         from bot.serving import service
 
         settings = self.narrow_settings(repo, self.settings())
-        self._run_until_signal(service.serve_team(settings, self.default_path(settings), print_error, role=role))
+        self._run_until_signal(service.serve_team(settings, self.find_default_path(settings), print_error, role=role))
 
     def serve_page(self, repo: str | None, port: int) -> None:
         """Serve the page to the person at this machine until the process is stopped."""
         from bot.serving.local_page import serve_local_page
 
         settings = self.narrow_settings(repo, self.settings())
-        self._run_until_signal(serve_local_page(settings, self.default_path(settings), print_error, port=port))
+        self._run_until_signal(serve_local_page(settings, self.find_default_path(settings), print_error, port=port))
 
     def _run_until_signal(self, serving: Coroutine[Any, Any, None]) -> None:
         from bot.monitoring.watchdog import WatchedLoop
@@ -124,7 +124,7 @@ class CliContext:
         """Whether the command line says which repository is meant."""
         return bool(repo or self.repo)
 
-    def default_path(self, settings: Settings) -> Path:
+    def find_default_path(self, settings: Settings) -> Path:
         """Return where the repository is that is meant where citebot.toml has none."""
         return settings.repo or Path.cwd()
 

@@ -154,7 +154,7 @@ async def check_models(
 ) -> Sequence[DoctorFinding]:
     """Check whether the configured models can be used; only a call shows whether their keys are accepted."""
     async with open_models() as models:
-        turn = models.for_turn(models.budget(), _ignore)
+        turn = models.make_turn_models(models.budget(), _ignore)
         if turn.main is None:
             return [note("There is no language model: answers quote the code.", _NO_MODEL)]
         different = [turn.main, *([turn.small] if turn.small not in {None, turn.main} else [])]
@@ -290,7 +290,7 @@ async def run_doctor(
             partial(check_slack_delivery, settings, [each for each in live if not is_discord_channel(each)], clock),
             partial(_check_discord, settings, clock, [each for each in live if is_discord_channel(each)]),
         ],
-        secrets=settings.secret_values(),
+        secrets=settings.list_secret_values(),
     )
 
 

@@ -410,7 +410,7 @@ def doctor(invocation: CliContext, repo: str | None, *, call_model: bool, live: 
         except SettingsError as error:
             return format_report(report_invalid_settings(error), as_json=as_json)
         settings = await asyncio.to_thread(invocation.narrow_settings, repo, settings)
-        where = invocation.default_path(settings)
+        where = invocation.find_default_path(settings)
         found = await run_doctor(
             settings, where, open_app=invocation.open_app, call_model=call_model or bool(live), live=live
         )

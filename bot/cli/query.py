@@ -71,7 +71,7 @@ async def pin_named(app: App, display: ProgressDisplay, at: str) -> CodeSearch:
     ref = await chooser.find(newest.repository, at)
     if ref is None:
         return newest
-    with display.indexing(patience=PATIENCE_SECONDS) as show:
+    with display.show_indexing(patience=PATIENCE_SECONDS) as show:
         return await chooser.pin(newest.repository, ref, show)
 
 

@@ -106,7 +106,7 @@ class AnswerCourse:
         lock, order = queue.lock_conversation(self._entry.conversation), self._entry.message.order
         places = queue if order is None else self._deps.goals.places
         await self.begin_reply(places.before or int(lock.locked()), may_stream=True)
-        async with self._reply.growing(), lock:
+        async with self._reply.keep_growing(), lock:
             return await (self._answer_question(queue) if order is None else self._work_on_order(order))
 
     async def stop(self) -> bool:

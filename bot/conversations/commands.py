@@ -172,7 +172,7 @@ class CommandHandlers:
         is_about_thread = message.kind == "mention" and message.in_thread
         if not message.text.strip() and (is_about_thread or message.files or message.quoted):
             return None
-        names = self._access.visible(message, self._repositories.list_names())
+        names = self._access.list_visible(message, self._repositories.list_names())
         return parse_command(message.text, slash=message.kind == "command", repositories=names)
 
     def is_quick(self, message: IncomingMessage) -> bool:
@@ -204,7 +204,7 @@ class CommandHandlers:
         return await self._chooser.find_meant(request.message, request.conversation, request.command.repository)
 
     async def _help(self, request: CommandRequest) -> str:
-        return format_help(several=len(self._access.visible(request.message, self._repositories.list_names())) > 1)
+        return format_help(several=len(self._access.list_visible(request.message, self._repositories.list_names())) > 1)
 
     async def _status(self, request: CommandRequest) -> str:
         name = await self._find_repository(request)
@@ -213,7 +213,7 @@ class CommandHandlers:
         return describe_status(await self._repositories.status(name), self._clock.now())
 
     async def _handle_repos(self, request: CommandRequest) -> str:
-        visible = self._access.visible(request.message, self._repositories.list_names())
+        visible = self._access.list_visible(request.message, self._repositories.list_names())
         lines = [describe_freshness(await self._repositories.status(name), self._clock.now()) for name in visible]
         return "\n".join(f"- {line}" for line in lines) or "There are none that you may ask about here."
 

@@ -307,7 +307,7 @@ class ActiveTurn:
             return await run(lambda _: None)
         await self._deps.commands.check(command, message, self.entry.conversation)
         await self._reply.begin(MessageContent(text="Indexing …"))
-        async with self._reply.growing():
+        async with self._reply.keep_growing():
             return await run(
                 lambda status: self._reply.show(MessageContent(status=neutralize(status, self._deps.hosts)))
             )

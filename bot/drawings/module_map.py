@@ -27,7 +27,7 @@ async def map_modules(code: CodeSearch, named: str) -> Flow:
     """
     entries = {entry.path: entry for entry in await code.files()}
     folder = find_folder(named, await code.folders(), files=entries, repository=code.repository)
-    imports = [each for each in await code.file_imports() if {each.path, *each.targets} <= entries.keys()]
+    imports = [each for each in await code.list_file_imports() if {each.path, *each.targets} <= entries.keys()]
     folder = _descend(folder, imports)
     found = _ModuleMap(code, folder, entries)
     found.add_imports(imports)

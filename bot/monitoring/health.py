@@ -111,7 +111,7 @@ class Health:
         """Return why messages cannot be stored; empty if they can, or before any are received."""
         return await self._store.get()
 
-    async def readiness(self) -> Readiness:
+    async def check_readiness(self) -> Readiness:
         """Return the state of everything."""
         return await self._all.get()
 
@@ -215,7 +215,7 @@ class ProbeHandlers:
             )
 
         async def readyz(request: web.Request) -> web.Response:
-            found = await self.health.readiness()
+            found = await self.health.check_readiness()
             record = found.record(self.clock.now()) if trust(request) else {"ready": found.ready}
             if trust(request) and (cluster := await self._find_cluster()) is not None:
                 record |= {"cluster": cluster.record()}
@@ -223,7 +223,7 @@ class ProbeHandlers:
 
         async def metrics(request: web.Request) -> web.Response:
             if trust(request):
-                found = await self.health.readiness()
+                found = await self.health.check_readiness()
                 self.metrics.show_cluster(await self._find_cluster())
                 body = self.metrics.text(self.load(), found.repositories, self.clock.now())
                 return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})

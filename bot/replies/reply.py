@@ -124,7 +124,7 @@ class Reply:
             await self._deliver(content, final=False, patient=True)
 
     def show(self, content: MessageContent | Callable[[], MessageContent]) -> None:
-        """Make this the newest content; never waits. It is sent while `growing` is open, if nothing newer comes.
+        """Make this the newest content; never waits. It is sent while `keep_growing` is open, if nothing newer comes.
 
         A function is called when its content is sent: an answer changes far more often than people are shown it.
         """
@@ -132,7 +132,7 @@ class Reply:
         self._changed.set()
 
     @asynccontextmanager
-    async def growing(self) -> AsyncIterator[None]:
+    async def keep_growing(self) -> AsyncIterator[None]:
         """Send what is shown for as long as the context is open; only an error breaks off a call in flight."""
         task = asyncio.create_task(self._grow())
         try:
@@ -178,7 +178,7 @@ class Reply:
             return
         method, budget, clock = self._get_method(), self._transport.budget, self._transport.clock
         last, least = clock.now(), self._platform.capabilities.edit_every
-        with budget.growing(method, self._place):
+        with budget.count_growing(method, self._place):
             while not self._closing:
                 await self._changed.wait()
                 # The time to leave between two calls becomes shorter when other answers end meanwhile.

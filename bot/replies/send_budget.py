@@ -53,7 +53,7 @@ class SendBudget:
         self._get_bucket(method, place).hold(seconds)
 
     @contextmanager
-    def growing(self, method: SendMethod, place: Place) -> Iterator[None]:
+    def count_growing(self, method: SendMethod, place: Place) -> Iterator[None]:
         """Count an answer that grows by a method while the context is open; all of them share the rate."""
         key = self._make_key(method, place)
         self._growing[key] = self._growing.get(key, 0) + 1

@@ -162,7 +162,7 @@ class RepositoryChooser:
         return _Asking(message=message, conversation=conversation, visible=visible, naming=naming)
 
     def _list_visible(self, message: IncomingMessage) -> tuple[str, ...]:
-        return self._access.visible(message, self._repositories.list_names())
+        return self._access.list_visible(message, self._repositories.list_names())
 
     def _get_profiles(self, names: Sequence[str]) -> Mapping[str, RepositoryProfile]:
         return {name: self._signs.get(name, RepositoryProfile()) for name in names}

@@ -199,7 +199,7 @@ async def hold_ref(
     """Hold the code at what was chosen, and show how far that is where it takes long; None for the newest commit."""
     if choice.ref is None:
         return None
-    with display.indexing(patience=PATIENCE_SECONDS) as show:
+    with display.show_indexing(patience=PATIENCE_SECONDS) as show:
         return await chooser.pin((await index.status()).repository, choice.ref, show)
 
 

@@ -29,7 +29,7 @@ LOOK_SECONDS = 0.3
 class ProgressDisplay(Protocol):
     """Where progress and remarks are shown."""
 
-    def indexing(self, *, patience: float) -> AbstractContextManager[Callable[[Progress], None]]:
+    def show_indexing(self, *, patience: float) -> AbstractContextManager[Callable[[Progress], None]]:
         """Show a refresh for as long as the context is open, beginning after `patience` seconds."""
 
     def note(self, text: str) -> None:
@@ -40,7 +40,7 @@ class LoggingDisplay:
     """A display for a process that nobody watches: remarks are logged."""
 
     @contextmanager
-    def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:  # noqa: ARG002 - the port's
+    def show_indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:  # noqa: ARG002 - the port's
         """Show nothing meanwhile."""
         yield lambda _: None
 
@@ -116,7 +116,7 @@ async def refresh_index(
 
     The progress is shown, and told to a listener, in that thread.
     """
-    with display.indexing(patience=patience) as show:
+    with display.show_indexing(patience=patience) as show:
 
         def report_progress(progress: Progress) -> None:
             show(progress)

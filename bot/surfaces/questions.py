@@ -109,7 +109,7 @@ class Questions:
         if conversation is not None and (not deps.remembers or not _CONVERSATION.fullmatch(conversation)):
             raise ValueError(NO_CONVERSATION)
         deps.router.check(message)
-        visible = deps.access.visible(message, deps.repositories.list_names())
+        visible = deps.access.list_visible(message, deps.repositories.list_names())
         if repository is not None and repository not in visible:
             raise UnknownRepository(explain_choice(repository, visible))
         label = conversation or uuid.uuid4().hex

@@ -50,7 +50,7 @@ class VisibleCode:
 
     def list_visible(self, principal: Principal) -> Sequence[str]:
         """Name the repositories that a person may ask about."""
-        return self.access.visible(principal.write(), self.library.list_names())
+        return self.access.list_visible(principal.write(), self.library.list_names())
 
     def choose_repository(self, principal: Principal, repository: str | None) -> str:
         """Return the repository that is meant; where only one is visible, it need not be named."""

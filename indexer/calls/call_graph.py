@@ -76,7 +76,7 @@ class CallGraph:
         question = _Question(self._catalog, self._generation, self._modules)
         return [site for definition in self.definitions(name) for site in question.find_calls_in(definition)]
 
-    def file_imports(self) -> list[FileImport]:
+    def list_file_imports(self) -> list[FileImport]:
         """What files import of the repository, by path and line."""
         return GenerationView(self._catalog, self._generation, self._modules).list_file_imports()
 
@@ -124,9 +124,9 @@ class _Question:
 
     def _find_uses(self, name: str) -> list[tuple[str, Reference]]:
         """Every use of a name, also where a file imports it under another one."""
-        uses = self._catalog.references_to(self._generation, name)
+        uses = self._catalog.list_references_to(self._generation, name)
         for path, alias in self._catalog.aliases(self._generation, name):
-            renamed = self._catalog.references_in(self._generation, path)
+            renamed = self._catalog.list_references_in(self._generation, path)
             uses += [(path, use) for use in renamed if use.name == alias and not use.qualifier]
         return sorted(uses, key=lambda place: (place[0], place[1].line))
 
@@ -154,7 +154,7 @@ class _Question:
                 continue
             if bases and not bases.intersection(self._resolve(path, use).targets):
                 continue
-            around = self._view.spanning(path, use.scope, use.line)
+            around = self._view.find_spanning(path, use.scope, use.line)
             if around is not None and around.kind in TYPE_KINDS:
                 yield Definition(path=path, symbol=around)
             elif around is None:  # `impl Trait for Type` stands beside the type
@@ -164,7 +164,7 @@ class _Question:
 
     def find_calls_in(self, caller: Definition) -> Iterable[CallSite]:
         """The calls that stand in a definition."""
-        for use in self._catalog.references_in(self._generation, caller.path):
+        for use in self._catalog.list_references_in(self._generation, caller.path):
             if use.kind == "call" and _is_inside(use, caller):
                 resolution = self._resolve(caller.path, use)
                 for target in resolution.targets or (None,):
@@ -187,7 +187,7 @@ class _Question:
         return resolve_name(replace(site, lineages=self._inference.receivers(path, use)), candidates)
 
     def _make_site(self, path: str, use: Reference, target: Definition | None, *, is_ambiguous: bool) -> CallSite:
-        around = self._view.spanning(path, use.scope, use.line)
+        around = self._view.find_spanning(path, use.scope, use.line)
         return CallSite(
             path=path,
             line=use.line,

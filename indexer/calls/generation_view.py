@@ -56,7 +56,7 @@ class GenerationView:
             self._symbols[path] = self._catalog.symbols(self._generation, path)
         return self._symbols[path]
 
-    def spanning(self, path: str, scope: str, line: int) -> Symbol | None:
+    def find_spanning(self, path: str, scope: str, line: int) -> Symbol | None:
         """The definition of a qualified name that a line lies in, the innermost of several."""
         if path not in self._by_scope:
             by_scope: dict[str, list[Symbol]] = {}
@@ -70,7 +70,7 @@ class GenerationView:
         """What a class inherits from, as its file has it."""
         if definition.path not in self._bases:
             by_scope: dict[str, list[Reference]] = {}
-            for use in self._catalog.references_in(self._generation, definition.path):
+            for use in self._catalog.list_references_in(self._generation, definition.path):
                 if use.kind == "inherit":
                     by_scope.setdefault(use.scope, []).append(use)
             self._bases[definition.path] = by_scope

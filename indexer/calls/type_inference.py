@@ -312,7 +312,7 @@ class TypeInference:
         clues = self._view.clues(place.path, name)
         indents = self._view.measure_indents(place.path) if clues else []
         before = [each for each in clues if each.line <= place.line]
-        function = self._view.spanning(place.path, place.scope, place.line)
+        function = self._view.find_spanning(place.path, place.scope, place.line)
         start = function.start_line if function else place.line
         hidden = []
         inner, seen = BLANK, place.line

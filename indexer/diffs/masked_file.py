@@ -14,7 +14,7 @@ from indexer.text.decoding import decode_file
 
 def read_masked_lines(repository: Repository, entry: TreeEntry) -> list[str] | str:
     """Return the lines of a file; or the reason why it is not indexed."""
-    data = next(data for _, data in repository.blobs([entry.blob]))
+    data = next(data for _, data in repository.iter_blobs([entry.blob]))
     reason = judge_content(entry.path, data, entry.marks)
     if reason is not None:
         return reason

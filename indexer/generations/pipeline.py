@@ -60,11 +60,11 @@ class RefreshParts:
 def restore_vectors(parts: RefreshParts, current: tuple[Generation, Snapshot]) -> None:
     """Restore the vectors of the current generation that the store has lost, without embedding anything again."""
     generation, snapshot = current
-    keys = parts.catalog.chunk_keys(generation.id)
+    keys = parts.catalog.map_chunk_keys(generation.id)
     if parts.store.count() >= len(set(keys.values())):
         return
     ordinals = {keys[int(chunk)]: place for place, chunk in enumerate(snapshot.chunks.ids)}
-    lost = sorted(parts.store.missing(list(ordinals)))
+    lost = sorted(parts.store.find_missing(list(ordinals)))
     parts.store.add(lost, snapshot.vectors(np.array([ordinals[key] for key in lost], dtype=np.int64)))
 
 
@@ -100,7 +100,7 @@ def build_generation(
     if not full:
         parts = replace(parts, limits=_keep_what_is_held(parts, current))
     plan = plan_refresh(parts, commit, None if full else current)
-    with parts.catalog.writing() as writer:
+    with parts.catalog.begin_write() as writer:
         generation = writer.begin_generation(commit, provenance=parts.provenance)
         writer.remove_files(generation, plan.removed)
         build = _Build(parts, plan, writer, generation, progress)
@@ -208,7 +208,7 @@ class _Build:
 
     def run(self, history: CommitHistory) -> Snapshot:
         total = len(self._plan.entries)
-        blobs = self._parts.repository.blobs(entry.blob for entry in self._plan.entries)
+        blobs = self._parts.repository.iter_blobs(entry.blob for entry in self._plan.entries)
         sources = zip(self._plan.entries, (data for _, data in blobs), strict=True)
         parsed = self._parts.parsers.parse(sources, self._parts.kept)
         for done, (entry, contents) in enumerate(parsed, start=1):
@@ -301,7 +301,7 @@ class _VectorFeed:
     def _flush(self, count: int) -> None:
         keys, inputs = self._keys[:count], self._inputs[:count]
         del self._keys[:count], self._inputs[:count]
-        missing = set(keys) if self._is_fresh else self._store.missing(keys)
+        missing = set(keys) if self._is_fresh else self._store.find_missing(keys)
         absent = [place for place, key in enumerate(keys) if key in missing]
         present = [place for place, key in enumerate(keys) if key not in missing]
         vectors = np.empty((len(keys), self._embedder.dimensions), dtype=np.float32)

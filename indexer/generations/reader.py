@@ -154,13 +154,13 @@ class IndexReader:
         if len(chunks) <= EXACT_UP_TO or self._open_store is None:
             return score_cosine(self._snapshot, vector)
         try:
-            nearest = self._open_store().nearest(vector, _NEAREST)
+            nearest = self._open_store().find_nearest(vector, _NEAREST)
         except VectorsUnavailable as error:
             log.warning("All vectors of %s are compared with the question's. %s", self.repository, error)
             return score_cosine(self._snapshot, vector)
         # All other chunks share the cosine of the last of these, which ranks them lowest.
         scores = np.full(len(chunks), nearest[-1][1] if nearest else 0.0)
-        ids = self._catalog.chunks_of_keys(self._generation.id, [key for key, _ in nearest])
+        ids = self._catalog.map_chunks_of_keys(self._generation.id, [key for key, _ in nearest])
         cosines = {chunk: cosine for key, cosine in nearest for chunk in ids.get(key, ())}
         places = np.flatnonzero(np.isin(chunks, np.fromiter(cosines, dtype=np.int64)))
         scores[places] = [cosines[chunk] for chunk in chunks[places].tolist()]
@@ -234,7 +234,7 @@ class IndexReader:
         known = self._contents.graph.read_remembered(name)
         return known if known is not None else await asyncio.to_thread(self._contents.graph.definitions, name)
 
-    async def enclosing(self, location: Location) -> Sequence[Definition]:
+    async def find_enclosing(self, location: Location) -> Sequence[Definition]:
         """The definitions around a location, outermost first."""
         return [
             Definition(path=location.path, symbol=each)
@@ -242,7 +242,7 @@ class IndexReader:
             if each.start_line <= location.start_line and location.end_line <= each.end_line
         ]
 
-    async def siblings(self, definition: Definition) -> Sequence[Definition]:
+    async def find_siblings(self, definition: Definition) -> Sequence[Definition]:
         """The definitions that share the definition's parent in its file, in file order.
 
         A parent that the file doesn't define itself counts for nothing: the type of a method in Go may be elsewhere,
@@ -266,7 +266,7 @@ class IndexReader:
 
     async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
         """Qualified names of definitions whose plain name (`send`) or last parts (`Session.se`) begin so."""
-        names = self._catalog.qualified_names
+        names = self._catalog.list_qualified_names
         return await asyncio.to_thread(names, self._generation.id, beginning, limit) if beginning.strip(".") else ()
 
     async def list_central(self, *, limit: int = 20) -> Sequence[Definition]:
@@ -299,9 +299,9 @@ class IndexReader:
         """What a function calls."""
         return await asyncio.to_thread(self._contents.graph.callees, name)
 
-    async def file_imports(self) -> Sequence[FileImport]:
+    async def list_file_imports(self) -> Sequence[FileImport]:
         """What files import of the repository, by path and line."""
-        return await asyncio.to_thread(self._contents.graph.file_imports)
+        return await asyncio.to_thread(self._contents.graph.list_file_imports)
 
     async def subclasses(self, name: str) -> Sequence[Subclass]:
         """What inherits from a type, implements it or mixes it in, the direct ones first."""

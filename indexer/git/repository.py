@@ -137,7 +137,7 @@ class Repository:
             raise self._explain_missing_commit(ref)
         return output.decode().strip()
 
-    def commits_between(self, old: str, new: str) -> int | None:
+    def count_commits_between(self, old: str, new: str) -> int | None:
         """Count the commits of `new` that `old` does not have; None if one of the two does not exist."""
         output = self._git.try_run("rev-list", "--count", f"{old}..{new}", "--")
         return None if output is None else int(output)
@@ -242,7 +242,7 @@ class Repository:
         output = self._git.try_run("grep", "-l", "-z", "-I", "-w", "-F", *patterns, sha, "--", seconds=_GREPPING)
         return frozenset(decode_output(name).removeprefix(f"{sha}:") for name in (output or b"").split(b"\0") if name)
 
-    def blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+    def iter_blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         """Read contents in the given order, many at a time; `MissingObjects` at the first that is missing."""
         waiting = iter(shas)
         while window := list(islice(waiting, _WINDOW)):
@@ -254,7 +254,7 @@ class Repository:
         files.sort(key=lambda item: item.path.count("/"))  # where there are too many, those near the top are used
         sizes = accumulate(item.size or 0 for item in files)
         files = [item for item, size in zip(files, sizes, strict=True) if size <= _MOST_ATTRIBUTES]
-        texts = (decode_file(data) or "" for _, data in self.blobs(item.sha for item in files))
+        texts = (decode_file(data) or "" for _, data in self.iter_blobs(item.sha for item in files))
         return GitAttributes({item.path: content for item, content in zip(files, texts, strict=True)})
 
     def _judge(self, item: TreeItem, marks: FileAttributes) -> str | None:

@@ -54,7 +54,7 @@ class Parsers:
         if self._is_own:
             self._pool.close()
 
-    def plain_reasons(self) -> Mapping[str, PlainReason]:
+    def map_plain_reasons(self) -> Mapping[str, PlainReason]:
         """Return why contents are read as plain text, by their blob id."""
         known = self._plain_files.load()
         return {blob: reason for blob, grammars in known.items() for reason in grammars.values()}

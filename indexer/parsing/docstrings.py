@@ -43,7 +43,7 @@ class DocumentationFinder:
         self._prefixes = {last: first for first, last in prefixes}
         self._docs = {last: first for first, last in docs}
 
-    def above(self, row: int) -> LeadingComment:
+    def find_above(self, row: int) -> LeadingComment:
         """Return what belongs to a definition that begins on a row; comments may stand between attributes."""
         first_row, text, above = row, "", row - 1
         while above >= 0:

@@ -254,7 +254,9 @@ def make_symbols(
         # What stands above a line belongs to the first definition of that line.
         is_first = first_in_row[entry.first_row] == entry.start
         above = (
-            documentation.above(entry.first_row) if is_first else LeadingComment(first_row=entry.first_row, sentence="")
+            documentation.find_above(entry.first_row)
+            if is_first
+            else LeadingComment(first_row=entry.first_row, sentence="")
         )
         symbols.append(
             Symbol(

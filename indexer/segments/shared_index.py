@@ -229,7 +229,7 @@ class SharedIndex:
 
         def measure() -> Drift:
             return Drift(
-                behind=opened.repository.commits_between(commit, head),
+                behind=opened.repository.count_commits_between(commit, head),
                 changed=opened.repository.list_changed_paths(commit, head, paths),
             )
 

@@ -155,7 +155,7 @@ class Catalog:
         return [(row["id"], row["retired_at"]) for row in rows]
 
     @contextmanager
-    def writing(self) -> Iterator[CatalogWriter]:
+    def begin_write(self) -> Iterator[CatalogWriter]:
         """One transaction: everything that is written in it is seen at once, or never."""
         with self._map_errors(), closing(self._connect()) as db:
             self._checksums.drop()
@@ -204,7 +204,7 @@ class Catalog:
         rows = self._fetch_rows(f"SELECT path, reason FROM omissions {among} ORDER BY path", parameters)
         return [LeftOut(path=row["path"], reason=row["reason"]) for row in rows]
 
-    def paths_of(self, generation: int, blobs: Iterable[str]) -> list[tuple[str, str]]:
+    def list_paths_of(self, generation: int, blobs: Iterable[str]) -> list[tuple[str, str]]:
         """The files of a generation that have one of the contents: their paths, in order, and which."""
         sql = f"""SELECT path, blob FROM files WHERE blob IN (SELECT value FROM json_each(:blobs)) AND {ALIVE}
             ORDER BY path"""
@@ -220,12 +220,12 @@ class Catalog:
             self.is_damaged = True
             raise make_damaged_catalog_error(self._path, f"a text cannot be read: {error}") from error
 
-    def chunk_keys(self, generation: int) -> dict[int, str]:
+    def map_chunk_keys(self, generation: int) -> dict[int, str]:
         """The content key of each chunk id of a generation."""
         sql = f"SELECT chunks.id, chunks.key FROM chunks JOIN files ON files.id = chunks.file WHERE {ALIVE}"
         return {row["id"]: row["key"] for row in self._fetch_rows(sql, {"generation": generation})}
 
-    def chunks_of_keys(self, generation: int, keys: Sequence[str]) -> dict[str, list[int]]:
+    def map_chunks_of_keys(self, generation: int, keys: Sequence[str]) -> dict[str, list[int]]:
         """The chunk ids of a generation that have one of the content keys."""
         sql = f"""SELECT chunks.id, chunks.key FROM chunks JOIN files ON files.id = chunks.file
             WHERE chunks.key IN (SELECT value FROM json_each(:keys)) AND {ALIVE}"""
@@ -241,7 +241,7 @@ class Catalog:
         rows = self._fetch_rows(sql, {"name": name.lower(), "generation": generation})
         return [Definition(path=row["path"], symbol=_make_symbol(row)) for row in rows]
 
-    def qualified_names(self, generation: int, beginning: str, limit: int) -> list[str]:
+    def list_qualified_names(self, generation: int, beginning: str, limit: int) -> list[str]:
         """The qualified names of definitions whose plain name (`send`) or last parts (`Session.se`) begin so."""
         sql = f"""SELECT DISTINCT symbols.qualified_name FROM symbols JOIN files ON files.id = symbols.file
             WHERE symbols.folded >= :plain AND symbols.folded < :end AND {ALIVE}
@@ -258,7 +258,7 @@ class Catalog:
             WHERE files.path = :path AND {ALIVE} ORDER BY symbols.start_line, symbols.end_line DESC"""
         return [_make_symbol(row) for row in self._fetch_rows(sql, {"path": path, "generation": generation})]
 
-    def references_to(self, generation: int, name: str) -> list[tuple[str, Reference]]:
+    def list_references_to(self, generation: int, name: str) -> list[tuple[str, Reference]]:
         """Every use of a name, with the path it stands in."""
         sql = f"""SELECT files.path, refs.* FROM refs JOIN files ON files.id = refs.file
             WHERE refs.name = :name AND {ALIVE} ORDER BY files.path, refs.line"""
@@ -267,7 +267,7 @@ class Catalog:
             for row in self._fetch_rows(sql, {"name": name, "generation": generation})
         ]
 
-    def references_in(self, generation: int, path: str) -> list[Reference]:
+    def list_references_in(self, generation: int, path: str) -> list[Reference]:
         """Every use of a name in one file."""
         sql = f"""SELECT refs.* FROM refs JOIN files ON files.id = refs.file
             WHERE files.path = :path AND {ALIVE} ORDER BY refs.line"""

@@ -78,7 +78,7 @@ class DataFolder:
         return sum(sizes.values())
 
     @contextmanager
-    def sole_writer(self) -> Iterator[None]:
+    def hold_as_writer(self) -> Iterator[None]:
         """Hold the folder for writing; `StorageLocked` at once if another process does."""
         from filelock import FileLock, Timeout  # only who writes needs it
 

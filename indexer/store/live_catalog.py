@@ -52,7 +52,7 @@ class LiveCatalog:
         try:
             return Catalog(self._folder.catalog)
         except DamagedCatalog:
-            with self._folder.sole_writer():
+            with self._folder.hold_as_writer():
                 try:
                     return Catalog(self._folder.catalog)  # another process was faster
                 except DamagedCatalog as error:

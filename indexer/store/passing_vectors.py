@@ -23,10 +23,10 @@ class PassingVectors:
         self._known = known
         self._rows: dict[str, FloatArray] = {}
 
-    def missing(self, keys: Sequence[str]) -> set[str]:
+    def find_missing(self, keys: Sequence[str]) -> set[str]:
         """Return those of the keys that have no vector, neither here nor in the other store."""
         new = [key for key in keys if key not in self._rows]
-        return set(new) if self._known is None else self._known.missing(new)
+        return set(new) if self._known is None else self._known.find_missing(new)
 
     def add(self, keys: Sequence[str], vectors: FloatArray) -> None:
         """Keep a row for each key."""
@@ -53,7 +53,7 @@ class PassingVectors:
         for key in keys:
             self._rows.pop(key, None)
 
-    def nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:  # noqa: ARG002
+    def find_nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:  # noqa: ARG002
         """Find nothing: who searches has the arrays."""
         return []
 

@@ -70,7 +70,7 @@ class VectorPlace:
 def remove_index(home: Path, name: str, server: str | None = None) -> None:
     """Delete an index and its vectors; `StorageLocked` while it is being written, `VectorsUnavailable` as it says."""
     folder = DataFolder(home / REPOSITORIES_FOLDER / name)
-    with folder.sole_writer():
+    with folder.hold_as_writer():
         if folder.collection_id.is_file():
             VectorPlace(folder, server).clear()
         folder.remove(folder.root)

@@ -49,7 +49,7 @@ _LOCKED = re.compile(r"database (table )?is locked", re.IGNORECASE)
 class VectorStore(Protocol):
     """Unit vectors of one length by key. Its methods block, and may be called from several threads at once."""
 
-    def missing(self, keys: Sequence[str]) -> set[str]:
+    def find_missing(self, keys: Sequence[str]) -> set[str]:
         """Return those of the keys that have no vector."""
 
     def add(self, keys: Sequence[str], vectors: FloatArray) -> None:
@@ -64,7 +64,7 @@ class VectorStore(Protocol):
     def remove(self, keys: Sequence[str]) -> None:
         """Delete the vectors of the keys; keys without one are ignored."""
 
-    def nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:
+    def find_nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:
         """Return up to `k` keys with their cosine to the query, best first."""
 
     def count(self) -> int:
@@ -107,7 +107,7 @@ class ChromaCollection(ABC):
             close_client(client)
             raise
 
-    def missing(self, keys: Sequence[str]) -> set[str]:
+    def find_missing(self, keys: Sequence[str]) -> set[str]:
         """Return those of the keys that have no vector."""
         wanted = set(keys)
         with self._map_errors():
@@ -145,7 +145,7 @@ class ChromaCollection(ABC):
             for batch in _split_batches(list(dict.fromkeys(keys)), self._batch.size):
                 self._collection.delete(ids=batch)
 
-    def nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:
+    def find_nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:
         """Return up to `k` keys; approximate."""
         if k < 1:
             return []

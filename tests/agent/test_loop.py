@@ -547,9 +547,9 @@ class Spent(ScriptedModels):
     def budget(self) -> Budget:
         return Budget(TurnLimits(calls=4, tokens=1000))
 
-    def for_turn(self, budget: Budget, emit: Emit) -> TurnModels:
+    def make_turn_models(self, budget: Budget, emit: Emit) -> TurnModels:
         budget.spend(TokenUsage(input_tokens=900))
-        return super().for_turn(budget, emit)
+        return super().make_turn_models(budget, emit)
 
 
 async def test_a_budget_that_is_nearly_spent_is_left_for_the_answer(saver: SafeSqliteSaver) -> None:

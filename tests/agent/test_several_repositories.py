@@ -234,7 +234,7 @@ async def test_imports_are_those_of_each_repository() -> None:
     files = {"app/page.py": "import app.dates\n", "app/dates.py": ""}
     members = {name: make_code(name, files) for name in ("shop", "website")}
 
-    found = await JoinedCode(members=members, labels=make_labels([*members])).file_imports()
+    found = await JoinedCode(members=members, labels=make_labels([*members])).list_file_imports()
 
     assert found == [
         FileImport(path=f"{name}/app/page.py", line=1, targets=(f"{name}/app/dates.py",)) for name in members

@@ -49,7 +49,7 @@ def in_channel(channel: str, **changes: Any) -> IncomingMessage:
 def test_rules_decide_about_the_repositories_that_they_name(
     asked: IncomingMessage, repository: str, allowed: bool
 ) -> None:
-    assert (RULED.visible(asked, [repository]) == (repository,)) == allowed
+    assert (RULED.list_visible(asked, [repository]) == (repository,)) == allowed
     if allowed:
         RULED.check_repository(asked, repository)
     else:
@@ -60,7 +60,7 @@ def test_rules_decide_about_the_repositories_that_they_name(
 def test_a_closed_policy_allows_only_what_a_rule_allows() -> None:
     closed = AccessPolicy.model_validate({"open": False, "rules": [{"repositories": ["shop"]}]})
 
-    assert closed.visible(message(), ["shop", "other"]) == ("shop",)
+    assert closed.list_visible(message(), ["shop", "other"]) == ("shop",)
 
 
 def test_channels_with_people_from_outside_are_refused_unless_listed() -> None:
@@ -71,7 +71,7 @@ def test_channels_with_people_from_outside_are_refused_unless_listed() -> None:
 
 @pytest.mark.parametrize("stranger", [in_channel("C", external=True), message(author="")])
 def test_who_may_not_ask_at_all_sees_no_repositories(stranger: IncomingMessage) -> None:
-    assert RULED.visible(stranger, ["shop", "anything-else"]) == ()
+    assert RULED.list_visible(stranger, ["shop", "anything-else"]) == ()
 
 
 def test_who_cannot_be_told_is_refused() -> None:

@@ -156,7 +156,7 @@ class FakeCode:
         exact = [found for found, known in names if name in known]
         return exact or [found for found, known in names if name.lower() in {one.lower() for one in known}]
 
-    async def enclosing(self, location: Location) -> Sequence[Definition]:
+    async def find_enclosing(self, location: Location) -> Sequence[Definition]:
         """Return the definitions around a location, outermost first."""
         return self._around(location)
 
@@ -180,7 +180,7 @@ class FakeCode:
         called = [found for found in code if calls[found.symbol.name]]
         return sorted(called, key=lambda found: -calls[found.symbol.name])[:limit]
 
-    async def siblings(self, definition: Definition) -> Sequence[Definition]:
+    async def find_siblings(self, definition: Definition) -> Sequence[Definition]:
         """Return the definitions with the same parent in the same file."""
         parent = definition.symbol.parent
         return [one for one in self._definitions if one.path == definition.path and one.symbol.parent == parent]
@@ -212,7 +212,7 @@ class FakeCode:
             ambiguous=len(callees) > 1,
         )
 
-    async def file_imports(self) -> Sequence[FileImport]:
+    async def list_file_imports(self) -> Sequence[FileImport]:
         """Return what the indexer's own parser finds, where a module has the path that its name says."""
         found = []
         for path, text in sorted(self._files.items()):

@@ -18,7 +18,7 @@ class MemoryVectors:
         self._rows: dict[str, FloatArray] = {}
         self._lock = Lock()
 
-    def missing(self, keys: Sequence[str]) -> set[str]:
+    def find_missing(self, keys: Sequence[str]) -> set[str]:
         """Return those of the keys that have no vector."""
         with self._lock:
             return {key for key in keys if key not in self._rows}
@@ -43,7 +43,7 @@ class MemoryVectors:
             for key in keys:
                 self._rows.pop(key, None)
 
-    def nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:
+    def find_nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:
         """Return the `k` best keys; exact."""
         with self._lock:
             keys = list(self._rows)

@@ -123,10 +123,10 @@ class FakeCode:
         plain = dataclasses.replace(SEND.symbol, name=name.rpartition(".")[2], qualified_name=name)
         return [Definition(path="src/more.py", symbol=plain)] if name in self.names else []
 
-    async def enclosing(self, location: Location) -> Sequence[Definition]:
+    async def find_enclosing(self, location: Location) -> Sequence[Definition]:
         return []
 
-    async def siblings(self, definition: Definition) -> Sequence[Definition]:
+    async def find_siblings(self, definition: Definition) -> Sequence[Definition]:
         return []
 
     @property
@@ -157,7 +157,7 @@ class FakeCode:
     async def callees(self, name: str) -> Sequence[CallSite]:
         return []
 
-    async def file_imports(self) -> Sequence[FileImport]:
+    async def list_file_imports(self) -> Sequence[FileImport]:
         return [FileImport(path=path, line=1, targets=("src/session.py",)) for path in self.importers]
 
     async def subclasses(self, name: str) -> Sequence[Subclass]:

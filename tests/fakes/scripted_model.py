@@ -125,6 +125,6 @@ class ScriptedModels:
         """Return a fresh budget."""
         return Budget()
 
-    def for_turn(self, budget: Budget, emit: Emit) -> TurnModels:
+    def make_turn_models(self, budget: Budget, emit: Emit) -> TurnModels:
         """Return the same model for everything."""
         return TurnModels(main=self.model, small=self.model)

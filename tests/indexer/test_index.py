@@ -503,7 +503,7 @@ async def test_a_second_writer_is_refused_and_readers_are_not(repository: GitRep
     async with opened(repository, tmp_path / "home") as index:
         await index.refresh()
         (root,) = (tmp_path / "home" / "repositories").iterdir()
-        with DataFolder(root).sole_writer():
+        with DataFolder(root).hold_as_writer():
             with pytest.raises(StorageLocked, match="Another citebot"):
                 await index.refresh()
             assert await (await index.pin()).search("RetryPolicy")
@@ -665,7 +665,7 @@ async def test_sweeping_leaves_a_refresh_of_another_process_alone(repository: Gi
     async with opened(repository, tmp_path / "home") as index:
         await index.refresh()
         (root,) = (tmp_path / "home" / "repositories").iterdir()
-        with DataFolder(root).sole_writer(), pytest.raises(StorageLocked):
+        with DataFolder(root).hold_as_writer(), pytest.raises(StorageLocked):
             await index.sweep()
 
 

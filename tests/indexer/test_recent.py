@@ -29,7 +29,7 @@ paths = st.lists(st.sampled_from(sorted(SOURCES)), min_size=1, max_size=12)
 @pytest.fixture(scope="module")
 def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Catalog, int, Path]]:
     catalog = Catalog(tmp_path_factory.mktemp("recent") / "catalog.sqlite")
-    with catalog.writing() as writer:
+    with catalog.begin_write() as writer:
         commit = Commit(sha="a" * 40, branch="main", committed_at=1, subject="first")
         number = writer.begin_generation(commit, provenance="p")
         for path, text in SOURCES.items():

@@ -83,7 +83,7 @@ def test_git_in_a_repository_gets_no_secret(repository: GitRepo, log: Path) -> N
     with Repository.open(repository.root) as opened:
         sha = opened.commit().sha
         assert [entry.path for entry in opened.files(sha).entries] == ["a.py"]
-        list(opened.blobs([opened.files(sha).entries[0].blob]))
+        list(opened.iter_blobs([opened.files(sha).entries[0].blob]))
 
     assert len(given(log)) > 5
     assert_harmless(log)

@@ -44,13 +44,13 @@ _BASE64 = re2.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
 _DIGITS = re2.compile(r"\d+")
 
 
-def _from_base64(span: str) -> bytes:
+def _decode_base64(span: str) -> bytes:
     plain = span.rstrip("=").replace("-", "+").replace("_", "/")
     return base64.b64decode(plain + "=" * (-len(plain) % 4))
 
 
 _CODES: Sequence[tuple[Disguise, Any, Callable[[str], bytes]]] = (
-    ("base64", _BASE64, _from_base64),
+    ("base64", _BASE64, _decode_base64),
     (
         "base64",
         re2.compile(r"[A-Z2-7]{32,}={0,6}"),
@@ -214,7 +214,7 @@ def decode_spans(text: str) -> Iterator[tuple[Disguise, bytes]]:
                 once = decode(span)
                 yield disguise, once
                 if once.isascii() and _BASE64.fullmatch(once.decode("ascii")) is not None:
-                    yield disguise, _from_base64(once.decode("ascii"))
+                    yield disguise, _decode_base64(once.decode("ascii"))
 
 
 def unescape(text: str) -> str:

@@ -145,8 +145,8 @@ class DiscordAdapter:
     async def run(self, conversations: MessageSink, repositories: Repositories, access: AccessPolicy) -> None:
         """Take in what people do until this is cancelled; raises a `BotError` where Discord refuses it for good."""
 
-        def visible(message: IncomingMessage) -> Sequence[str]:
-            return access.visible(message, repositories.list_names())
+        def list_visible(message: IncomingMessage) -> Sequence[str]:
+            return access.list_visible(message, repositories.list_names())
 
         self._client.listener = DiscordListener(
             client=self._client,
@@ -161,7 +161,7 @@ class DiscordAdapter:
             reply_targets=self._reply_targets,
             members=self._members,
             conversations=conversations,
-            visible=visible,
+            visible=list_visible,
             may_reindex=access.may_reindex,
             clock=self._clock,
         )

@@ -37,7 +37,7 @@ class HomeTab:
         asking = IncomingMessage(
             place=place, id="home", author=person, text="", kind="direct", sent_at=self._clock.now(), private=True
         )
-        names = [] if external else self._access.visible(asking, self._repositories.list_names())
+        names = [] if external else self._access.list_visible(asking, self._repositories.list_names())
         lines = [await self._describe_repository(name) for name in names]
         shown = [_make_section(to_mrkdwn(line)) for line in lines[:MOST_SHOWN]]
         if len(lines) > MOST_SHOWN:

@@ -106,7 +106,7 @@ class Terminal:
             self.out.print(Text(f"\n {author}", "dim"), soft_wrap=True)
 
     @contextmanager
-    def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
+    def show_indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
         """Show a refresh, beginning after `patience` seconds; the callback may be called from any thread."""
         since = time.monotonic() + patience
         bars: list[IndexingBar] = []

@@ -48,16 +48,16 @@ class AskPages:
     def join(self, application: web.Application) -> None:
         """Add the paths."""
         router, guard = application.router, self._guard
-        router.add_get("/", guard.signed_in(self.show_start), name="page")
-        router.add_get("/c/{conversation}", guard.signed_in(self.show_conversation))
-        router.add_post("/ask", guard.form(self.ask))
-        router.add_get("/turns/{turn}/events", guard.signed_in(self.stream))
-        router.add_get("/turns/{turn}/code/{mark}", guard.signed_in(self.show_code))
-        router.add_get("/turns/{turn}/course", guard.signed_in(self.show_course))
-        router.add_post("/turns/{turn}/stop", guard.form(self.stop))
-        router.add_post("/turns/{turn}/rate", guard.form(self.rate))
-        router.add_post("/turns/{turn}/share", guard.form(self.share))
-        router.add_get("/shared/{turn}", guard.signed_in(self.show_shared))
+        router.add_get("/", guard.require_session(self.show_start), name="page")
+        router.add_get("/c/{conversation}", guard.require_session(self.show_conversation))
+        router.add_post("/ask", guard.require_form(self.ask))
+        router.add_get("/turns/{turn}/events", guard.require_session(self.stream))
+        router.add_get("/turns/{turn}/code/{mark}", guard.require_session(self.show_code))
+        router.add_get("/turns/{turn}/course", guard.require_session(self.show_course))
+        router.add_post("/turns/{turn}/stop", guard.require_form(self.stop))
+        router.add_post("/turns/{turn}/rate", guard.require_form(self.rate))
+        router.add_post("/turns/{turn}/share", guard.require_form(self.share))
+        router.add_get("/shared/{turn}", guard.require_session(self.show_shared))
 
     async def show_start(self, _: web.Request, session: WebSession) -> web.Response:
         """Show an empty conversation."""

@@ -47,9 +47,9 @@ class RepositoryPages:
     def join(self, application: web.Application) -> None:
         """Add the paths."""
         router, guard = application.router, self._guard
-        router.add_get("/repositories", guard.signed_in(self.show))
-        router.add_get("/repositories/list", guard.signed_in(self.show_list))
-        router.add_post("/repositories/reindex", guard.form(self.reindex))
+        router.add_get("/repositories", guard.require_session(self.show))
+        router.add_get("/repositories/list", guard.require_session(self.show_list))
+        router.add_post("/repositories/reindex", guard.require_form(self.reindex))
 
     async def show(self, _: web.Request, session: WebSession) -> web.Response:
         """Show the page."""

@@ -88,7 +88,7 @@ class RequestGuard:
 
         return serve
 
-    def signed_in(self, handle: SignedIn) -> Handler:
+    def require_session(self, handle: SignedIn) -> Handler:
         """Serve who is signed in; others are sent to where one does that."""
 
         async def serve(request: web.Request) -> web.StreamResponse:
@@ -104,7 +104,7 @@ class RequestGuard:
 
         return self.open(serve)
 
-    def form(self, handle: Submitted) -> Handler:
+    def require_form(self, handle: Submitted) -> Handler:
         """Serve a form that we wrote for this session, and that no other page has sent."""
 
         async def serve(request: web.Request, session: WebSession) -> web.StreamResponse:
@@ -113,7 +113,7 @@ class RequestGuard:
                 raise web.HTTPForbidden(text="This form has expired. Reload the page and try again.")
             return await handle(request, session, fields)
 
-        return self.signed_in(serve)
+        return self.require_session(serve)
 
     async def read_form(self, request: web.Request) -> Mapping[str, str]:
         """Read what a form of this page has sent; `web.HTTPForbidden` where another page has."""

@@ -61,7 +61,7 @@ class RunPages:
 
     def join(self, application: web.Application) -> None:
         """Add the path."""
-        application.router.add_get("/runs", self._guard.signed_in(self.show))
+        application.router.add_get("/runs", self._guard.require_session(self.show))
 
     async def show(self, _: web.Request, session: WebSession) -> web.Response:
         """Show the page."""

@@ -78,7 +78,7 @@ class WebCore:
 
     def list_visible(self, principal: Principal) -> Sequence[str]:
         """Name the repositories that a person may ask about."""
-        return self.access.visible(principal.write(), self.repositories.list_names())
+        return self.access.list_visible(principal.write(), self.repositories.list_names())
 
 
 def make_web_core(

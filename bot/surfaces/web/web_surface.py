@@ -75,7 +75,7 @@ class WebSurface:
         router, guard = application.router, self._guard
         router.add_get(LOGIN, guard.open(self.show_login))
         router.add_post(LOGIN, guard.open(self.log_in))
-        router.add_post("/logout", guard.form(self.log_out))
+        router.add_post("/logout", guard.require_form(self.log_out))
 
     @asynccontextmanager
     async def serve(self, core: WebCore) -> AsyncIterator[None]:

@@ -32,7 +32,7 @@ class ParsedFile(FakeCode):
         parsed = parse_file(path, text)
         self._symbols = [Definition(path=path, symbol=symbol) for symbol in parsed.symbols]
 
-    async def siblings(self, definition: Definition) -> Sequence[Definition]:
+    async def find_siblings(self, definition: Definition) -> Sequence[Definition]:
         return [one for one in self._symbols if one.symbol.parent == definition.symbol.parent]
 
 

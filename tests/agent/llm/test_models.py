@@ -83,7 +83,7 @@ async def models(gemini: FakeGemini) -> AsyncIterator[ChatModels]:
 
 
 def turn(models: ChatModels, told: Told | None = None, budget: Budget | None = None) -> ChatModel:
-    main = models.for_turn(budget or Budget(), told or Told()).main
+    main = models.make_turn_models(budget or Budget(), told or Told()).main
     assert main is not None
     return main
 
@@ -358,7 +358,7 @@ async def test_a_model_that_failed_is_left_alone_for_the_turn(gemini: FakeGemini
 async def test_a_smaller_model_routes_and_grades(gemini: FakeGemini) -> None:
     gemini.script = lambda request: fills({"good": True, "why": request.model})
     async with opened(gemini, model="google_genai:big", small="google_genai:tiny") as models:
-        both = models.for_turn(Budget(), Told())
+        both = models.make_turn_models(Budget(), Told())
         assert both.main is not None
         assert both.small is not None
         assert (await filled(both.main), await filled(both.small)) == ("big", "tiny")
@@ -392,12 +392,12 @@ async def test_a_try_ends_with_the_time_of_the_turn(gemini: FakeGemini) -> None:
 
 async def test_without_a_key_there_is_no_model() -> None:
     async with open_models() as models:
-        assert models.for_turn(Budget(), Told()).main is None
+        assert models.make_turn_models(Budget(), Told()).main is None
 
 
 async def test_none_means_none_even_with_a_key() -> None:
     async with open_models("none", google_api_key=SecretStr(KEY)) as models:
-        assert models.for_turn(Budget(), Told()).main is None
+        assert models.make_turn_models(Budget(), Told()).main is None
 
 
 @pytest.mark.parametrize(

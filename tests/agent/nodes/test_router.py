@@ -60,7 +60,7 @@ def runtime(models: ChatModels) -> Runtime[Deps]:
         redact=redact,
         emit=told,
         budget=budget,
-        models=models.for_turn(budget, told),
+        models=models.make_turn_models(budget, told),
         tools=make_tool_registry(),
     )
     return Runtime(context=deps)

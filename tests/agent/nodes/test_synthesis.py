@@ -57,7 +57,7 @@ class Bench:
             redact=redact,
             emit=self.told,
             budget=budget,
-            models=self.models.for_turn(budget, self.told),
+            models=self.models.make_turn_models(budget, self.told),
         )
         return Runtime(context=deps)
 

@@ -146,7 +146,7 @@ class CodeWithImports(FakeCode):
         super().__init__(files)
         self._imports = imports
 
-    async def file_imports(self) -> list[FileImport]:
+    async def list_file_imports(self) -> list[FileImport]:
         return [FileImport(path=path, line=1, targets=tuple(targets)) for path, *targets in self._imports]
 
 

@@ -168,7 +168,7 @@ def test_a_log_of_the_database_before_is_not_taken_for_that_of_the_restored(
 
 
 @pytest.fixture
-def writing(full: Path) -> Iterator[threading.Event]:
+def begin_write(full: Path) -> Iterator[threading.Event]:
     """Another connection that adds a row to both of two tables in one transaction, again and again."""
     ended, begun = threading.Event(), threading.Event()
 
@@ -212,7 +212,7 @@ def test_what_is_saved_while_others_write_is_of_one_moment(
 
 @pytest.mark.exhaustive
 def test_a_refresh_under_way_keeps_no_index_from_being_saved(full: Path, shop: Path, citebot: Citebot) -> None:
-    with DataFolder(full / "repositories" / find_index_folder(shop)).sole_writer():
+    with DataFolder(full / "repositories" / find_index_folder(shop)).hold_as_writer():
         assert citebot("backup", "b.tar.gz", "--json").answer["indexes"] == 1
 
 

@@ -386,7 +386,7 @@ async def test_a_process_that_ends_is_not_ready() -> None:
     health = Health([], FakeRepositories(), FakeClock())
     health.set_ended()
 
-    assert not (await health.readiness()).ready
+    assert not (await health.check_readiness()).ready
 
 
 async def test_a_store_that_fails_is_no_life_and_not_ready() -> None:
@@ -419,7 +419,7 @@ async def test_repositories_that_all_fail_are_a_reason() -> None:
         async def status(self, name: str) -> IndexStatus:
             raise IndexerError(f"{name} is not there.")
 
-    readiness = await Health([], Lost(), FakeClock()).readiness()
+    readiness = await Health([], Lost(), FakeClock()).check_readiness()
 
     assert not readiness.ready
     assert {each.state for each in readiness.repositories} == {"failed"}

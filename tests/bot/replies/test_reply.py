@@ -64,7 +64,7 @@ class Stage:
     @asynccontextmanager
     async def begun(self) -> AsyncIterator[None]:
         await self.reply.begin(THINKING)
-        async with self.reply.growing():
+        async with self.reply.keep_growing():
             yield
 
     async def grow(self, *, words: int = 20, seconds: float = 2.0) -> None:
@@ -380,7 +380,7 @@ async def test_thirty_answers_at_once_are_never_refused_and_none_stalls(streams:
         await reply.begin(THINKING)
         async with slots:
             began = clock.now()
-            async with reply.growing():
+            async with reply.keep_growing():
                 for words in range(1, 61):
                     reply.show(
                         MessageContent(text="".join(f"word{word} " for word in range(words)), status="Writing …")

@@ -90,7 +90,7 @@ async def test_nobody_calls_while_the_platform_asks_to_wait() -> None:
 
 async def test_the_share_of_each_shrinks_with_the_answers_that_grow() -> None:
     budget = SendBudget({"edit": RateLimit(calls=60)}, FakeClock())
-    with budget.growing("edit", PLACE), budget.growing("edit", PLACE):
+    with budget.count_growing("edit", PLACE), budget.count_growing("edit", PLACE):
         assert budget.pace("edit", PLACE) == pytest.approx(2.2)
 
     assert budget.pace("edit", PLACE) == 0.0
@@ -149,7 +149,7 @@ async def test_threads_that_are_over_take_no_room() -> None:
     budget = SendBudget({"edit": RateLimit(calls=1, seconds=5, per="thread")}, clock)
     for number in range(5_000):
         place = dataclasses.replace(PLACE, thread=str(number))
-        with budget.growing("edit", place):
+        with budget.count_growing("edit", place):
             await budget.take("edit", place)
         await clock.advance(0.01)
 

@@ -25,7 +25,7 @@ class Quiet:
         self.notes: list[str] = []
 
     @contextmanager
-    def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
+    def show_indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
         yield lambda _: None
 
     def note(self, text: str) -> None:

@@ -27,7 +27,7 @@ class Seen:
         self.notes: list[str] = []
 
     @contextmanager
-    def indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
+    def show_indexing(self, *, patience: float) -> Iterator[Callable[[Progress], None]]:
         self.patience.append(patience)
         yield lambda progress: self.stages.append(progress.stage)
 

@@ -94,7 +94,7 @@ class Town:
     async def why(self, name: str) -> str:
         """Why a platform is not there."""
         await self.clock.advance(5)
-        return (await self.health.readiness()).platforms[name]
+        return (await self.health.check_readiness()).platforms[name]
 
     async def ended(self) -> None:
         """Wait until citebot ends; raises what it ends with."""

@@ -36,15 +36,15 @@ class Firm:
     address: str
     variables: Mapping[str, str]
 
-    async def readiness(self, platform: str) -> str:
+    async def check_readiness(self, platform: str) -> str:
         """Ask a process why a platform is not heard; nothing where it is."""
         _, record = await got(self.address, "/readyz")
         return str(record["platforms"][platform]["sentence"])
 
     async def until_told(self, platform: str, words: str) -> None:
         """Wait until a process says something about a platform."""
-        async with expect("words in self.readiness(platform)"):
-            while words not in await self.readiness(platform):  # noqa: ASYNC110 - seen over HTTP alone
+        async with expect("words in self.check_readiness(platform)"):
+            while words not in await self.check_readiness(platform):  # noqa: ASYNC110 - seen over HTTP alone
                 await asyncio.sleep(0.1)
 
 
@@ -85,7 +85,7 @@ async def test_people_are_answered_while_the_other_platform_is_away(firm: Firm, 
 
     await answered(offices[other], await offices[other].ask())
     await firm.until_told(away, "503" if away == "slack" else "Discord cannot be reached")
-    assert await firm.readiness(other) == ""
+    assert await firm.check_readiness(other) == ""
 
     offices[away].recover()
     await offices[away].until(lambda: offices[away].is_connected)
@@ -118,7 +118,7 @@ async def test_a_revoked_token_leaves_the_other_platform_served(firm: Firm) -> N
     await firm.until_told("discord", "choose Bot > Reset Token, and set DISCORD_TOKEN")
 
     await answered(firm.slack, await firm.slack.ask())
-    assert await firm.readiness("slack") == ""
+    assert await firm.check_readiness("slack") == ""
     assert await firm.processes.end(pid) == ENDED
 
 

@@ -53,4 +53,4 @@ def test_a_person_sees_what_they_see_in_a_direct_message(tokens: Tokens) -> None
     ann = tokens.find(ANN)
 
     assert ann is not None
-    assert AccessPolicy(rules=rules).visible(ann.write(), ["ann", "direct", "channel", "ben"]) == ("ann", "direct")
+    assert AccessPolicy(rules=rules).list_visible(ann.write(), ["ann", "direct", "channel", "ben"]) == ("ann", "direct")

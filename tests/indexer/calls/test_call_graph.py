@@ -34,7 +34,7 @@ def graph(tmp_path: Path) -> Iterator[Graph]:
     def make(sources: Mapping[str, str]) -> CallGraph:
         catalog = Catalog(tmp_path / f"{len(opened)}.sqlite")
         opened.append(catalog)
-        with catalog.writing() as writer:
+        with catalog.begin_write() as writer:
             commit = Commit(sha="a" * 40, branch="main", committed_at=1, subject="first")
             generation = writer.begin_generation(commit, provenance="p")
             for path, source in sources.items():
@@ -629,7 +629,7 @@ IMPORTS = {
 
 
 def test_files_import_the_modules_that_their_imports_name(graph: Graph) -> None:
-    found = {(each.path, *each.targets) for each in graph(IMPORTS).file_imports()}
+    found = {(each.path, *each.targets) for each in graph(IMPORTS).list_file_imports()}
 
     assert found == {
         ("shop/__init__.py", "shop/orders.py"),
@@ -650,6 +650,6 @@ def test_a_package_of_go_is_imported_as_all_of_its_files(graph: Graph) -> None:
         "store/b.go": "package store\n",
     }
 
-    assert [(each.path, each.targets) for each in graph(sources).file_imports()] == [
+    assert [(each.path, each.targets) for each in graph(sources).list_file_imports()] == [
         ("main.go", ("store/a.go", "store/b.go"))
     ]

@@ -27,7 +27,7 @@ def paths(repository: Repository, sha: str) -> list[str]:
 
 def contents(repository: Repository, sha: str) -> dict[str, bytes]:
     entries = repository.files(sha).entries
-    blobs = repository.blobs(entry.blob for entry in entries)
+    blobs = repository.iter_blobs(entry.blob for entry in entries)
     return {entry.path: data for entry, (_, data) in zip(entries, blobs, strict=True)}
 
 
@@ -214,9 +214,9 @@ def test_unknown_names_are_refused(repo: GitRepo, ref: str) -> None:
 def test_commits_between_are_counted_and_unknown_ones_are_not(repo: GitRepo) -> None:
     shas = [repo.commit(str(number)) for number in range(4)]
     with Repository.open(repo.root) as repository:
-        assert repository.commits_between(shas[0], shas[3]) == 3
-        assert repository.commits_between(shas[3], shas[0]) == 0
-        assert repository.commits_between("0" * 40, shas[0]) is None
+        assert repository.count_commits_between(shas[0], shas[3]) == 3
+        assert repository.count_commits_between(shas[3], shas[0]) == 0
+        assert repository.count_commits_between("0" * 40, shas[0]) is None
 
 
 def test_shallow_clones_work_and_say_what_is_missing(repo: GitRepo, tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_shallow_clones_work_and_say_what_is_missing(repo: GitRepo, tmp_path: Pa
     with Repository.open(tmp_path / "shallow") as repository:
         assert contents(repository, new) == {"a.py": b"b"}
         assert repository.compare_commits(old, new) is None
-        assert repository.commits_between(old, new) is None
+        assert repository.count_commits_between(old, new) is None
         assert "git fetch --unshallow" in repository.warnings[0]
 
 
@@ -340,7 +340,7 @@ def test_blobs_are_read_in_the_order_asked_for(repo: GitRepo) -> None:
     sha = repo.commit()
     with Repository.open(repo.root) as repository:
         entries = repository.files(sha).entries[::-1] * 2
-        read = list(repository.blobs(entry.blob for entry in entries))
+        read = list(repository.iter_blobs(entry.blob for entry in entries))
         assert [blob for blob, _ in read] == [entry.blob for entry in entries]
         assert [len(data) for _, data in read] == [entry.size for entry in entries]
 
@@ -351,10 +351,10 @@ def test_reading_can_stop_early_and_start_again(repo: GitRepo) -> None:
     sha = repo.commit()
     with Repository.open(repo.root) as repository:
         entries = repository.files(sha).entries
-        assert next(repository.blobs(entry.blob for entry in entries))[1] == b"0"
-        assert next(repository.blobs([entries[7].blob]))[1] == b"7"
+        assert next(repository.iter_blobs(entry.blob for entry in entries))[1] == b"0"
+        assert next(repository.iter_blobs([entries[7].blob]))[1] == b"7"
         repository.close()
-        assert next(repository.blobs([entries[9].blob]))[1] == b"9"
+        assert next(repository.iter_blobs([entries[9].blob]))[1] == b"9"
 
 
 def test_reading_recovers_when_its_process_was_killed(repo: GitRepo) -> None:
@@ -362,15 +362,15 @@ def test_reading_recovers_when_its_process_was_killed(repo: GitRepo) -> None:
     sha = repo.commit()
     with Repository.open(repo.root) as repository:
         blob = repository.files(sha).entries[0].blob
-        list(repository.blobs([blob]))
+        list(repository.iter_blobs([blob]))
         process = repository._blobs._process
         assert process is not None
         assert process.proc is not None
         process.proc.kill()
         process.proc.wait()
         with pytest.raises(RepositoryError, match="Try again"):
-            list(repository.blobs([blob]))
-        assert list(repository.blobs([blob])) == [(blob, b"a")]
+            list(repository.iter_blobs([blob]))
+        assert list(repository.iter_blobs([blob])) == [(blob, b"a")]
 
 
 def test_missing_blobs_are_named_and_others_still_read(repo: GitRepo) -> None:
@@ -382,8 +382,8 @@ def test_missing_blobs_are_named_and_others_still_read(repo: GitRepo) -> None:
         first, second, third = repository.files(sha).entries
         delete_object(repo, first.blob)
         with pytest.raises(MissingObjects, match="Run git fsck"):
-            list(repository.blobs([first.blob, second.blob]))
-        assert list(repository.blobs([third.blob])) == [(third.blob, b"c")]
+            list(repository.iter_blobs([first.blob, second.blob]))
+        assert list(repository.iter_blobs([third.blob])) == [(third.blob, b"c")]
         with pytest.raises(MissingObjects, match=r"a\.py"):
             repository.files(sha)
 
@@ -397,7 +397,7 @@ def test_corrupt_blobs_are_reported_as_damage(repo: GitRepo) -> None:
         place.chmod(0o600)
         place.write_bytes(place.read_bytes()[:-10])
         with pytest.raises(MissingObjects, match="missing or damaged"):
-            list(repository.blobs([blob]))
+            list(repository.iter_blobs([blob]))
 
 
 def test_missing_trees_and_commits_are_reported(repo: GitRepo) -> None:
@@ -421,7 +421,7 @@ def test_partial_clones_are_refused_without_fetching(repo: GitRepo, tmp_path: Pa
         with pytest.raises(MissingObjects, match="without --filter"):
             repository.files(sha)
         with pytest.raises(MissingObjects):
-            list(repository.blobs([repo.sha("HEAD:a.py")]))
+            list(repository.iter_blobs([repo.sha("HEAD:a.py")]))
 
 
 # Changes
@@ -591,7 +591,7 @@ def test_nothing_that_a_repository_configures_is_run(repo: GitRepo, tmp_path: Pa
         assert repository.commit().sha == new
         assert contents(repository, new)["a.py"] == b"b"
         assert repository.compare_commits(old, new) is not None
-        assert repository.commits_between(old, new) == 1
+        assert repository.count_commits_between(old, new) == 1
     assert not (tmp_path / "sprung").exists()
 
 

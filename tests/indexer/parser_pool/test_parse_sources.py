@@ -224,7 +224,7 @@ def test_a_file_that_was_too_much_is_not_tried_again_whoever_asks(tmp_path: Path
         finally:
             pool.close()
         assert plain(found) == {path: "crash"}
-    assert Parsers(PlainFiles(tmp_path)).plain_reasons() == {"b" * 40: "crash"}
+    assert Parsers(PlainFiles(tmp_path)).map_plain_reasons() == {"b" * 40: "crash"}
 
 
 @pytest.mark.exhaustive

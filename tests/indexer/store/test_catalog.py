@@ -55,7 +55,7 @@ def paths(catalog: Catalog, generation: int) -> list[str]:
 
 
 def test_what_was_written_is_read_back(catalog: Catalog) -> None:
-    with catalog.writing() as writer:
+    with catalog.begin_write() as writer:
         generation = begin(writer)
         add(writer, generation, "http/session.py")
     current = catalog.current()
@@ -64,19 +64,19 @@ def test_what_was_written_is_read_back(catalog: Catalog) -> None:
     assert catalog.text("b1") == "text of b1\n"
     assert catalog.symbols(generation, "http/session.py") == [SYMBOL]
     assert [each.symbol for each in catalog.definitions(generation, "SEND")] == [SYMBOL]
-    assert catalog.references_to(generation, "adapt") == [("http/session.py", REFERENCE)]
-    assert catalog.references_in(generation, "http/session.py") == [REFERENCE]
+    assert catalog.list_references_to(generation, "adapt") == [("http/session.py", REFERENCE)]
+    assert catalog.list_references_in(generation, "http/session.py") == [REFERENCE]
     assert catalog.list_imports(generation, "http/session.py") == [IMPORT]
     assert catalog.count_rows(generation) == {"files": 1, "chunks": 1, "symbols": 1}
-    assert catalog.chunks_of_keys(generation, ["k1", "k2"]) == {"k1": [1]}
+    assert catalog.map_chunks_of_keys(generation, ["k1", "k2"]) == {"k1": [1]}
 
 
 def test_an_older_generation_keeps_its_files_beside_the_new_one(catalog: Catalog) -> None:
-    with catalog.writing() as writer:
+    with catalog.begin_write() as writer:
         old = begin(writer)
         gone = add(writer, old, "a.py")
         add(writer, old, "b.py", blob="b2")
-    with catalog.writing() as writer:
+    with catalog.begin_write() as writer:
         new = begin(writer)
         writer.remove_files(new, [gone])
         add(writer, new, "c.py", blob="b3")
@@ -85,10 +85,10 @@ def test_an_older_generation_keeps_its_files_beside_the_new_one(catalog: Catalog
 
 
 def test_a_transaction_that_fails_leaves_the_generation_before_it(catalog: Catalog) -> None:
-    with catalog.writing() as writer:
+    with catalog.begin_write() as writer:
         old = begin(writer)
         file = add(writer, old, "a.py")
-    with pytest.raises(ZeroDivisionError), catalog.writing() as writer:
+    with pytest.raises(ZeroDivisionError), catalog.begin_write() as writer:
         writer.remove_files(begin(writer), [file])
         raise ZeroDivisionError
     current = catalog.current()
@@ -97,15 +97,15 @@ def test_a_transaction_that_fails_leaves_the_generation_before_it(catalog: Catal
 
 
 def test_sweeping_deletes_what_no_generation_holds_and_names_unused_keys(catalog: Catalog) -> None:
-    with catalog.writing() as writer:
+    with catalog.begin_write() as writer:
         old = begin(writer)
         first = add(writer, old, "a.py", key="gone")
         second = add(writer, old, "b.py", blob="b2", key="moved")
-    with catalog.writing() as writer:
+    with catalog.begin_write() as writer:
         new = begin(writer)
         writer.remove_files(new, [first, second])
         add(writer, new, "c.py", blob="b2", key="moved")
-    with catalog.writing() as writer:
+    with catalog.begin_write() as writer:
         assert writer.sweep([old]) == {"gone"}
     assert (paths(catalog, old), paths(catalog, new)) == ([], ["c.py"])
     assert (catalog.text("b1"), catalog.text("b2")) == ("", "text of b2\n")
@@ -113,17 +113,17 @@ def test_sweeping_deletes_what_no_generation_holds_and_names_unused_keys(catalog
 
 
 def test_what_one_sweep_leaves_the_next_one_takes(catalog: Catalog) -> None:
-    with catalog.writing() as writer:
+    with catalog.begin_write() as writer:
         old = begin(writer)
         keys = {"a", "b", "c"}
         files = [add(writer, old, f"{key}.py", blob=f"b{key}", key=key) for key in keys]
         files.append(add(writer, old, "d.py", blob="bd", key="a"))
-    with catalog.writing() as writer:
+    with catalog.begin_write() as writer:
         new = begin(writer)
         writer.remove_files(new, files)
     swept = []
     for _ in range(4):
-        with catalog.writing() as writer:
+        with catalog.begin_write() as writer:
             swept.append(writer.sweep([old], most=1))
 
     assert sorted(map(len, swept)) == [0, 1, 1, 1]
@@ -133,7 +133,7 @@ def test_what_one_sweep_leaves_the_next_one_takes(catalog: Catalog) -> None:
 
 def omitted(catalog: Catalog, *omissions: tuple[str, str], at: tuple[str, ...] | None) -> dict[str, int]:
     """Write a generation that leaves out these paths, for these reasons; what is counted then."""
-    with catalog.writing() as writer:
+    with catalog.begin_write() as writer:
         left_out = [Omission(path=path, reason=reason) for path, reason in omissions]
         writer.leave_out(begin(writer), left_out, instead_of=at)
     current = catalog.current()
@@ -155,27 +155,27 @@ def test_what_is_left_out_is_counted_anew_at_the_paths_that_were_touched(catalog
 
 def test_a_generation_that_fails_leaves_the_counts_before_it(catalog: Catalog) -> None:
     omitted(catalog, ("a.png", "binary"), at=None)
-    with pytest.raises(ZeroDivisionError), catalog.writing() as writer:
+    with pytest.raises(ZeroDivisionError), catalog.begin_write() as writer:
         writer.leave_out(begin(writer), [], instead_of=None)
         raise ZeroDivisionError
     assert omitted(catalog, ("b.png", "binary"), at=("b.png",)) == {"binary": 2}
 
 
 def test_a_text_is_kept_while_a_file_has_it(catalog: Catalog) -> None:
-    with catalog.writing() as writer:
+    with catalog.begin_write() as writer:
         old = begin(writer)
         gone = [add(writer, old, "a.py", blob="shared"), add(writer, old, "b.py", blob="alone")]
         add(writer, old, "c.py", blob="shared")
-    with catalog.writing() as writer:
+    with catalog.begin_write() as writer:
         writer.remove_files(begin(writer), gone)
-    with catalog.writing() as writer:
+    with catalog.begin_write() as writer:
         writer.sweep([old])
     assert (catalog.text("shared"), catalog.text("alone")) == ("text of shared\n", "")
 
 
 def test_a_catalog_of_the_first_version_goes_on_in_this_one(tmp_path: Path) -> None:
     path = tmp_path / "catalog.sqlite"
-    with closing(Catalog(path)) as catalog, catalog.writing() as writer:
+    with closing(Catalog(path)) as catalog, catalog.begin_write() as writer:
         add(writer, begin(writer), "a.py")
     with closing(sqlite3.connect(path)) as db:
         db.executescript(
@@ -190,7 +190,7 @@ def test_a_catalog_of_the_first_version_goes_on_in_this_one(tmp_path: Path) -> N
 
 def test_a_catalog_of_the_second_version_holds_registrations_from_then_on(tmp_path: Path) -> None:
     path = tmp_path / "catalog.sqlite"
-    with closing(Catalog(path)) as catalog, catalog.writing() as writer:
+    with closing(Catalog(path)) as catalog, catalog.begin_write() as writer:
         add(writer, begin(writer), "a.py")
     with closing(sqlite3.connect(path)) as db:
         db.executescript("DROP TABLE registrations; PRAGMA user_version=2;")

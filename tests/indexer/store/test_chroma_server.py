@@ -185,7 +185,7 @@ def test_a_server_that_stops_is_unavailable_and_usable_when_it_is_back(tmp_path:
     with pytest.raises(VectorsUnavailable, match="Check that it runs"):
         ServerVectors(url, "vectors", 256)
     with running_chroma(tmp_path, port):
-        assert store.missing(["a", "b"]) == {"b"}
+        assert store.find_missing(["a", "b"]) == {"b"}
         store.close()
 
 

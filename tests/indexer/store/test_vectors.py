@@ -87,7 +87,7 @@ def test_of_a_key_given_twice_the_last_row_stays(store: VectorStore) -> None:
 
 def test_only_keys_without_a_vector_are_missing(store: VectorStore) -> None:
     store.add(["a", "b"], units(2))
-    assert store.missing(["a", "x", "b", "y", "x"]) == {"x", "y"}
+    assert store.find_missing(["a", "x", "b", "y", "x"]) == {"x", "y"}
 
 
 def test_asking_for_a_missing_key_names_it(store: VectorStore) -> None:
@@ -100,14 +100,14 @@ def test_removed_keys_are_gone_and_unknown_ones_ignored(store: VectorStore) -> N
     store.add(["a", "b", "c"], units(3))
     store.remove(["b", "unknown", "b"])
     assert store.count() == 2
-    assert store.missing(["a", "b", "c"]) == {"b"}
-    assert {key for key, _ in store.nearest(units(1)[0], 9)} == {"a", "c"}
+    assert store.find_missing(["a", "b", "c"]) == {"b"}
+    assert {key for key, _ in store.find_nearest(units(1)[0], 9)} == {"a", "c"}
 
 
 def test_the_nearest_come_best_first_with_their_cosine(store: VectorStore) -> None:
     rows = units(20)
     store.add([str(number) for number in range(20)], rows)
-    found = store.nearest(rows[7], 5)
+    found = store.find_nearest(rows[7], 5)
     exact = rows @ rows[7]
     assert [key for key, _ in found] == [str(number) for number in np.argsort(-exact)[:5]]
     np.testing.assert_allclose([score for _, score in found], np.sort(exact)[::-1][:5], atol=1e-5)
@@ -116,21 +116,21 @@ def test_the_nearest_come_best_first_with_their_cosine(store: VectorStore) -> No
 def test_rows_of_zeros_are_kept_and_near_to_nothing(store: VectorStore) -> None:
     store.add(["zero", "one"], np.stack([np.zeros(DIMENSIONS, np.float32), units(1)[0]]))
     np.testing.assert_array_equal(store.get(["zero"]), np.zeros((1, DIMENSIONS)))
-    assert dict(store.nearest(units(1)[0], 2))["zero"] == pytest.approx(0, abs=1e-6)
+    assert dict(store.find_nearest(units(1)[0], 2))["zero"] == pytest.approx(0, abs=1e-6)
 
 
 def test_nothing_in_nothing_out(store: VectorStore) -> None:
     store.add([], np.zeros((0, DIMENSIONS), np.float32))
     store.remove([])
-    assert store.missing([]) == set()
+    assert store.find_missing([]) == set()
     assert store.get([]).shape == (0, DIMENSIONS)
-    assert store.nearest(units(1)[0], 3) == []
+    assert store.find_nearest(units(1)[0], 3) == []
     assert store.count() == 0
 
 
 def test_no_neighbours_are_given_when_none_are_wanted(store: VectorStore) -> None:
     store.add(["a"], units(1))
-    assert store.nearest(units(1)[0], 0) == []
+    assert store.find_nearest(units(1)[0], 0) == []
 
 
 def test_rows_of_the_wrong_length_are_refused(store: VectorStore) -> None:
@@ -150,7 +150,7 @@ def test_what_is_added_may_be_changed_by_the_caller_afterwards(store: VectorStor
 def test_tens_of_thousands_of_keys_can_be_looked_up(store: VectorStore) -> None:
     store.add(["a"], units(1))
     keys = [f"unknown{number}" for number in range(50_000)]
-    assert len(store.missing([*keys, "a"])) == 50_000
+    assert len(store.find_missing([*keys, "a"])) == 50_000
 
 
 def test_threads_may_add_and_read_at_once(store: VectorStore) -> None:
@@ -184,7 +184,7 @@ def test_the_index_is_written_less_often_the_larger_it_is(tmp_path: Path, monkey
     again = ChromaVectors(tmp_path, "vectors", DIMENSIONS)
     assert again.count() == 2000
     np.testing.assert_allclose(again.get(["key7", "key1999"]), rows[[7, 1999]], atol=1e-6)
-    assert [key for key, _ in again.nearest(rows[1234], 1)] == ["key1234"]
+    assert [key for key, _ in again.find_nearest(rows[1234], 1)] == ["key1234"]
     again.close()
 
 
@@ -211,8 +211,8 @@ def test_chroma_holds_what_memory_holds_after_any_changes(tmp_path: Path, change
     for kind, keys, seed in changes:
         for each in (chroma, memory):
             _ = each.add(keys, units(len(keys), seed)) if kind == "add" else each.remove(keys)
-    present = sorted(set(KEYS) - memory.missing(KEYS))
-    assert chroma.missing(KEYS) == memory.missing(KEYS)
+    present = sorted(set(KEYS) - memory.find_missing(KEYS))
+    assert chroma.find_missing(KEYS) == memory.find_missing(KEYS)
     np.testing.assert_allclose(chroma.get(present), memory.get(present), atol=1e-6)
     chroma.close()
 
@@ -236,7 +236,7 @@ def test_collections_of_one_folder_are_apart(tmp_path: Path) -> None:
     one, other = (ChromaVectors(tmp_path, name, DIMENSIONS) for name in ("one-model", "other-model"))
     one.add(["a"], units(1))
     one.close()
-    assert other.missing(["a"]) == {"a"}
+    assert other.find_missing(["a"]) == {"a"}
     other.close()
 
 
@@ -295,7 +295,7 @@ def test_a_damaged_folder_is_noticed_and_can_be_filled_again(damage: str, filled
     shutil.rmtree(folder)
     again = ChromaVectors(folder, "vectors", DIMENSIONS)
     again.add(["a"], units(1))
-    assert (again.count(), again.missing(["a"])) == (1, set())
+    assert (again.count(), again.find_missing(["a"])) == (1, set())
     again.close()
 
 
@@ -316,7 +316,7 @@ def test_a_store_that_was_only_read_opens_again(filled_folder: Path, tmp_path: P
     for _ in range(2):
         store = ChromaVectors(folder, "vectors", DIMENSIONS)
         np.testing.assert_allclose(store.get(["1499"]), units(1500)[-1:], atol=1e-6)
-        assert store.nearest(units(1500)[7], 1)[0][0] == "7"
+        assert store.find_nearest(units(1500)[7], 1)[0][0] == "7"
         store.close()
 
 
@@ -362,7 +362,7 @@ def test_a_full_disk_is_unwritable_and_leaves_the_store_usable(tmp_path: Path) -
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     store.add(["b"], units(1))
-    assert store.missing(["a", "b"]) == set()
+    assert store.find_missing(["a", "b"]) == set()
     store.close()
 
 

@@ -73,7 +73,7 @@ class Desk:
         """Let a reply grow until it shows some words."""
 
         async def grow() -> None:
-            async with reply.growing():
+            async with reply.keep_growing():
                 reply.show(content)
                 await self.fake.until(lambda: any(shown in each.text for each in self.answers()))
 
@@ -106,7 +106,7 @@ async def test_changes_come_at_least_as_far_apart_as_discord_likes(desk: Desk) -
     await desk.run(reply.begin(WORKING))
 
     async def grow() -> None:
-        async with reply.growing():
+        async with reply.keep_growing():
             for number in range(40):
                 reply.show(MessageContent(text=f"word {number} "))
                 await desk.fake.clock.sleep(0.4)
@@ -333,7 +333,7 @@ async def test_no_two_changes_of_a_message_are_under_way_at_a_time(desk: Desk) -
     gate = desk.fake.faults.hang("edit_message")
 
     async def grow() -> None:
-        async with reply.growing():
+        async with reply.keep_growing():
             reply.show(MessageContent(text="one "))
             await desk.fake.until(lambda: gate.waiting)
             for word in ("two ", "three ", "four "):

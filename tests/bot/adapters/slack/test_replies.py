@@ -73,7 +73,7 @@ class Desk:
         """Let a reply grow until it shows some words, then others. Before the second the streams may be expired."""
 
         async def grow() -> None:
-            async with reply.growing():
+            async with reply.keep_growing():
                 for newest, words in ((content, shown), *then):
                     reply.show(newest)
                     await self.fake.until(lambda words=words: any(words in wording(each) for each in self.answers()))  # type: ignore[misc]

@@ -212,7 +212,7 @@ async def test_a_run_that_ends_early_is_an_error() -> None:
 
 def test_progress_shows_its_stage_on_a_terminal() -> None:
     err = screen()
-    with Terminal(out=screen(), err=err).indexing(patience=0) as advance:
+    with Terminal(out=screen(), err=err).show_indexing(patience=0) as advance:
         advance(Progress(stage="parsing", done=3, total=10))
 
     assert "Reading code" in written(err)
@@ -221,7 +221,7 @@ def test_progress_shows_its_stage_on_a_terminal() -> None:
 
 def test_progress_is_silent_until_its_patience_runs_out() -> None:
     err = screen()
-    with Terminal(out=screen(), err=err).indexing(patience=1000) as advance:
+    with Terminal(out=screen(), err=err).show_indexing(patience=1000) as advance:
         advance(Progress(stage="parsing", done=3, total=10))
 
     assert written(err) == ""
