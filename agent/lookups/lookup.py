@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from agent.evidence.coverage import Denial
 from agent.lookups.results import LookupResult, describe_coverage
@@ -38,8 +38,20 @@ Name = Annotated[
         description="A plain or qualified name: send, Session.send.",
     ),
 ]
-# No name, path or word has control characters, and git would take lines for several patterns.
-Plain = Annotated[str, StringConstraints(strip_whitespace=True, max_length=200, pattern=r"^[^\x00-\x1f]*$")]
+
+
+def _check_plain(text: str) -> str:
+    """Refuse what no name, path or word holds, and what git would take for several patterns."""
+    if any(ord(character) < 32 for character in text):
+        raise ValueError("control characters and line breaks are not allowed here")
+    return text.strip()
+
+
+Plain = Annotated[
+    str,
+    Field(max_length=200, json_schema_extra={"pattern": r"^[^\x00-\x1f]*$"}),
+    AfterValidator(_check_plain),
+]
 
 
 class Arguments(BaseModel):
