@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from agent.persistence.conversation_schema import create_checkpoint_tables, load_conversation_schema
     from agent.persistence.memory_store import open_memory_store
     from agent.persistence.migrations import Schema, list_copies, migrate_database, run_statement
-    from agent.persistence.postgres.connections import APPLICATION_NAME, make_postgres_options
+    from agent.persistence.postgres.connections import APPLICATION_NAME, heed_cancels, make_postgres_options
     from agent.persistence.postgres.conversation_copy import (
         ConversationCounts,
         copy_conversations_to_postgres,
@@ -168,6 +168,7 @@ __all__ = [
     "find_sandbox",
     "find_small_talk",
     "fit_text",
+    "heed_cancels",
     "is_bare_question",
     "is_history_request",
     "is_inference",
@@ -236,7 +237,7 @@ _HOMES = {
     "agent.persistence.conversation_schema": "create_checkpoint_tables load_conversation_schema",
     "agent.persistence.memory_store": "open_memory_store",
     "agent.persistence.migrations": "Schema list_copies migrate_database run_statement",
-    "agent.persistence.postgres.connections": "APPLICATION_NAME make_postgres_options",
+    "agent.persistence.postgres.connections": "APPLICATION_NAME heed_cancels make_postgres_options",
     "agent.persistence.postgres.conversation_copy": (
         "ConversationCounts copy_conversations_to_postgres copy_conversations_to_sqlite"
     ),

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from agent import Schema, make_postgres_options, migrate_postgres
+from agent import Schema, heed_cancels, make_postgres_options, migrate_postgres
 from agent.text.storable import make_storable_in_postgres
 from bot.errors import InboxError
 from bot.storage.database import Values
@@ -97,7 +97,7 @@ class PostgresDatabase:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[PostgresTransaction]:
         """Make all statements of the context together: kept at its end, undone where it fails. Nothing is run twice."""
-        with explain_failures():
+        with explain_failures(), heed_cancels():
             async with self._connect() as connection, connection.transaction():
                 yield PostgresTransaction(connection)
 
@@ -124,12 +124,13 @@ class PostgresDatabase:
             return await self._run_once(statement, in_block=in_block)
 
     async def _run_once(self, statement: Callable[[PostgresTransaction], Awaitable[T]], *, in_block: bool) -> T:
-        async with self._connect() as connection:
-            transaction = PostgresTransaction(connection)
-            if not in_block:
-                return await statement(transaction)
-            async with connection.transaction():
-                return await statement(transaction)
+        with heed_cancels():
+            async with self._connect() as connection:
+                transaction = PostgresTransaction(connection)
+                if not in_block:
+                    return await statement(transaction)
+                async with connection.transaction():
+                    return await statement(transaction)
 
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[AsyncConnection[Any]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from agent.errors import CheckpointError, CheckpointUnreachable, CheckpointUnwritable, CheckpointVersion
@@ -31,6 +31,22 @@ _CLOSED = "The connections to Postgres are closed: citebot is shutting down."
 # What refuses a connection has no code.
 _NOT_FOUND = re.compile(r"resolve host|name or service not known", re.IGNORECASE)
 _REFUSED = re.compile(r"authentication failed|no password supplied|does not exist", re.IGNORECASE)
+
+
+@contextmanager
+def heed_cancels() -> Iterator[None]:
+    """Raise, at the end of the context, the cancellation of a task that a library has swallowed within.
+
+    psycopg waits by `asyncio.wait_for`, which before Python 3.12 forgets a cancellation that comes together with what
+    it waits for: whoever has stopped an answer then would wait for its end for ever.
+    """
+    task = asyncio.current_task()
+    before = task.cancelling() if task is not None else 0
+    try:
+        yield
+    finally:
+        if task is not None and task.cancelling() > before:
+            raise asyncio.CancelledError
 
 
 class Transactions(Protocol):
@@ -84,13 +100,14 @@ class PostgresPool:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _try_once(self, work: Work[Result]) -> Result:
-        async with (
-            asyncio.timeout(_ATTEMPT_SECONDS),
-            self._pool.connection() as connection,
-            connection.pipeline(),
-            connection.transaction(),
-        ):
-            return await work(connection)
+        with heed_cancels():
+            async with (
+                asyncio.timeout(_ATTEMPT_SECONDS),
+                self._pool.connection() as connection,
+                connection.pipeline(),
+                connection.transaction(),
+            ):
+                return await work(connection)
 
 
 @asynccontextmanager

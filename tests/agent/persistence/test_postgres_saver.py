@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 import psycopg
@@ -15,11 +16,12 @@ from langgraph.checkpoint.base import empty_checkpoint
 from agent.errors import CheckpointError, CheckpointUnreachable, CheckpointUnwritable, CheckpointVersion
 from agent.persistence.evidence_store import EvidenceStore
 from agent.persistence.migrations import Schema
-from agent.persistence.postgres.connections import connect
+from agent.persistence.postgres.connections import connect, heed_cancels
 from agent.persistence.postgres.saver import PostgresSaver, load_postgres_schema, open_postgres_saver
 from agent.persistence.postgres_migrations import migrate_postgres
 from tests.fakes.postgres import make_database
 from tests.needs import SERVER
+from tests.waiting import wait_for_end
 
 pytestmark = pytest.mark.needs("postgres")
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
@@ -136,3 +138,17 @@ async def test_a_wrong_address_is_a_sentence_without_the_password(address: str, 
             pass
 
     assert "secret" not in str(caught.value)
+
+
+async def test_a_cancellation_that_a_library_has_swallowed_is_raised_all_the_same() -> None:
+    async def swallow() -> None:
+        with heed_cancels(), suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        pytest.fail("it went on")
+
+    swallowing = asyncio.create_task(swallow())
+    await asyncio.sleep(0)
+    swallowing.cancel()
+    await wait_for_end(swallowing, "the end of what was cancelled")
+
+    assert swallowing.cancelled()
