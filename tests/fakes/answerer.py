@@ -162,6 +162,7 @@ class FakeAnswerer:
         return replace(
             ANSWER,
             text=f"Answer to: {' '.join([question] * self.repeats)}{offered}",
+            is_pointing="I can only point" in question,
             meanings=self.meanings,
             citations=(),
             found=self.found,

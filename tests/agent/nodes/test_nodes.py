@@ -97,7 +97,7 @@ async def test_the_router_looks_up_a_known_name(runtime: Runtime[Deps]) -> None:
         ("payments.py", [("file", "shop/payments.py")], True),
         ("what does 0xDEADBEEF mean?", [("search", "0xDEADBEEF"), ("search", "what does 0xDEADBEEF mean?")], True),
         ("where is no_such_name?", [("search", "no_such_name"), ("attribute", "no_such_name")], False),
-        ("how does Order pay?", [("prose", "how does Order pay?")], False),
+        ("how does Order pay?", [("definition", "Order"), ("search", "how does Order pay?")], True),
         ("which tests are there for Order?", [("tests", "Order")], True),
         ("at f (/srv/shop/other.js:1:1)", [("search", "at f (/srv/shop/other.js:1:1)")], False),
     ],

@@ -168,7 +168,7 @@ def test_a_log_of_the_database_before_is_not_taken_for_that_of_the_restored(
 
 
 @pytest.fixture
-def begin_write(full: Path) -> Iterator[threading.Event]:
+def writing(full: Path) -> Iterator[threading.Event]:
     """Another connection that adds a row to both of two tables in one transaction, again and again."""
     ended, begun = threading.Event(), threading.Event()
 
