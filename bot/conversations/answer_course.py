@@ -301,7 +301,7 @@ class AnswerCourse:
         try:
             await self._keep(record)
         except InboxError as error:  # the answer is worth showing; where it cannot be settled, all of this comes again
-            log.warning("how an answer came about is not kept: %s", error)
+            log.warning("the record of an answer was not kept: %s", error)
 
     async def _keep(self, record: TurnRecord) -> None:
         """Keep the record of the turn, unless its message is another process's by now; that is noticed later on."""

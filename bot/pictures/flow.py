@@ -65,7 +65,7 @@ class Flow:
     legend: str = ""
 
     @property
-    def drawn_lines(self) -> Sequence[FlowLine]:
+    def lines_to_draw(self) -> Sequence[FlowLine]:
         """The lines that pictures have."""
         return [line for line in self.lines if not line.is_implied]
 
@@ -90,7 +90,7 @@ class Flow:
         for box in self.boxes:
             label = shorten(box.label).translate(_MERMAID)
             yield f'    {keys[box.key]}["{label}"]'
-        for line in self.drawn_lines:
+        for line in self.lines_to_draw:
             number = f"|{line.weight}|" if line.weight else ""
             yield f"    {keys[line.source]} {'-.->' if line.is_dashed else '-->'}{number} {keys[line.target]}"
 

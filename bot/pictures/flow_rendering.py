@@ -70,7 +70,7 @@ def _judge(placed: PlacedFlow) -> tuple[float, float]:
 
 def _iter_layouts(flow: Flow) -> Iterator[tuple[Direction, DiagramLayout]]:
     """Yield layouts in columns and in rows, by dot where there is one, else by ourselves; and in more rows."""
-    lines = [(line.source, line.target) for line in flow.drawn_lines]
+    lines = [(line.source, line.target) for line in flow.lines_to_draw]
     across: tuple[Direction, Direction] = ("rightwards", "downwards")
     for direction in across:
         found = lay_out_by_dot(measure_along(flow, direction), lines, gap=GAP) if lines else None
@@ -82,7 +82,7 @@ def _iter_layouts(flow: Flow) -> Iterator[tuple[Direction, DiagramLayout]]:
 def lay_out_alone(flow: Flow, direction: Direction, *, widest: float = float("inf")) -> DiagramLayout:
     """Lay a graph out without dot; where it gathers, from its end, so that its boxes are near to that."""
     widths = measure_along(flow, direction)
-    lines = [(line.source, line.target) for line in flow.drawn_lines]
+    lines = [(line.source, line.target) for line in flow.lines_to_draw]
     if not flow.gathers:
         return lay_out(widths, lines, gap=GAP, widest=widest)
     turned = lay_out(

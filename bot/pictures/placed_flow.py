@@ -177,7 +177,7 @@ class _Router:
             thick[depth] = max(thick[depth], measure_box(box) if self._is_rightwards else BOX_HEIGHT)
         crowds = Counter(
             min(one[1], other[1])
-            for line in self._flow.drawn_lines
+            for line in self._flow.lines_to_draw
             for one, other in pairwise(self._stops[line.source, line.target])
         )
         least, most = _GUTTERS[direction]
@@ -190,7 +190,7 @@ class _Router:
     def _choose_ports(self) -> Mapping[tuple[FlowLine, bool], float]:
         """Choose where along the sides of their boxes lines begin and end, so that they cross little."""
         sides: defaultdict[tuple[str, bool], list[tuple[float, FlowLine, bool]]] = defaultdict(list)
-        for line in self._flow.drawn_lines:
+        for line in self._flow.lines_to_draw:
             stops = self._stops[line.source, line.target]
             is_forward = stops[-1][1] >= stops[0][1]
             is_within = stops[-1][1] == stops[0][1]
@@ -214,7 +214,7 @@ class _Router:
 
     def route_lines(self) -> list[PlacedLine]:
         """Lead every line that is drawn."""
-        return [self._route(line) for line in self._flow.drawn_lines]
+        return [self._route(line) for line in self._flow.lines_to_draw]
 
     def _route(self, line: FlowLine) -> PlacedLine:
         """Lead a line straight through the layers that it passes, curved between them."""

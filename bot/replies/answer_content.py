@@ -89,7 +89,7 @@ class StreamingAnswer:
         return MessageContent(text=_join_paragraphs(written, f"*{sentence}*") if written else sentence)
 
     @property
-    def marked_text(self) -> str:
+    def text_with_marks(self) -> str:
         """The answer with its marks as they are; before there is one, `ValueError`."""
         if self.answer is None:
             raise ValueError("The run has not come to its answer.")

@@ -162,7 +162,7 @@ def load_message_schema() -> Schema:
 def _try_opening(path: Path) -> None:
     """Bring the database to the layout of this version, made when missing.
 
-    Fail here when the file cannot be opened: aiosqlite's thread outlives a connection that never came about. A damaged
+    Fail here when the file cannot be opened: aiosqlite's thread outlives a connection that was never opened. A damaged
     one is refused and left as it is: to write to it would make that worse.
     """
     try:

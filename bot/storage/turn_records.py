@@ -239,7 +239,7 @@ class TurnRecordStore:
         ]
 
     async def forget_question(self, run_id: str) -> None:
-        """Drop the question of a turn, and leave how its answer came about."""
+        """Drop the question of a turn, and keep the rest of its record."""
         await self._drop_questions(
             await self._database.rows("SELECT run_id, record FROM turns WHERE run_id = ?", (run_id,))
         )

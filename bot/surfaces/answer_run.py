@@ -299,7 +299,7 @@ class AnswerRun:
             record = self._stats.record(answer, question=choice.question, person=person)
             record = replace(record, why=choice.why, at=at)
             await deps.records.keep(asked.run_id, asked.conversation, record)
-        text = self._draft.marked_text
+        text = self._draft.text_with_marks
         self._show(text)
         freshness = await find_freshness(answer, deps.repositories, deps.clock.now(), at=self._ref)
         content = self._draft.final_content(freshness)

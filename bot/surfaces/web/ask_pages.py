@@ -107,7 +107,7 @@ class AskPages:
         return await self._send_panel(request, session, turn, await self._show_excerpt(turn, int(mark)))
 
     async def show_course(self, request: web.Request, session: WebSession) -> web.Response:
-        """Show how a turn came about."""
+        """Show how the answer of a turn was found."""
         turn = self._find_readable(request, session)
         return await self._send_panel(request, session, turn, self._show_turn_course(turn))
 

@@ -124,7 +124,7 @@ async def test_what_other_lines_imply_is_listed_and_not_drawn_where_there_is_muc
     flow = await map_modules(FakeCode(chain), "shop")
 
     assert len(flow.lines) == 28
-    assert [(line.source[-4], line.target[-4]) for line in flow.drawn_lines] == [
+    assert [(line.source[-4], line.target[-4]) for line in flow.lines_to_draw] == [
         (str(n), str(n - 1)) for n in range(7, 0, -1)
     ]
     assert "21 arrows that others imply" in flow.legend
@@ -136,7 +136,7 @@ async def test_circles_are_drawn_whole() -> None:
 
     flow = await map_modules(FakeCode(circle), "shop")
 
-    assert len(flow.drawn_lines) == 5
+    assert len(flow.lines_to_draw) == 5
 
 
 class CodeWithImports(FakeCode):
