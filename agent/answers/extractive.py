@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from agent.answers.answer_parts import (
@@ -29,6 +28,7 @@ from agent.evidence.refs import is_import_line, is_test_or_docs, make_quote, rea
 from agent.evidence.requests import NONE_OF, NOT_INDEXED
 from agent.questions.mentions import find_mentions
 from agent.questions.scopes import asks_for_yes_or_no
+from agent.questions.terms import is_common_noun
 from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest, to_location
 from agent.text.code_lines import dedent
 from agent.text.escaping import format_code_block, format_code_span
@@ -71,12 +71,9 @@ def _choose_form(material: AnswerContext) -> _Form:
 
 
 def _is_noun(material: AnswerContext) -> bool:
-    """Whether the one name of the question stands there as a common noun: "the graph", and not "the graph function"."""
-    [name, *more] = [one["query"] for one in material.decision["requests"] if one["lookup"] == "definition"] or [""]
-    noun = (
-        rf"(?i)\b(?:the|a|an|our|this|that|my) {re.escape(name)}(?! (?:function|class|method|type|command|constant)\b)"
-    )
-    return name.isalpha() and name.islower() and not more and re.search(rf"{noun}\b", material.question) is not None
+    """Whether the one name of the question is a common noun there."""
+    asked = [one["query"] for one in material.decision["requests"] if one["lookup"] == "definition"]
+    return len(asked) == 1 and is_common_noun(asked[0], material.question)
 
 
 async def _write_definitions(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:

@@ -30,7 +30,7 @@ from agent.questions.intents.placeholders import mask_question
 from agent.questions.literals import find_literals
 from agent.questions.mentions import find_mentions, is_code_like, normalize_name
 from agent.questions.scopes import FOLDERS, list_place_words, read_scope
-from agent.questions.terms import find_content_terms
+from agent.questions.terms import find_content_terms, is_common_noun
 from agent.state import Lookup, RetrievalRequest, RouterDecision
 from indexer.text.linear_patterns import compile_pattern
 from indexer.types import FileEntry, SourceType
@@ -193,10 +193,11 @@ async def _try_common_words(
         "people",
     }:
         return names, best
+    is_of_whole = ranked[0].name == "overview" and ranked[0].confidence >= SURE  # "what does this project do?"
     plain = [] if _list_typed(question) else list(dict.fromkeys(_PLAIN.findall(question)))
     for word in plain[: 2 * MAX_TRIED]:
         known = await _find_plain_name(word, question, code) if len(word) >= _SHORTEST_NAME else None
-        if known is None:
+        if known is None or (is_of_whole and is_common_noun(word, question)):
             continue
         tried = load_model().rank(question, lambda one, name=word: "xsym" if one == name else "")  # type: ignore[misc]
         is_better = not names or tried[0].confidence > best[0].confidence
@@ -435,7 +436,8 @@ def _fold(name: str) -> str:
 
 async def _route_kind(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Ask for what has an answer of its own, about what the question names."""
-    if asked.name == "overview" and await is_defined_exactly(asked.subject, code):
+    is_of_whole = asked.name != "overview" or is_common_noun(asked.subject, question)
+    if not is_of_whole and await is_defined_exactly(asked.subject, code):
         return None
     times = read_times(question) if asked.name in _OF_PAST else AskedTimes(parts={}, rest=question)
     written = [

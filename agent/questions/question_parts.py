@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from agent.questions.intents.model import SURE, IntentName, load_model
 from agent.questions.mentions import find_mentions
 from agent.questions.pasted_errors import parse_pasted_error
 from agent.questions.remarks import find_remark
@@ -21,8 +22,8 @@ _JOINER = re.compile(r"(?i)(?:and|also|then|und|et|y)\b[\s,]+(?:also\s+)?")
 _SALUTATION = re.compile(r"[^,`\n]{1,40},\s+(?=\S)")
 _THANKS = compile_pattern(r"[,.!?]\s+(?P<said>[^,.!?`\n]{1,40})[.!)\s]*$")
 _ASKS = compile_pattern(
-    r"(?i)(?:who|what|which|where|when|why|how|does|do|is|are|can|list|show|wer|was|welche[rsn]?|wo|wann|warum|wie|qui"
-    r"|que|quel(?:le)?s?|où|comment|pourquoi|quién|qué|dónde|cómo|cuál(?:es)?)\b.*"
+    r"(?i)(?:who|what|which|where|when|why|how|does|do|is|are|can|list|show|give|tell|explain|describe|wer|was|welche[rsn]?|wo|wann"
+    r"|warum|wie|qui|que|quel(?:le)?s?|où|comment|pourquoi|quién|qué|dónde|cómo|cuál(?:es)?)\b.*"
 )
 # A second question that names code, or is about what the first one names: "where is pay defined and who calls it?"
 _JOINED = compile_pattern(
@@ -30,6 +31,9 @@ _JOINED = compile_pattern(
     r"|wann|warum|wie)(?:'s|\s+(?:is|was|are|were|does|did|do|has|can|wird|wurde|ist|hat)))\s.*)"
 )
 _IT = compile_pattern(r"(?i)\b(?:it|es)\b")
+_POINTING = compile_pattern(r"(?i)\b(?:it|its|they|them|their|those|these|that|one|er|sie|es|ihn|ils?|elles?|eso)\b")
+# What is asked of a project without naming anything.
+_BY_ITSELF: frozenset[IntentName] = frozenset({"overview", "command", "value", "listing", "people", "changes"})
 
 
 def split_questions(message: str) -> list[str]:
@@ -96,9 +100,22 @@ def _is_preface(text: str) -> bool:
 
 
 def _split_joined(question: str) -> list[str]:
-    """Part a question from one that is joined to it, and names code or leans on the name in the first."""
+    """Part a question from one that is joined to it: one that names code, leans on a name, or asks for something else.
+
+    What comes of the first ("and who wrote it?") stays with it where it has no name.
+    """
     found = _JOINED.fullmatch(question)
-    if found is None or not find_mentions(found["first"]).names:
+    if found is None:
         return [question]
-    is_own = find_mentions(found["second"]).anything or _IT.search(found["second"]) is not None
-    return [found["first"], found["second"]] if is_own else [question]
+    first, second = found["first"], found["second"]
+    is_led = bool(find_mentions(first).names)
+    is_own = is_led and (find_mentions(second).anything or _IT.search(second) is not None)
+    return [first, second] if is_own or _ask_apart(first, second) else [question]
+
+
+def _ask_apart(first: str, second: str) -> bool:
+    """Whether two questions surely ask for different things, and the second says all that it is about."""
+    if _POINTING.search(second):
+        return False
+    one, other = (load_model().rank(question, lambda _word: "")[0] for question in (first, second))
+    return one.name != other.name and other.name in _BY_ITSELF and min(one.confidence, other.confidence) >= SURE

@@ -51,6 +51,14 @@ def is_content_word(word: str) -> bool:
     return word not in _STOP and (len(word) > 1 or not word.isascii())
 
 
+def is_common_noun(word: str, question: str) -> bool:
+    """Whether a name stands in a question as a common noun: "the graph", and not "the graph function"."""
+    noun = (
+        rf"(?i)\b(?:the|a|an|our|this|that|my) {re.escape(word)}(?! (?:function|class|method|type|command|constant)\b)"
+    )
+    return word.isalpha() and word.islower() and re.search(rf"{noun}\b", question) is not None
+
+
 def match_terms(text: str, terms: Iterable[str]) -> frozenset[str]:
     """Return those of the terms that the text contains."""
     lowered = text.lower()

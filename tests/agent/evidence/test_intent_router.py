@@ -205,6 +205,24 @@ async def test_what_has_an_answer_of_its_own_is_asked_for_it(question: str, look
     assert request["lookup"] == lookup
 
 
+@pytest.mark.parametrize(
+    ("question", "lookup"),
+    [
+        ("what is this project about?", "overview"),
+        ("give me an overview", "overview"),
+        ("overview", "definition"),
+        ("what does the project function do?", "definition"),
+        ("where is project defined?", "definition"),
+    ],
+)
+async def test_a_common_noun_is_no_name_in_a_question_about_the_whole(question: str, lookup: Lookup) -> None:
+    code = FakeCode({"app.py": "\n\n".join(f"def {name}():\n    return 1\n" for name in ("project", "overview"))})
+
+    [request, *_] = (await route_by_rules(question, code))["requests"]
+
+    assert request["lookup"] == lookup
+
+
 async def test_what_else_a_question_may_want_comes_with_its_likeliest_intent() -> None:
     asked = await recognise_intent("send retry?", FakeCode(COMMON_WORDS))
 

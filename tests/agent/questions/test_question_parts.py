@@ -18,6 +18,8 @@ from agent.questions.question_parts import drop_talk, split_questions
         ("- who wrote app.py\n- parse_date tests", ["who wrote app.py?", "parse_date tests?"]),
         ("where is parse_date and what does load_order do?", ["where is parse_date?", "what does load_order do?"]),
         ("Hi team! where is parse_date? and who calls it? thanks!", ["where is parse_date?", "who calls it?"]),
+        ("where is parse_date and what is this project about", ["where is parse_date?", "what is this project about?"]),
+        ("describe the project and how do I run the tests?", ["describe the project?", "how do I run the tests?"]),
     ],
 )
 def test_each_question_of_a_message_is_one(message: str, questions: list[str]) -> None:
@@ -30,6 +32,8 @@ def test_each_question_of_a_message_is_one(message: str, questions: list[str]) -
         "how does it decide when to retry and how long to wait?",
         "where is the code that reads a) the file b) the socket",
         "why is `a? b: c` wrong here?",
+        "how does the cache work and what happens when it is full?",
+        "what changed last week and who did it",
         "I looked at parse_date. where is it called?",
         'Traceback (most recent call last):\n  File "a.py", line 1, in f\nValueError: no\nwhere is that? what is it?',
     ],
