@@ -17,7 +17,7 @@ from indexer.search.columns import Rows, compute_offsets, compute_starts, expand
 from indexer.search.token_bags import Bag
 
 _MOST_COUNTED = np.iinfo(np.uint16).max
-_BLOCK = 1 << 20  # entries that are put in order at a time, so that memory holds them twice at most
+_BLOCK = 1 << 20  # entries that are converted at a time, so that memory does not hold all of them twice
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -197,10 +197,13 @@ def _make_int_array(values: array[int]) -> NDArray[Any]:
     return np.frombuffer(values, dtype=np.dtype(values.typecode)) if values else np.empty(0, dtype=np.int32)
 
 
-def sum_by_key(keys: NDArray[Any], values: NDArray[Any], size: int) -> NDArray[np.float64]:
-    """Add up `values` by key; keys run from 0 to `size` - 1."""
-    sums: NDArray[Any] = np.bincount(keys, weights=values, minlength=size)
-    return sums.astype(np.float64)
+def sum_by_key(keys: NDArray[Any], values: NDArray[Any] | None, size: int) -> NDArray[np.float64]:
+    """Add up `values` by key, or count the keys where there are none; keys run from 0 to `size` - 1."""
+    sums: NDArray[np.float64] = np.zeros(size)
+    for start in range(0, len(keys), _BLOCK):  # numpy converts what it counts
+        block = slice(start, start + _BLOCK)
+        sums += np.bincount(keys[block], weights=None if values is None else values[block], minlength=size)
+    return sums
 
 
 class Vocabulary:

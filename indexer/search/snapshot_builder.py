@@ -24,7 +24,7 @@ from indexer.search.columns import (
 )
 from indexer.search.commit_history import CommitHistory, make_empty_history
 from indexer.search.path_traits import get_folder, get_topic, read_path_traits
-from indexer.search.postings import PostingsBuilder, Vocabulary
+from indexer.search.postings import PostingsBuilder, Vocabulary, sum_by_key
 from indexer.search.segment import Floats, Segment
 from indexer.search.snapshot import Snapshot
 from indexer.search.token_bags import Bag
@@ -189,7 +189,7 @@ def _order_files(old: Snapshot, kept: NDArray[np.bool_], paths: Strings) -> Rows
 
 def _count_frequencies(old: Snapshot, gone: NDArray[np.bool_], new: Segment, terms: int) -> Longs:
     """In how many chunks each term is, found by a look at those that come and go."""
-    frequencies = np.bincount(new.terms_by_chunk.terms, minlength=terms)
+    frequencies = sum_by_key(new.terms_by_chunk.terms, None, terms).astype(np.int64)
     known = len(old.frequencies)
     frequencies[:known] += old.frequencies
     rows = old.selection.chunks[gone[old.chunks.file]]
