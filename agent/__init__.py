@@ -33,12 +33,11 @@ if TYPE_CHECKING:
         is_verify_request,
         parse_goal_request,
     )
-    from agent.goals.copies import DiskCopies
+    from agent.goals.copies import open_copy
     from agent.goals.goal_agent import GoalAgent
     from agent.goals.goal_verdict import GoalVerdict
     from agent.goals.proposal import GoalProposal, GoalRequest
     from agent.goals.tools.copy_files import make_goal_tools
-    from agent.goals.workspace import EditedCopy
     from agent.graph import Step, build_graph, list_steps
     from agent.guard.approval import UNDECIDED, is_undecided, parse_decision, parse_run_decision
     from agent.guard.classifier.background_classifier import BackgroundClassifier
@@ -86,6 +85,7 @@ if TYPE_CHECKING:
     from agent.questions.stack_traces import parse_error_name, parse_frames
     from agent.questions.terms import find_content_terms, match_terms
     from agent.sandbox.trials import SandboxTrial, find_sandbox, try_sandboxes
+    from agent.sandbox.working_copy import WorkingCopy
     from agent.tools.searxng import SearxngSearch
 
 __all__ = [
@@ -122,8 +122,6 @@ __all__ = [
     "CodeSearch",
     "ConversationCounts",
     "Denial",
-    "DiskCopies",
-    "EditedCopy",
     "EventKind",
     "FileText",
     "GoalAgent",
@@ -151,6 +149,7 @@ __all__ = [
     "TurnLimits",
     "UnknownRun",
     "WantedGoal",
+    "WorkingCopy",
     "build_graph",
     "claim_answer",
     "concerns_answer",
@@ -187,6 +186,7 @@ __all__ = [
     "migrate_postgres",
     "normalize_name",
     "open_conversations",
+    "open_copy",
     "open_memory_store",
     "open_models",
     "parse_comparison",
@@ -216,12 +216,11 @@ _HOMES = {
     ),
     "agent.events": "AgentEvent AsyncEventBus EventKind Subscription",
     "agent.goals.checks.goal_registry": "GoalRegistry",
-    "agent.goals.copies": "DiskCopies",
+    "agent.goals.copies": "open_copy",
     "agent.goals.goal_agent": "GoalAgent",
     "agent.goals.proposal": "GoalProposal GoalRequest",
     "agent.goals.tools.copy_files": "make_goal_tools",
     "agent.goals.goal_verdict": "GoalVerdict",
-    "agent.goals.workspace": "EditedCopy",
     "agent.graph": "Step build_graph list_steps",
     "agent.guard.approval": "UNDECIDED is_undecided parse_decision parse_run_decision",
     "agent.guard.classifier.background_classifier": "BackgroundClassifier",
@@ -260,6 +259,7 @@ _HOMES = {
     "agent.questions.stack_traces": "parse_error_name parse_frames",
     "agent.questions.terms": "find_content_terms match_terms",
     "agent.sandbox.trials": "SandboxTrial find_sandbox try_sandboxes",
+    "agent.sandbox.working_copy": "WorkingCopy",
     "agent.tools.searxng": "SearxngSearch",
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
     from agent import chat
     from agent.events import EventKind
-    from agent.sandbox.patch import FileChange
-    from agent.sandbox.sandbox import Execution, SandboxCommand
     from agent.state import EvidenceRef
     from indexer.types import (
         CallSite,
@@ -363,25 +360,6 @@ class MemoryEvidence:
         return {key: self._texts[key] for key in keys if key in self._texts}
 
 
-class Workspace(Protocol):
-    """A copy of the files of one commit that may be changed, and the sandbox in which commands run on it."""
-
-    async def run(self, command: SandboxCommand, *, shown: str = "", kept_bytes: int = 0) -> Execution:
-        """Run a command on the copy; `shown` is how people read it while it runs, empty for what is no news to them.
-
-        `kept_bytes` of each output come back, by default as many as the sandbox keeps. Raises `SandboxUnavailable`.
-        """
-
-    def take_commands(self) -> Sequence[str]:
-        """Return the commands that people were shown since this was called last, those of fresh copies among them."""
-
-    async def read_changes(self) -> Sequence[FileChange]:
-        """Return what is not as it is at the commit, by path."""
-
-    def open_fresh(self, changes: Sequence[FileChange] = ()) -> AbstractAsyncContextManager[Workspace]:
-        """Open another copy of the same commit with some changes made; it is gone at the end."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deps:
     """What the nodes of one run work with: the repository at one commit, the redactor, the listeners, the models."""
@@ -400,7 +378,6 @@ class Deps:
     can_ask: bool = True  # whether the person could reply to a question back
     masked: MaskedValues = field(default_factory=MaskedValues)
     nonce: str = ""  # the word of the tags around data in all prompts of the conversation; else of each prompt its own
-    workspace: Workspace | None = None  # of a goal run
     is_hardened: bool = False  # the question is watched, or the evidence gives orders: see `agent.guard.reading_tools`
 
 

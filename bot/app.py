@@ -28,11 +28,11 @@ if TYPE_CHECKING:
         Classifier,
         CodeLibrary,
         CodeSearch,
-        EditedCopy,
         EventKind,
         ModelSource,
         OnnxModel,
         SandboxTrial,
+        WorkingCopy,
     )
     from bot.ports import Answerer, Assistant, GoalRuns, RefreshJobs, RefSource, RepositoryIndex
     from bot.repositories.library import RepositoryLibrary
@@ -500,7 +500,7 @@ async def _open_goals(
             saver,
             CachedRedactor(make_redactor(settings)),
             sandbox=sandbox,
-            copies=partial(RepositoryCopies, read_status, settings.home),
+            open_copy=partial(_open_copy, read_status, settings.home),
             goals=GoalRegistry().make,
             tools=make_goal_tools(),
             models=models,
@@ -508,27 +508,18 @@ async def _open_goals(
         )
 
 
-class RepositoryCopies:
-    """Makes working copies of a repository, wherever its objects are when one is made."""
+@asynccontextmanager
+async def _open_copy(
+    read_status: Callable[[str], Awaitable[IndexStatus]], home: Path, repository: str, commit: str
+) -> AsyncGenerator[WorkingCopy]:
+    """Make a working copy of a repository, wherever its objects are when it is made."""
+    from agent import open_copy
+    from indexer import open_objects
 
-    def __init__(self, read_status: Callable[[str], Awaitable[IndexStatus]], home: Path, name: str) -> None:
-        self._read_status = read_status
-        self._home = home
-        self._name = name
-
-    def open(self, commit: str) -> AbstractAsyncContextManager[EditedCopy]:
-        """Make a fresh copy of the files of a commit; it is gone at the end."""
-        return self._open(commit)
-
-    @asynccontextmanager
-    async def _open(self, commit: str) -> AsyncGenerator[EditedCopy]:
-        from agent import DiskCopies
-        from indexer import open_objects
-
-        path = Path((await self._read_status(self._name)).path)
-        with await asyncio.to_thread(open_objects, path) as objects:
-            async with DiskCopies(objects, self._home).open(commit) as copy:
-                yield copy
+    path = Path((await read_status(repository)).path)
+    with await asyncio.to_thread(open_objects, path) as objects:
+        async with open_copy(objects, home, commit) as copy:
+            yield copy
 
 
 @asynccontextmanager

@@ -50,7 +50,7 @@ JOINED_IN_APP = (
     "indexer.start_confined_async",
     "agent.Agent",
     "agent.BackgroundClassifier",
-    "agent.DiskCopies",
+    "agent.open_copy",
     "agent.GoalAgent",
     "agent.GoalRegistry",
     "agent.OnnxModel",

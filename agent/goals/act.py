@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from agent import chat
@@ -52,6 +53,6 @@ async def _make_call(state: GoalState, call: PendingCall, number: int, deps: Goa
 async def _read_changes(state: GoalState, deps: GoalDeps) -> tuple[list[StoredChange], Sequence[chat.BaseMessage]]:
     """Return the working copy as it is now, or as it was, and why, where it has become too large to be kept."""
     try:
-        return store_changes(await deps.workspace.read_changes()), []
+        return store_changes(await asyncio.to_thread(deps.workspace.copy.read_changes)), []
     except WorkspaceTooLarge as error:
         return state.get("changes", []), [chat.HumanMessage(deps.redact(str(error)))]

@@ -7,14 +7,12 @@ import fcntl
 import logging
 import os
 import secrets
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from agent.errors import WorkingCopyError
-from agent.goals.workspace import EditedCopy
 from agent.sandbox.box_folders import choose_folder, make_passable, wait_for_boxes
-from agent.sandbox.patch import FileChange
 from agent.sandbox.untrusted_folder import remove_folder
 from agent.sandbox.working_copy import CommitObjects, WorkingCopy
 
@@ -24,46 +22,19 @@ _PATIENCE = 30.0  # seconds in which the command of a citebot that has died ends
 log = logging.getLogger(__name__)
 
 
-class DiskCopy:
-    """A working copy in a folder, whose blocking work is done in threads."""
-
-    def __init__(self, copy: WorkingCopy) -> None:
-        self._copy = copy
-        self.path = copy.tree
-
-    async def read_changes(self) -> Sequence[FileChange]:
-        """Return what is not as it is at the commit, by path."""
-        return await asyncio.to_thread(self._copy.read_changes)
-
-    async def write_changes(self, changes: Sequence[FileChange]) -> None:
-        """Make changes to a copy that is fresh."""
-        if changes:
-            await asyncio.to_thread(self._copy.write_changes, changes)
-
-
-class DiskCopies:
-    """Makes copies of one repository's commits below the data folder."""
-
-    def __init__(self, objects: CommitObjects, home: Path) -> None:
-        self._objects = objects
-        self._home = home
-
-    def open(self, commit: str) -> AbstractAsyncContextManager[EditedCopy]:
-        """Make a fresh copy of the files of a commit; it is gone at the end."""
-        return self._open(commit)
-
-    @asynccontextmanager
-    async def _open(self, commit: str) -> AsyncGenerator[EditedCopy]:
-        place = await asyncio.to_thread(choose_folder, self._home)
-        await asyncio.to_thread(sweep_copies, place)
-        held = await asyncio.to_thread(_HeldFolder, place)
-        try:
-            copy = WorkingCopy(held.folder / "copy", self._objects, commit)
-            await asyncio.to_thread(copy.write)
-            yield DiskCopy(copy)
-        finally:
-            # To its end, whatever happens to the caller: a folder that is half removed would be swept later only.
-            await asyncio.shield(asyncio.to_thread(held.remove))
+@asynccontextmanager
+async def open_copy(objects: CommitObjects, home: Path, commit: str) -> AsyncGenerator[WorkingCopy]:
+    """Make a fresh copy of the files of a commit below the data folder; it is gone at the end."""
+    place = await asyncio.to_thread(choose_folder, home)
+    await asyncio.to_thread(sweep_copies, place)
+    held = await asyncio.to_thread(_HeldFolder, place)
+    try:
+        copy = WorkingCopy(held.folder / "copy", objects, commit)
+        await asyncio.to_thread(copy.write)
+        yield copy
+    finally:
+        # To its end, whatever happens to the caller: a folder that is half removed would be swept later only.
+        await asyncio.shield(asyncio.to_thread(held.remove))
 
 
 class _HeldFolder:

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 from pydantic import BaseModel
 
 from agent.goals.goal_state import GoalState
-from agent.ports import Deps, Workspace
+from agent.goals.workspace import Workspace
+from agent.ports import Deps
 from agent.sandbox.patch import FileChange
 
 MAX_COMMANDS = 200  # that the record of a run keeps
@@ -82,4 +83,4 @@ class GoalDeps(Deps):
 
 def add_commands(state: GoalState, deps: GoalDeps) -> list[str]:
     """Return the record of what a run has run in the sandbox, with what came last; the oldest go beyond a limit."""
-    return [*state.get("commands", []), *deps.workspace.take_commands()][-MAX_COMMANDS:]
+    return [*state.get("commands", []), *deps.workspace.record.take()][-MAX_COMMANDS:]

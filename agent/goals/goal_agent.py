@@ -7,7 +7,7 @@ import logging
 import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from agent.goals.goal_verdict import GoalVerdict, make_verdict
 from agent.goals.plan import NO_MODEL
 from agent.goals.proposal import LONGEST_TASK, MOST_ITERATIONS, GoalProposal, GoalRequest
 from agent.goals.tools.copy_files import SANDBOX_TOOLS, make_copy_tools
-from agent.goals.workspace import CommandRecord, WorkingCopies, open_workspace
+from agent.goals.workspace import CommandRecord, open_workspace
 from agent.limits import Budget, TokenUsage, TurnLimits
 from agent.persistence.evidence_store import EvidenceStore
 from agent.ports import Answer, Citation, CodeLibrary, CodeSearch, Deps, ModelSource, Redactor, ToolMenu
@@ -29,6 +29,7 @@ from agent.prompts.answer_prompts import make_nonce
 from agent.runs.run_tasks import PAID, RunTasks
 from agent.runs.turn_answers import make_unanswered
 from agent.sandbox.sandbox import Sandbox, SandboxLimits
+from agent.sandbox.working_copy import WorkingCopy
 from agent.text.escaping import format_code_span
 from agent.text.masked_values import MaskedValues
 from agent.text.storable import make_storable
@@ -46,7 +47,8 @@ log = logging.getLogger(__name__)
 class GoalAgent:
     """Works towards goals in the repositories of a library, each run in a thread of its own.
 
-    `copies` makes working copies of a repository by its name, `goals` makes a goal of its name and arguments.
+    `open_copy` makes a working copy of a repository at a commit, by their names; `goals` makes a goal of its name and
+    arguments.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class GoalAgent:
         redact: Redactor,
         *,
         sandbox: Sandbox,
-        copies: Callable[[str], WorkingCopies],
+        open_copy: Callable[[str, str], AbstractAsyncContextManager[WorkingCopy]],
         goals: GoalMaker,
         tools: ToolMenu,
         models: ModelSource,
@@ -70,7 +72,7 @@ class GoalAgent:
         self._saver = saver
         self._redact = redact
         self._sandbox = sandbox
-        self._copies = copies
+        self._open_copy = open_copy
         self._goals = goals
         self._tools = tools
         self._copy_tools = make_copy_tools()
@@ -182,14 +184,12 @@ class GoalAgent:
         code = await self._library.pin(state.get("repository"))
         code.follow(None)  # a run keeps to its commit
         deps = self._make_deps(run_id, claim, state, code)
-        record = CommandRecord(deps.emit, deps.redact)
         async with open_workspace(
             self._sandbox,
-            self._copies(code.repository),
-            record,
-            commit=state.get("commit", ""),
-            limits=self._sandbox_limits,
-            changes=read_stored_changes(state.get("changes", [])),
+            partial(self._open_copy, code.repository, state.get("commit", "")),
+            CommandRecord(deps.emit, deps.redact),
+            self._sandbox_limits,
+            read_stored_changes(state.get("changes", [])),
         ) as workspace:
             known = {field.name: getattr(deps, field.name) for field in fields(deps)}
             outcome = await self._runner.take(run, claim, GoalDeps(**{**known, "goal": goal, "workspace": workspace}))

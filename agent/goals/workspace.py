@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
-from pathlib import Path
-from typing import Protocol
+from dataclasses import dataclass, replace
+from functools import partial
 
-from agent.ports import Emit, Redactor, Workspace
+from agent.ports import Emit, Redactor
 from agent.sandbox.patch import FileChange
 from agent.sandbox.sandbox import Execution, Sandbox, SandboxCommand, SandboxLimits
+from agent.sandbox.working_copy import WorkingCopy
 
 LONGEST_COMMAND = 2_000  # characters of one that the record keeps
 
-
-class EditedCopy(Protocol):
-    """A folder with the files of a commit, which commands in the sandbox may change."""
-
-    @property
-    def path(self) -> Path:
-        """Where the files are."""
-
-    async def read_changes(self) -> Sequence[FileChange]:
-        """Return what is not as it is at the commit, by path."""
-
-    async def write_changes(self, changes: Sequence[FileChange]) -> None:
-        """Make changes to a copy that is fresh."""
-
-
-class WorkingCopies(Protocol):
-    """Makes working copies of one repository."""
-
-    def open(self, commit: str) -> AbstractAsyncContextManager[EditedCopy]:
-        """Make a fresh copy of the files of a commit; it is gone at the end."""
+OpenCopy = Callable[[], AbstractAsyncContextManager[WorkingCopy]]
 
 
 class CommandRecord:
@@ -56,61 +38,41 @@ class CommandRecord:
         return lines
 
 
-class SandboxWorkspace:
-    """A `Workspace` over a working copy on disk."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Workspace:
+    """A copy of the files of one commit that may be changed, and the sandbox in which commands run on it.
 
-    def __init__(
-        self,
-        sandbox: Sandbox,
-        copies: WorkingCopies,
-        copy: EditedCopy,
-        record: CommandRecord,
-        *,
-        commit: str,
-        limits: SandboxLimits,
-    ) -> None:
-        self._sandbox = sandbox
-        self._copies = copies
-        self._copy = copy
-        self._record = record
-        self._commit = commit
-        self._limits = limits
+    `open_fresh` opens another copy of the same commit with some changes made; it is gone at the end. `record` has the
+    commands that people were shown, those of fresh copies among them.
+    """
+
+    sandbox: Sandbox
+    copy: WorkingCopy
+    record: CommandRecord
+    limits: SandboxLimits
+    open_fresh: Callable[[Sequence[FileChange]], AbstractAsyncContextManager[Workspace]]
 
     async def run(self, command: SandboxCommand, *, shown: str = "", kept_bytes: int = 0) -> Execution:
-        """Run a command on the copy."""
+        """Run a command on the copy; `shown` is how people read it while it runs, empty for what is no news to them.
+
+        `kept_bytes` of each output come back, by default as many as the sandbox keeps. Raises `SandboxUnavailable`.
+        """
         if shown:
-            self._record.add(shown)
-        limits = replace(self._limits, kept_bytes=kept_bytes) if kept_bytes else self._limits
-        return await self._sandbox.run(command, self._copy.path, limits)
-
-    def take_commands(self) -> Sequence[str]:
-        """Return the commands that people were shown since this was called last."""
-        return self._record.take()
-
-    async def read_changes(self) -> Sequence[FileChange]:
-        """Return what is not as it is at the commit, by path."""
-        return await self._copy.read_changes()
-
-    @asynccontextmanager
-    async def open_fresh(self, changes: Sequence[FileChange] = ()) -> AsyncGenerator[Workspace]:
-        """Open another copy of the same commit with some changes made."""
-        async with open_workspace(
-            self._sandbox, self._copies, self._record, commit=self._commit, limits=self._limits, changes=changes
-        ) as fresh:
-            yield fresh
+            self.record.add(shown)
+        limits = replace(self.limits, kept_bytes=kept_bytes) if kept_bytes else self.limits
+        return await self.sandbox.run(command, self.copy.tree, limits)
 
 
 @asynccontextmanager
 async def open_workspace(
     sandbox: Sandbox,
-    copies: WorkingCopies,
+    open_copy: OpenCopy,
     record: CommandRecord,
-    *,
-    commit: str,
     limits: SandboxLimits,
     changes: Sequence[FileChange] = (),
 ) -> AsyncGenerator[Workspace]:
-    """Make a working copy with the changes that a run has made so far; it is gone at the end."""
-    async with copies.open(commit) as copy:
-        await copy.write_changes(changes)
-        yield SandboxWorkspace(sandbox, copies, copy, record, commit=commit, limits=limits)
+    """Open a fresh working copy with the changes that a run has made so far; it is gone at the end."""
+    async with open_copy() as copy:
+        await asyncio.to_thread(copy.write_changes, changes)
+        open_fresh = partial(open_workspace, sandbox, open_copy, record, limits)
+        yield Workspace(sandbox=sandbox, copy=copy, record=record, limits=limits, open_fresh=open_fresh)

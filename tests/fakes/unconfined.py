@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import stat
 import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from agent.events import EventKind
-from agent.goals.workspace import CommandRecord, EditedCopy, open_workspace
-from agent.ports import Workspace
-from agent.sandbox.patch import FileChange, FileVersion
+from agent.sandbox.patch import hash_blob
 from agent.sandbox.sandbox import BoundedOutput, Channel, Execution, SandboxCommand, SandboxLimits
+from agent.sandbox.working_copy import WorkingCopy
 from indexer.subprocesses import finish_start, kill_session
-
-LEFT_BEHIND = {"__pycache__", ".pytest_cache"}
 
 
 class UnconfinedSandbox:
@@ -96,86 +91,50 @@ def _bound(data: bytes, most: int) -> BoundedOutput:
     return BoundedOutput(head=data[:half], tail=tail, omitted=len(data) - half - len(tail))
 
 
-class FolderCopy:
-    """Files of a commit in a folder."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MemoryFile:
+    """A file of a commit in memory."""
 
-    def __init__(self, path: Path, files: Mapping[str, str]) -> None:
-        self.path = path
-        self._files = files
-        for name, text in files.items():
-            self._write(name, FileVersion(mode="100644", content=text.encode()))
-
-    def _write(self, name: str, version: FileVersion) -> None:
-        place = self.path / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if version.mode == "120000":
-            place.symlink_to(version.content.decode())
-            return
-        place.write_bytes(version.content)
-        place.chmod(0o755 if version.mode == "100755" else 0o644)
-
-    async def read_changes(self) -> Sequence[FileChange]:
-        old = {name: FileVersion(mode="100644", content=text.encode()) for name, text in self._files.items()}
-        new = {
-            str(place.relative_to(self.path)): _read(place)
-            for place in self.path.rglob("*")
-            if (place.is_file() or place.is_symlink()) and not LEFT_BEHIND & set(place.parts)
-        }
-        changed = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
-        return [FileChange(path=name.encode(), old=old.get(name), new=new.get(name)) for name in changed]
-
-    async def write_changes(self, changes: Sequence[FileChange]) -> None:
-        for change in changes:
-            name = change.path.decode()
-            (self.path / name).unlink(missing_ok=True)
-            if change.new is not None:
-                self._write(name, change.new)
+    mode: str
+    sha: str
+    size: int
+    name: bytes
 
 
-def _read(place: Path) -> FileVersion:
-    if place.is_symlink():
-        return FileVersion(mode="120000", content=str(place.readlink()).encode())
-    is_program = place.stat().st_mode & stat.S_IXUSR
-    return FileVersion(mode="100755" if is_program else "100644", content=place.read_bytes())
+class MemoryObjects:
+    """The objects of a repository whose commits all have the same files."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self._contents = {name: text.encode() for name, text in files.items()}
+        self._names = {name: hash_blob(content, "0" * 40) for name, content in self._contents.items()}
+
+    def list_tree(self, sha: str) -> Sequence[MemoryFile]:
+        return [
+            MemoryFile(mode="100644", sha=self._names[name], size=len(content), name=name.encode())
+            for name, content in self._contents.items()
+        ]
+
+    def iter_blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        contents = {self._names[name]: content for name, content in self._contents.items()}
+        return ((sha, contents[sha]) for sha in shas)
 
 
 class FolderCopies:
     """Copies of files in memory, each in a folder; `open_now` counts those that are there."""
 
     def __init__(self, files: Mapping[str, str], root: Path) -> None:
-        self._files = files
+        self._objects = MemoryObjects(files)
         self._root = root
         self.open_now = 0
 
-    def open(self, commit: str) -> AbstractAsyncContextManager[EditedCopy]:
-        return self._open()
-
     @asynccontextmanager
-    async def _open(self) -> AsyncGenerator[EditedCopy]:
+    async def open(self, repository: str = "", commit: str = "0" * 40) -> AsyncGenerator[WorkingCopy]:
         folder = Path(tempfile.mkdtemp(dir=self._root))
         self.open_now += 1
         try:
-            yield FolderCopy(folder, self._files)
+            copy = WorkingCopy(folder / "copy", self._objects, commit)
+            copy.write()
+            yield copy
         finally:
             self.open_now -= 1
             shutil.rmtree(folder)
-
-
-@asynccontextmanager
-async def open_unconfined(files: Mapping[str, str], root: Path) -> AsyncGenerator[Workspace]:
-    """Open a workspace over files, without anybody who listens."""
-    record = CommandRecord(_ignore, _keep)
-    copies = FolderCopies(files, root)
-    async with open_workspace(
-        UnconfinedSandbox(), copies, record, commit="0" * 40, limits=SandboxLimits(seconds=20)
-    ) as workspace:
-        yield workspace
-
-
-def _ignore(kind: EventKind, /, **payload: Any) -> None:
-    """Listen to nothing."""
-
-
-def _keep(text: str) -> str:
-    """Mask nothing."""
-    return text

@@ -15,7 +15,7 @@ from agent.errors import GoalUnreachable
 from agent.goals.checks.pinned_files import is_analysis_setting
 from agent.goals.goal import Goal, GoalResult
 from agent.goals.goal_state import GoalState, read_stored_changes
-from agent.ports import Workspace
+from agent.goals.workspace import Workspace
 from agent.sandbox.patch import FileChange
 from agent.sandbox.sandbox import Execution, SandboxCommand
 
@@ -120,7 +120,7 @@ class _FewerFindings(Goal[_Paths]):
 
     async def _find_base(self, workspace: Workspace) -> Counter[Finding]:
         if self._base is None:
-            async with workspace.open_fresh() as fresh:
+            async with workspace.open_fresh(()) as fresh:
                 self._base = await self._find(fresh)
         return self._base
 

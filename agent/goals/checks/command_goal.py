@@ -11,7 +11,7 @@ from agent.errors import GoalUnreachable
 from agent.goals.checks.pinned_files import is_pytest_setting
 from agent.goals.goal import Goal, GoalResult, describe_left_out
 from agent.goals.goal_state import GoalState, read_stored_changes
-from agent.ports import Workspace
+from agent.goals.workspace import Workspace
 from agent.sandbox.patch import FileChange
 from agent.sandbox.sandbox import Execution, SandboxCommand
 
@@ -46,7 +46,7 @@ class CommandGoal(Goal[CommandArguments]):
 
     async def begin(self, state: GoalState, workspace: Workspace) -> GoalResult:  # noqa: ARG002 - as the base class has it
         """Run the command at the commit."""
-        async with workspace.open_fresh() as fresh:
+        async with workspace.open_fresh(()) as fresh:
             done = await self._run(fresh)
         if done.exit_code in {_NOT_EXECUTABLE, _NOT_FOUND}:
             raise GoalUnreachable(

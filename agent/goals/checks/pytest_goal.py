@@ -12,7 +12,7 @@ from agent.goals.goal_state import GoalState, read_stored_changes
 from agent.goals.tools.pytest_run import NO_PYTHON, NO_TESTS, NOT_INSTALLED, USAGE, PytestRun, format_pytest_command
 from agent.goals.tools.pytest_run import run_pytest as run_selection
 from agent.goals.tools.sandbox_tools import SelectionArguments
-from agent.ports import Workspace
+from agent.goals.workspace import Workspace
 from agent.sandbox.patch import FileChange
 
 _PROMPT = """
@@ -39,7 +39,7 @@ class PytestGoal(Goal[SelectionArguments]):
 
     async def begin(self, state: GoalState, workspace: Workspace) -> GoalResult:
         """Run the tests at the commit, before anything is changed."""
-        async with workspace.open_fresh() as fresh:
+        async with workspace.open_fresh(()) as fresh:
             run = await run_selection(fresh, self.args.select)
         self._require_reachable(state, run)
         return _make_result(run)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent.ports import Workspace
+from agent.goals.workspace import Workspace
 from agent.sandbox.sandbox import Execution, SandboxCommand
 from agent.text.escaping import format_count
 

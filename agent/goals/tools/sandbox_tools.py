@@ -7,9 +7,11 @@ from typing import TypeVar
 from pydantic import BaseModel, Field, field_validator
 
 from agent.errors import AgentError
+from agent.goals.goal import GoalDeps
 from agent.goals.tools.pytest_run import run_pytest
+from agent.goals.workspace import Workspace
 from agent.lookups.tool import MAX_CHARACTERS, OUTSIDE, Tool, ToolEvidence
-from agent.ports import Deps, Workspace
+from agent.ports import Deps
 from agent.sandbox.sandbox import BoundedOutput, SandboxCommand
 from agent.text.escaping import replace_control_characters
 
@@ -28,13 +30,13 @@ class SandboxTool(Tool[Arguments]):
 
     def is_available(self, deps: Deps) -> bool:
         """Whether there is a working copy."""
-        return deps.workspace is not None
+        return isinstance(deps, GoalDeps)
 
 
 def get_workspace(deps: Deps) -> Workspace:
     """Return the workspace of a goal run; a tool without one is never called."""
-    if deps.workspace is None:
-        raise AssertionError("a tool of the sandbox is called where there is none")
+    if not isinstance(deps, GoalDeps):
+        raise TypeError("a tool of the sandbox is called where there is none")
     return deps.workspace
 
 

@@ -73,7 +73,7 @@ class GoalBench:
             self.saver,
             redact,
             sandbox=self.sandbox,
-            copies=lambda _: self.copies,
+            open_copy=self.copies.open,
             goals=self.goals.make,
             tools=make_goal_tools(),
             models=self.models,

@@ -10,7 +10,7 @@ import pytest
 
 from agent.errors import WorkingCopyError
 from agent.goals import copies
-from agent.goals.copies import DiskCopies
+from agent.goals.copies import open_copy
 from agent.sandbox import box_folders
 from agent.sandbox.box_folders import choose_folder
 from indexer.git.repository import Repository
@@ -54,8 +54,8 @@ async def test_a_copy_is_made_once_the_commands_of_a_killed_run_have_ended(
     monkeypatch.setattr("agent.sandbox.box_folders.time.sleep", left.end)
 
     with Repository.open(origin.root) as repository:
-        async with DiskCopies(repository, tmp_path).open(origin.sha()) as copy:
-            assert (copy.path / "a.py").read_text() == "x = 1\n"
+        async with open_copy(repository, tmp_path, origin.sha()) as copy:
+            assert (copy.tree / "a.py").read_text() == "x = 1\n"
 
     assert left._pipe.closed
     assert not left.copy.exists()
@@ -67,7 +67,7 @@ async def test_a_command_that_does_not_end_is_told(
     monkeypatch.setattr(copies, "_PATIENCE", -1.0)
 
     with Repository.open(origin.root) as repository, pytest.raises(WorkingCopyError, match="still at work"):
-        async with DiskCopies(repository, tmp_path).open(origin.sha()):
+        async with open_copy(repository, tmp_path, origin.sha()):
             pass
 
     assert left.copy.exists()

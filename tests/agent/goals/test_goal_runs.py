@@ -14,9 +14,9 @@ from agent.goals.checks.goal_registry import KINDS, GoalRegistry
 from agent.goals.goal import Goal, GoalResult
 from agent.goals.goal_state import GoalState
 from agent.goals.proposal import GoalRequest
+from agent.goals.workspace import Workspace
 from agent.limits import TurnLimits
 from agent.llm.models import ChatModels
-from agent.ports import Workspace
 from tests.agent.goals.conftest import MENDED, PARSER, REQUEST, GoalBench
 from tests.fakes.gemini import Reply, calls, says
 from tests.fakes.repositories import GitRepo
@@ -265,7 +265,7 @@ class FileThereGoal(Goal[FileThere]):
     arguments = FileThere
 
     async def check(self, state: GoalState, workspace: Workspace) -> GoalResult:
-        there = any(one.path == self.args.path.encode() for one in await workspace.read_changes())
+        there = any(one.path == self.args.path.encode() for one in workspace.copy.read_changes())
         return GoalResult(achieved=there, reason="It is there." if there else "It is not there.")
 
     def system_prompt(self) -> str:
