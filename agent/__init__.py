@@ -33,11 +33,11 @@ if TYPE_CHECKING:
         is_verify_request,
         parse_goal_request,
     )
-    from agent.goals.copies import open_copy
     from agent.goals.goal_agent import GoalAgent
     from agent.goals.goal_verdict import GoalVerdict
     from agent.goals.proposal import GoalProposal, GoalRequest
-    from agent.goals.tools.copy_files import make_goal_tools
+    from agent.goals.sandbox_tools import make_goal_tools
+    from agent.goals.workspace import open_copy
     from agent.graph import Step, build_graph, list_steps
     from agent.guard.approval import UNDECIDED, is_undecided, parse_decision, parse_run_decision
     from agent.guard.classifier.background_classifier import BackgroundClassifier
@@ -209,30 +209,37 @@ __all__ = [
 
 _HOMES = {
     "agent.agent": "Agent",
+    "agent.answers.extractive": "describe_meanings",
     "agent.conversations": "open_conversations prune_idle_conversations",
     "agent.errors": (
-        "INTERRUPTED STOPPED AgentError CheckpointOvertaken CheckpointUnreachable ClassifierUnusable CodeMoved "
-        "SchemaError UnknownRun"
+        "INTERRUPTED STOPPED AgentError CheckpointOvertaken CheckpointUnreachable ClassifierUnusable "
+        "CodeMoved SchemaError UnknownRun"
     ),
     "agent.events": "AgentEvent AsyncEventBus EventKind Subscription",
+    "agent.evidence.coverage": "Denial deny explain_no_calls explain_undefined",
     "agent.goals.checks.goal_registry": "GoalRegistry",
-    "agent.goals.copies": "open_copy",
+    "agent.goals.checks.goal_requests": "WantedGoal claim_answer is_inference is_verify_request parse_goal_request",
     "agent.goals.goal_agent": "GoalAgent",
-    "agent.goals.proposal": "GoalProposal GoalRequest",
-    "agent.goals.tools.copy_files": "make_goal_tools",
     "agent.goals.goal_verdict": "GoalVerdict",
+    "agent.goals.proposal": "GoalProposal GoalRequest",
+    "agent.goals.sandbox_tools": "make_goal_tools",
+    "agent.goals.workspace": "open_copy",
     "agent.graph": "Step build_graph list_steps",
     "agent.guard.approval": "UNDECIDED is_undecided parse_decision parse_run_decision",
     "agent.guard.classifier.background_classifier": "BackgroundClassifier",
     "agent.guard.classifier.onnx_model": "OnnxModel",
     "agent.guard.size": "MAX_QUESTION MAX_RAW_TEXT QUESTION_TOO_LONG fit_text",
     "agent.guard.thread_quotes": "BACKGROUND_HEADING quote_line read_quotes with_background",
+    "agent.history.changes": "AskedComparison parse_comparison",
     "agent.limits": "TokenUsage TurnLimits",
     "agent.llm.chat_model": "ping_model",
     "agent.llm.metered_model": "RetryPolicy",
-    "agent.llm.providers": "Sampling",
     "agent.llm.models": "open_models",
-    "agent.evidence.coverage": "Denial deny explain_no_calls explain_undefined",
+    "agent.llm.providers": "Sampling",
+    "agent.lookups.catalogue": "LOOKUPS",
+    "agent.lookups.lookup": "Arguments CodeLookup Look Offset",
+    "agent.lookups.read_file": "read_lines",
+    "agent.lookups.results": "NEXT FileText LookupResult ReadCoverage describe_coverage describe_missing",
     "agent.persistence.conversation_schema": "create_checkpoint_tables load_conversation_schema",
     "agent.persistence.memory_store": "open_memory_store",
     "agent.persistence.migrations": "Schema list_copies migrate_database run_statement",
@@ -242,20 +249,13 @@ _HOMES = {
     ),
     "agent.persistence.postgres.saver": "prepare_postgres_conversations",
     "agent.persistence.postgres_migrations": "migrate_postgres",
-    "agent.lookups.catalogue": "LOOKUPS",
-    "agent.lookups.lookup": "Arguments CodeLookup Look Offset",
-    "agent.lookups.read_file": "read_lines",
-    "agent.lookups.results": "NEXT FileText LookupResult ReadCoverage describe_coverage describe_missing",
     "agent.ports": "Answer ChatModel Citation Classifier CodeLibrary CodeSearch ModelSource RunPermit SourceFiles",
-    "agent.goals.checks.goal_requests": "WantedGoal claim_answer is_inference is_verify_request parse_goal_request",
-    "agent.history.changes": "AskedComparison parse_comparison",
-    "agent.answers.extractive": "describe_meanings",
+    "agent.questions.attachments": "AttachedImage AttachedText Attachments",
     "agent.questions.follow_ups": "concerns_answer",
     "agent.questions.intent": "find_small_talk is_history_request is_repeat_request",
     "agent.questions.intents.placeholders": "write_example",
     "agent.questions.mentions": "find_mentions normalize_name",
     "agent.questions.remarks": "is_bare_question is_statement is_stop_request",
-    "agent.questions.attachments": "AttachedImage AttachedText Attachments",
     "agent.questions.stack_traces": "parse_error_name parse_frames",
     "agent.questions.terms": "find_content_terms match_terms",
     "agent.sandbox.trials": "SandboxTrial find_sandbox try_sandboxes",

@@ -136,7 +136,7 @@ HOMES = {
     "tree_sitter": ("indexer/",),
 }
 # The one module that starts programs, and what it could be done with elsewhere; and a program that becomes another.
-IN_SANDBOX = "agent/goals/tools/claim_proof.py"  # a program that the sandbox starts
+IN_SANDBOX = "agent/goals/claim_proof.py"  # a program that the sandbox starts
 DOOR = "indexer/subprocesses.py"
 LAUNCHERS = {
     "agent/sandbox/kernel/box_watch.py": ["os.execvp", "os.fork"],

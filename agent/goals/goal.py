@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -84,3 +85,22 @@ class GoalDeps(Deps):
 def add_commands(state: GoalState, deps: GoalDeps) -> list[str]:
     """Return the record of what a run has run in the sandbox, with what came last; the oldest go beyond a limit."""
     return [*state.get("commands", []), *deps.workspace.record.take()][-MAX_COMMANDS:]
+
+
+_PYTEST = frozenset("conftest.py pytest.ini .pytest.ini tox.ini setup.cfg pyproject.toml pytest.toml".split())
+# What Python loads by itself, or before what it is asked for.
+_PYTHON = frozenset({"sitecustomize.py", "usercustomize.py"})
+_ANALYSIS = frozenset(
+    {"pyproject.toml", "setup.cfg", "mypy.ini", ".mypy.ini", "ruff.toml", ".ruff.toml", "pyrightconfig.json"}
+)
+
+
+def is_pytest_setting(path: str) -> bool:
+    """Whether a file says which tests there are, or how they are run."""
+    name = PurePosixPath(path).name
+    return name in _PYTEST or name in _PYTHON or name.endswith(".pth")
+
+
+def is_analysis_setting(path: str) -> bool:
+    """Whether a file says what mypy, pyright or ruff look for."""
+    return PurePosixPath(path).name in _ANALYSIS

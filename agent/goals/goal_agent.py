@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from agent.errors import AgentError, CheckpointError, CheckpointOvertaken, GoalUnreachable
 from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.goals.goal import GoalDeps, GoalMaker
-from agent.goals.goal_runner import GoalRun, GoalRunner
+from agent.goals.goal_graph import GoalRun, GoalRunner
+from agent.goals.goal_nodes import NO_MODEL
 from agent.goals.goal_state import GoalState, read_stored_changes
 from agent.goals.goal_verdict import GoalVerdict, make_verdict
-from agent.goals.plan import NO_MODEL
 from agent.goals.proposal import LONGEST_TASK, MOST_ITERATIONS, GoalProposal, GoalRequest
-from agent.goals.tools.copy_files import SANDBOX_TOOLS, make_copy_tools
+from agent.goals.sandbox_tools import SANDBOX_TOOLS, make_copy_tools
 from agent.goals.workspace import CommandRecord, open_workspace
 from agent.limits import Budget, TokenUsage, TurnLimits
 from agent.persistence.evidence_store import EvidenceStore

@@ -1,4 +1,4 @@
-"""The graph of a goal run: plan, act, evaluate, and a person where one is to be asked; nodes and edges, nothing else.
+"""The graph of a goal run: plan, act, evaluate, and a person where one is to be asked; and what takes a run through it.
 
 START -> plan -> act -> evaluate -> END
            |      calls?   ^  |  reached, used up
@@ -9,19 +9,21 @@ START -> plan -> act -> evaluate -> END
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from agent.goals.act import act
-from agent.goals.evaluate import evaluate
 from agent.goals.goal import GoalDeps
+from agent.goals.goal_nodes import act, evaluate, human_check, plan
 from agent.goals.goal_state import GoalState
-from agent.goals.human_pause import human_check
-from agent.goals.plan import plan
+from agent.runs.graph_stream import GraphOutcome, make_config, stream_graph
 
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
 
     GoalGraph = StateGraph[GoalState, GoalDeps, GoalState, GoalState]
+    from agent.persistence.conversation_saver import ConversationSaver
+    from agent.persistence.evidence_store import RunClaim
 
 
 def route_after_plan(state: GoalState) -> Literal["act", "evaluate"]:
@@ -57,3 +59,45 @@ def build_goal_graph() -> GoalGraph:
     graph.add_conditional_edges("evaluate", route_after_evaluate)
     graph.add_conditional_edges("human_check", route_after_human_check)
     return graph
+
+
+_NODES_OF_ITERATION = 4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GoalRun:
+    """A run as its checkpoint has it. `request` is what it asks of a person while it waits, `reply` what they said."""
+
+    state: GoalState
+    request: Mapping[str, Any] | None = None
+    reply: str | None = None
+    is_new: bool = False
+    is_finished: bool = False
+
+
+class GoalRunner:
+    """The compiled graph over its checkpoints; a thread holds one run."""
+
+    def __init__(self, saver: ConversationSaver) -> None:
+        self._graph = build_goal_graph().compile(checkpointer=saver)
+        self._saver = saver
+
+    async def find_run(self, thread: str) -> GoalRun | None:
+        """Return the run of a thread; None where none has begun, or it was abandoned."""
+        snapshot = await self._graph.aget_state(make_config(thread))
+        state = cast("GoalState", snapshot.values)
+        if not state.get("run_id"):
+            return None
+        waiting = (one.value for task in snapshot.tasks if task.name in snapshot.next for one in task.interrupts)
+        return GoalRun(state=state, request=next(waiting, None), is_finished=not snapshot.tasks)
+
+    async def take(self, run: GoalRun, claim: RunClaim, deps: GoalDeps) -> GraphOutcome[GoalState]:
+        """Take a run as far as it goes, without repeating what is done already."""
+        from langgraph.types import Command
+
+        if run.is_finished or (run.request is not None and run.reply is None):
+            return GraphOutcome(state=run.state, request=run.request)
+        reply: Command[Any] | None = Command(resume=run.reply) if run.reply is not None else None
+        given = run.state if run.is_new else reply
+        steps = _NODES_OF_ITERATION * run.state.get("max_iterations", 1) + _NODES_OF_ITERATION
+        return await stream_graph(self._graph, self._saver, given, claim.thread_id, deps, claim=claim, steps=steps)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from agent.goals.goal import Goal, GoalResult
 from agent.goals.goal_state import GoalState, read_stored_changes
-from agent.goals.tools.pytest_run import PytestFailure, PytestRun, format_pytest_command, run_claim
+from agent.goals.pytest_run import PytestFailure, PytestRun, format_pytest_command, run_claim
 from agent.goals.workspace import Workspace
 from agent.sandbox.patch import FileChange
 

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel, Field
 
 from agent.errors import GoalUnreachable
-from agent.goals.checks.pinned_files import is_pytest_setting
-from agent.goals.goal import Goal, GoalResult, describe_left_out
+from agent.goals.goal import Goal, GoalResult, describe_left_out, is_pytest_setting
 from agent.goals.goal_state import GoalState, read_stored_changes
 from agent.goals.workspace import Workspace
 from agent.sandbox.patch import FileChange

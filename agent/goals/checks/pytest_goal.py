@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from agent.errors import GoalUnreachable
-from agent.goals.checks.pinned_files import is_pytest_setting
-from agent.goals.goal import Goal, GoalResult, describe_left_out
+from agent.goals.goal import Goal, GoalResult, describe_left_out, is_pytest_setting
 from agent.goals.goal_state import GoalState, read_stored_changes
-from agent.goals.tools.pytest_run import NO_PYTHON, NO_TESTS, NOT_INSTALLED, USAGE, PytestRun, format_pytest_command
-from agent.goals.tools.pytest_run import run_pytest as run_selection
-from agent.goals.tools.sandbox_tools import SelectionArguments
+from agent.goals.pytest_run import NO_PYTHON, NO_TESTS, NOT_INSTALLED, USAGE, PytestRun, format_pytest_command
+from agent.goals.pytest_run import run_pytest as run_selection
+from agent.goals.sandbox_tools import SelectionArguments
 from agent.goals.workspace import Workspace
 from agent.sandbox.patch import FileChange
 

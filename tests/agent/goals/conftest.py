@@ -16,7 +16,7 @@ from agent.goals.checks.goal_registry import GoalRegistry
 from agent.goals.goal_agent import GOAL_LIMITS, GoalAgent
 from agent.goals.goal_verdict import GoalVerdict
 from agent.goals.proposal import GoalRequest
-from agent.goals.tools.copy_files import make_goal_tools
+from agent.goals.sandbox_tools import make_goal_tools
 from agent.limits import TurnLimits
 from agent.llm.models import ChatModels, open_models
 from agent.persistence.checkpointer import SafeSqliteSaver, open_saver

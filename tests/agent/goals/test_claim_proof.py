@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-import agent.goals.tools
+import agent.goals
 from tests.agent.goals.claim_cases import CHEATS, HONEST, MISLEADING, SHOP, ClaimCase
 
-PROGRAMS = [Path(agent.goals.tools.__file__).with_name(name) for name in ("claim_form.py", "claim_proof.py")]
+PROGRAMS = [Path(agent.goals.__file__).with_name(name) for name in ("claim_form.py", "claim_proof.py")]
 QUICK_CHEATS = {"an import alone", "the result replaced after the call", "a truth added", "a cache that is filled"}
 QUICK_CLAIMS = {"parse('7') returns [8]", "parse_price('') raises ValueError", "shop.settings.TIMEOUT is 60"}
 

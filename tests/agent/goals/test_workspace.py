@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from agent.errors import WorkingCopyError
-from agent.goals import copies
-from agent.goals.copies import open_copy
+from agent.goals import workspace
+from agent.goals.workspace import open_copy
 from agent.sandbox import box_folders
 from agent.sandbox.box_folders import choose_folder
 from indexer.git.repository import Repository
@@ -64,7 +64,7 @@ async def test_a_copy_is_made_once_the_commands_of_a_killed_run_have_ended(
 async def test_a_command_that_does_not_end_is_told(
     origin: GitRepo, tmp_path: Path, left: LeftBox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copies, "_PATIENCE", -1.0)
+    monkeypatch.setattr(workspace, "_PATIENCE", -1.0)
 
     with Repository.open(origin.root) as repository, pytest.raises(WorkingCopyError, match="still at work"):
         async with open_copy(repository, tmp_path, origin.sha()):
