@@ -69,11 +69,9 @@ if TYPE_CHECKING:
     from indexer.store.vector_place import remove_index
     from indexer.subprocesses import (
         find_editor,
-        read_output,
         start_confined_async,
         start_editor,
         start_git_async,
-        start_program,
     )
     from indexer.text.globs import compile_globs
     from indexer.types import (
@@ -176,14 +174,12 @@ __all__ = [
     "open_bucket",
     "open_clones",
     "open_objects",
-    "read_output",
     "redact_secrets",
     "remove_index",
     "serve_requests",
     "start_confined_async",
     "start_editor",
     "start_git_async",
-    "start_program",
     "sweep_segments",
 ]
 
@@ -200,7 +196,7 @@ _MODULES = {
     "indexer.parser_pool.plain_files": "PLAIN_REASONS",
     "indexer.parser_pool.pool": "ParserPool",
     "indexer.parser_pool.worker": "serve_requests",
-    "indexer.subprocesses": "find_editor read_output start_confined_async start_editor start_git_async start_program",
+    "indexer.subprocesses": "find_editor start_confined_async start_editor start_git_async",
     "indexer.refs.repository_refs": "RepositoryRefs describe_unknown",
     "indexer.remotes.addresses": "Address",
     "indexer.remotes.ref_list": "RefTable fits_branch",

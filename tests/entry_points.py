@@ -69,7 +69,7 @@ from bot.errors import BotError
 from bot.maintenance.backup_archive import InvalidBackup, read_manifest
 from bot.markdown.safety import neutralize
 from bot.messages import MessageContent, ThreadMessage
-from bot.pictures.picture_text import wrap_words
+from bot.pictures.placed_flow import wrap_words
 from bot.replies.citation_links import link_marks
 from bot.replies.paging import cut_to_stable, split_into_pages
 from bot.repositories.hints import find_hints

@@ -86,7 +86,6 @@ _CHECKS: Mapping[str, Callable[[], str]] = {
     "bubblewrap": lambda: _check_sandbox("bubblewrap"),
     "landlock": lambda: _check_sandbox("landlock"),
     "chromium": _check_program("chromium", "chromium"),
-    "dot": _check_program("dot", "graphviz"),
     "systemd": _check_program("systemd-analyze", "systemd"),
     "mounts": _check_mounts,
     "system python": _check_system_python,

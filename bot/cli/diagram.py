@@ -36,7 +36,7 @@ def draw_png() -> bytes:
             if edge.source != edge.target
         ],
     )
-    return render_flow(flow, "png").content
+    return render_flow(flow, "png")
 
 
 async def draw_calls(code: CodeSearch, name: str, direction: Direction, picture: Path, terminal: Terminal) -> None:
@@ -72,7 +72,7 @@ async def list_modules(
 
 async def _write_picture(flow: Flow, picture: Path, terminal: Terminal) -> None:
     file = await asyncio.to_thread(render_flow, flow, FORMS[picture.suffix])
-    await asyncio.to_thread(picture.write_bytes, file.content)
+    await asyncio.to_thread(picture.write_bytes, file)
     terminal.note(f"Drawn in {picture}.")
 
 

@@ -100,7 +100,7 @@ async def draw(code: CodeSearch, request: DrawingRequest) -> MessageContent:
     if request.as_mermaid:
         return MessageContent(text=f"```mermaid\n{flow.to_mermaid()}```")
     picture = await asyncio.to_thread(render_flow, flow, "png")
-    return MessageContent(text=_list_lines(flow), file=_attach(flow, picture.content, request.subject))
+    return MessageContent(text=_list_lines(flow), file=_attach(flow, picture, request.subject))
 
 
 async def _map(code: CodeSearch, request: DrawingRequest) -> Flow:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from agent import CodeSearch
-from bot.drawings.call_map import MOST_BOXES
 from bot.drawings.folders import find_folder
 from bot.errors import NothingToDraw
 from bot.pictures.flow import Flow, FlowBox, FlowLine
@@ -15,23 +14,50 @@ from bot.pictures.line_reduction import mark_implied, order_boxes
 from indexer import FileEntry, FileImport, Location
 
 _MOST_OUTSIDE = 4  # boxes for what uses the folder, and as many for what it uses
+_MOST_LINES = 25  # that are drawn
 _MANY_LINES, _FEW_LINES = 1.4, 16  # for each box, and in all: of more, those that others imply are not drawn
-_FOLDED = "\0folded"
-_ELSEWHERE = "\0elsewhere"
+# Imports for the type checker alone: below such a line in Python, or on it in TypeScript.
+_FOR_TYPES = r"^\s*if (typing\.)?TYPE_CHECKING\b|^\s*(import|export) type\b"
+_MOST_FOR_TYPES = 5_000
 
 
 async def map_modules(code: CodeSearch, named: str) -> Flow:
     """Draw who imports whom among the parts of a folder, or of the whole repository where none is named.
 
-    `NothingToDraw` where there is no such folder, or nothing in it imports anything else in it.
+    Tests count only where the folder has nothing else, and imports for the type checker alone do not. `NothingToDraw`
+    where there is no such folder, or nothing in it imports anything else in it.
     """
     entries = {entry.path: entry for entry in await code.files()}
     folder = find_folder(named, await code.folders(), files=entries, repository=code.repository)
-    imports = [each for each in await code.list_file_imports() if {each.path, *each.targets} <= entries.keys()]
+    for_types = await _find_type_imports(code)
+    imports = [
+        each
+        for each in await code.list_file_imports()
+        if {each.path, *each.targets} <= entries.keys() and (each.path, each.line) not in for_types
+    ]
     folder = _descend(folder, imports)
     found = _ModuleMap(code, folder, entries)
     found.add_imports(imports)
     return found.make_flow()
+
+
+async def _find_type_imports(code: CodeSearch) -> set[tuple[str, int]]:
+    """Find the lines that only a type checker reads, each with its file."""
+    found: set[tuple[str, int]] = set()
+    for match in (await code.grep(_FOR_TYPES, limit=_MOST_FOR_TYPES)).lines:
+        path, start = match.location.path, match.location.start_line
+        found.add((path, start))
+        if "TYPE_CHECKING" in match.text:
+            depth = _measure_indent(match.text)
+            for number, line in enumerate((await code.read(path, start + 1)).text.split("\n"), start + 1):
+                if line.strip() and _measure_indent(line) <= depth:
+                    break
+                found.add((path, number))
+    return found
+
+
+def _measure_indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _descend(folder: str, imports: Sequence[FileImport]) -> str:
@@ -75,7 +101,8 @@ class _ModuleMap:
         inner = [entry for path, entry in entries.items() if _lies_in(path, folder)]
         self._has_code = any(entry.source_type == "code" for entry in inner)
         self._counts = Counter(_find_part(entry.path, folder) for entry in inner)
-        self._parts = {_find_part(entry.path, folder) for entry in inner if entry.source_type in {"code", "test"}}
+        kind = "code" if self._has_code else "test"
+        self._parts = {_find_part(entry.path, folder) for entry in inner if entry.source_type == kind}
         self._outside: defaultdict[str, set[str]] = defaultdict(set)
 
     def add_imports(self, imports: Sequence[FileImport]) -> None:
@@ -83,7 +110,7 @@ class _ModuleMap:
         for each in imports:
             self._join([target for target in each.targets if _find_part(target, self._folder) == target])
         for each in imports:
-            if not self._is_foreign_test(each.path):
+            if not (self._has_code and self._entries[each.path].source_type == "test"):
                 self._add(each)
 
     def _join(self, modules: Sequence[str]) -> None:
@@ -96,11 +123,6 @@ class _ModuleMap:
         while (first := self._together.get(module, module)) != module:
             module = first
         return module
-
-    def _is_foreign_test(self, path: str) -> bool:
-        """Tests import everything, which says little of the code that they lie outside of."""
-        is_test = self._entries[path].source_type == "test"
-        return self._has_code and is_test and not _lies_in(path, self._folder)
 
     def _add(self, each: FileImport) -> None:
         source = self._name(each.path, is_user=True)
@@ -128,80 +150,48 @@ class _ModuleMap:
         return f"\0{'uses' if is_user else 'used'}\0{place}"
 
     def make_flow(self) -> Flow:
-        """Return the map, what uses the folder first."""
-        self._fold_outside()
-        folded = self._fold_parts()
+        """Return the map, what uses the folder first; pictures of it have the heaviest lines, those inside first."""
         lines = [
             FlowLine(source=source, target=target, weight=len(edge.imports), is_dashed=not edge.is_certain)
             for (source, target), edge in self._edges.items()
         ]
-        shown = {key for line in lines for key in (line.source, line.target)}
-        if not any(not line.source.startswith("\0") and not line.target.startswith("\0") for line in lines):
+        if all(map(_is_outside, lines)):
             raise NothingToDraw(self._explain_nothing())
-        keys = order_boxes(sorted(shown, key=self._sort_outside), lines)
+        shown = {key for line in lines for key in (line.source, line.target)}
+        keys = order_boxes(sorted(shown, key=_sort_outside), lines)
         if len(lines) > max(_FEW_LINES, _MANY_LINES * len(shown)):
             lines = mark_implied(lines)
+        kept = self._choose_lines([line for line in lines if not line.is_only_listed])
         place = {key: number for number, key in enumerate(keys)}
+        lines = [replace(line, is_only_listed=(line.source, line.target) not in kept) for line in lines]
         lines.sort(key=lambda line: (place[line.source], -line.weight, place[line.target]))
         named = f"{self._folder}/ in " if self._folder else ""
-        return Flow(
+        flow = Flow(
             title=f"The architecture of {named}{self._code.repository} at {self._code.commit.sha[:7]}",
             verb="imports",
-            boxes=[self._make_box(key, folded) for key in keys],
+            boxes=[self._make_box(key) for key in keys],
             lines=lines,
-            legend=self._write_legend(lines, shown),
         )
+        return replace(flow, legend=self._write_legend(flow))
 
-    def _sort_outside(self, key: str) -> tuple[int, str]:
-        return (0 if key.startswith("\0uses") else 2 if key.startswith("\0used") else 1, key)
+    def _choose_lines(self, lines: Sequence[FlowLine]) -> set[tuple[str, str]]:
+        """Choose what is drawn: at most so many lines, and few boxes for what lies outside of the folder."""
+        weights: dict[str, Counter[str]] = {"uses": Counter(), "used": Counter()}
+        for line in filter(_is_outside, lines):
+            for key in (line.source, line.target):
+                if key.startswith("\0"):
+                    weights[key[1:5]][key] += line.weight
+        near = {key for role in weights.values() for key, _ in role.most_common(_MOST_OUTSIDE)}
+        kept = [
+            line for line in lines if all(key in near or not key.startswith("\0") for key in (line.source, line.target))
+        ]
+        kept.sort(key=lambda line: (_is_outside(line), -line.weight))
+        return {(line.source, line.target) for line in kept[:_MOST_LINES]}
 
-    def _fold_outside(self) -> None:
-        """Leave what is connected most with the folder, on either side."""
-        for role in ("uses", "used"):
-            keys = [key for key in self._outside if key.startswith(f"\0{role}\0")]
-            weights = self._weigh(keys)
-            keys.sort(key=lambda key: (-weights[key], key))
-            if len(keys) > _MOST_OUTSIDE:
-                self._merge(keys[_MOST_OUTSIDE - 1 :], f"\0{role}{_ELSEWHERE}")
-
-    def _fold_parts(self) -> int:
-        """Leave the parts that are connected most, as many as there is room for; return how many are folded."""
-        keys = {key for pair in self._edges for key in pair}
-        inner = [key for key in keys if not key.startswith("\0")]
-        room = MOST_BOXES - (len(keys) - len(inner))
-        if len(inner) <= room:
-            return 0
-        weights = self._weigh(inner)
-        inner.sort(key=lambda key: (-weights[key], key))
-        self._merge(inner[room - 1 :], _FOLDED)
-        return len(inner) - room + 1
-
-    def _weigh(self, keys: Collection[str]) -> Counter[str]:
-        found: Counter[str] = Counter()
-        for pair, edge in self._edges.items():
-            for key in {*pair}.intersection(keys):
-                found[key] += len(edge.imports)
-        return found
-
-    def _merge(self, keys: Collection[str], into: str) -> None:
-        wanted = {*keys}
-        for pair in [pair for pair in self._edges if wanted.intersection(pair)]:
-            edge = self._edges.pop(pair)
-            source, target = (into if key in wanted else key for key in pair)
-            if source != target:
-                self._edges[source, target].imports |= edge.imports
-                self._edges[source, target].is_certain |= edge.is_certain
-        for key in wanted:
-            self._outside[into] |= self._outside.pop(key, set())
-
-    def _make_box(self, key: str, folded: int) -> FlowBox:
-        if key == _FOLDED:
-            return FlowBox(key=key, label=f"{folded} more", note="folders and modules", look="folded")
+    def _make_box(self, key: str) -> FlowBox:
         if key.startswith("\0"):
             name = key.rpartition("\0")[2]
-            label = "elsewhere" if key.endswith(_ELSEWHERE) else name
-            if f"{self._folder}/{name}" in self._counts:  # a part is called so as well
-                label = f"top-level {name}"
+            label = f"top-level {name}" if f"{self._folder}/{name}" in self._counts else name  # a part is called so too
             note = _count(len(self._outside[key]), "file")
             return FlowBox(key=key, label=label, note=note, look="outside", name=f"{label} ({note})")
         short = key[len(self._folder) + 1 :] if self._folder else key
@@ -224,16 +214,17 @@ class _ModuleMap:
         entrances = [path for path in inner if path[len(key) :].partition(".")[0] in {"__init__", "index", "mod"}]
         return next(iter([*entrances, *inner]), "")
 
-    def _write_legend(self, lines: Sequence[FlowLine], shown: Collection[str]) -> str:
-        left_out = []
-        if implied := sum(line.is_implied for line in lines):
-            left_out.append(f"{_count(implied, 'arrow')} that others imply")
-        alone = len([key for key in self._parts if self._find_first(key) not in shown])
-        if alone and _FOLDED not in shown:
-            left_out.append(f"{_count(alone, 'part')} without such imports")
-        if self._has_code and self._folder:
-            left_out.append("tests outside of the folder")
-        possible = " A dashed one is only possible." if any(line.is_dashed for line in lines) else ""
+    def _write_legend(self, flow: Flow) -> str:
+        drawn = flow.make_drawable()
+        named = {box.key for box in flow.boxes}
+        alone = [key for key in self._parts if self._find_first(key) not in named]
+        left_out = [
+            *([_count(arrows, "minor arrow")] if (arrows := len(flow.lines) - len(drawn.lines)) else []),
+            *([_count(parts, "minor part")] if (parts := len(flow.boxes) - len(drawn.boxes)) else []),
+            *([f"{_count(len(alone), 'part')} without such imports"] if alone else []),
+            *(["tests"] if self._has_code else []),
+        ]
+        possible = " A dashed one is only possible." if any(line.is_dashed for line in drawn.lines) else ""
         end = f" Left out: {', '.join(left_out)}." if left_out else ""
         return f"An arrow leads to what is imported, with the number of imports, file by file.{possible}{end}"
 
@@ -241,6 +232,14 @@ class _ModuleMap:
         place = f"the folder `{self._folder.replace('`', '')}`" if self._folder else "it"
         what = f"no part of {place} imports another one, as far as I know"
         return f"Nothing to draw of `{self._code.repository}`: {what}."
+
+
+def _is_outside(line: FlowLine) -> bool:
+    return line.source.startswith("\0") or line.target.startswith("\0")
+
+
+def _sort_outside(key: str) -> tuple[int, str]:
+    return (0 if key.startswith("\0uses") else 2 if key.startswith("\0used") else 1, key)
 
 
 def _name_files(files: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from agent import Step, list_steps
 from bot.pictures.flow import Flow, FlowBox, FlowLine, Look
 from bot.pictures.flow_svg import write_svg_part
 from bot.pictures.layered_layout import lay_out
-from bot.pictures.placed_flow import measure_box, place_upright
+from bot.pictures.placed_flow import measure_box, place_flow
 
 # Everything stands closer than in a picture of its own: the drawing is half as wide as a window, and is to be read.
 _GAP = 4.0
@@ -46,12 +46,12 @@ class AgentGraphDrawing:
         self._steps = list_steps() if steps is None else steps
         self._lines = [(step.name, target) for step in self._steps for target in step.targets]
         self._branching = {step.name for step in self._steps if len(step.targets) > 1}
-        self._widths = {step.name: measure_box(FlowBox(key="", label=step.name)) for step in self._steps}
-        self._layout = lay_out(self._widths, self._lines, gap=_GAP, passage=_PASSAGE)
+        widths = {step.name: measure_box(FlowBox(key="", label=step.name)) for step in self._steps}
+        self._layout = lay_out(widths, self._lines, gap=_GAP, passage=_PASSAGE)
 
     def draw(self, visits: Sequence[NodePassage]) -> str:
         """Return the drawing; each node that was passed has its time below its name."""
-        return write_svg_part(place_upright(self._describe_way(visits), self._layout, self._widths))
+        return write_svg_part(place_flow(self._describe_way(visits), self._layout, "downwards", is_bare=True))
 
     def _describe_way(self, visits: Sequence[NodePassage]) -> Flow:
         taken = set(pairwise(visit.node for visit in visits))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from bot.markdown import to_one_line
@@ -37,8 +37,7 @@ class FlowBox:
 class FlowLine:
     """A line from one box to another; dashed where it is only possible, thicker and numbered with a `weight`.
 
-    One is taken where a way leads along it. An implied one is not drawn: other lines lead there as well, over other
-    boxes. Lists have it.
+    One is taken where a way leads along it. One that is only listed is in lists, not in pictures.
     """
 
     source: str
@@ -46,7 +45,7 @@ class FlowLine:
     is_dashed: bool = False
     is_taken: bool = False
     weight: int = 0
-    is_implied: bool = False
+    is_only_listed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,10 +63,13 @@ class Flow:
     gathers: bool = False
     legend: str = ""
 
-    @property
-    def lines_to_draw(self) -> Sequence[FlowLine]:
-        """The lines that pictures have."""
-        return [line for line in self.lines if not line.is_implied]
+    def make_drawable(self) -> Flow:
+        """Return what pictures have of it: without the lines that are only listed, and boxes of such lines alone."""
+        lines = [line for line in self.lines if not line.is_only_listed]
+        drawn, listed = _find_ends(lines), _find_ends(self.lines)
+        return replace(
+            self, lines=lines, boxes=[box for box in self.boxes if box.key in drawn or box.key not in listed]
+        )
 
     def to_text(self) -> str:
         """List the lines, a row for each source."""
@@ -77,22 +79,22 @@ class Flow:
             number = f" ({line.weight})" if line.weight else ""
             targets[line.source].append(f"{'possibly ' * line.is_dashed}{names[line.target]}{number}")
         rows = [f"- {names[key]} {self.verb} {', '.join(named)}" for key, named in targets.items()]
-        lonely = {box.key for box in self.boxes} - {key for line in self.lines for key in (line.source, line.target)}
-        rows += [f"- {names[box.key]}" for box in self.boxes if box.key in lonely]
+        rows += [f"- {names[box.key]}" for box in self.boxes if box.key not in _find_ends(self.lines)]
         return "\n".join([f"{to_one_line(self.title)}:", *rows])
 
     def to_mermaid(self) -> str:
         """Write it in Mermaid; what a name holds is never markup of it."""
-        return "\n".join(["graph LR", *self._iter_mermaid(), ""])
-
-    def _iter_mermaid(self) -> Iterator[str]:
-        keys = {box.key: f"n{number}" for number, box in enumerate(self.boxes)}
-        for box in self.boxes:
-            label = shorten(box.label).translate(_MERMAID)
-            yield f'    {keys[box.key]}["{label}"]'
-        for line in self.lines_to_draw:
+        drawable = self.make_drawable()
+        keys = {box.key: f"n{number}" for number, box in enumerate(drawable.boxes)}
+        rows = [f'    {keys[box.key]}["{shorten(box.label).translate(_MERMAID)}"]' for box in drawable.boxes]
+        for line in drawable.lines:
             number = f"|{line.weight}|" if line.weight else ""
-            yield f"    {keys[line.source]} {'-.->' if line.is_dashed else '-->'}{number} {keys[line.target]}"
+            rows.append(f"    {keys[line.source]} {'-.->' if line.is_dashed else '-->'}{number} {keys[line.target]}")
+        return "\n".join(["graph LR", *rows, ""])
+
+
+def _find_ends(lines: Sequence[FlowLine]) -> set[str]:
+    return {key for line in lines for key in (line.source, line.target)}
 
 
 def shorten(text: str, longest: int = LONGEST_LABEL) -> str:

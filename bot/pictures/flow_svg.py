@@ -7,18 +7,22 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from bot.pictures.flow import shorten
-from bot.pictures.line_numbers import place_numbers
+from bot.pictures.layered_layout import Point
 from bot.pictures.placed_flow import (
     BOX_HEIGHT,
     LEGEND_LINE,
     MARGIN,
+    NOTE_CHARACTER,
     TITLE_LINE,
+    Curve,
     PlacedBox,
     PlacedFlow,
     PlacedLine,
 )
 
-LINE_WIDTH, MOST_WIDTH = 1.3, 4.0
+_LINE_WIDTH, _MOST_WIDTH = 1.3, 4.0
+_NUMBER_HEIGHT, _AIR = 13.0, 3.0  # of the number of a line, and what is free beside its digits
+_ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78)  # of a curve: where a number may stand, the best first
 # What no XML may hold, beside the control characters that one line of text has none of.
 _FORBIDDEN = {0xFFFE: "\N{REPLACEMENT CHARACTER}", 0xFFFF: "\N{REPLACEMENT CHARACTER}"} | dict.fromkeys(
     range(0xD800, 0xE000), "\N{REPLACEMENT CHARACTER}"
@@ -58,11 +62,6 @@ def write_svg_part(flow: PlacedFlow) -> str:
     return f"{head}{''.join(_draw_all(flow))}</svg>"
 
 
-def measure_stroke(weight: int) -> float:
-    """Return how thick a line is: the thicker, the more it stands for."""
-    return min(MOST_WIDTH, LINE_WIDTH + 0.45 * math.log2(max(1, weight)))
-
-
 def _write_head(flow: PlacedFlow) -> Iterator[str]:
     y = MARGIN / 2
     for line in flow.title_lines:
@@ -75,12 +74,36 @@ def _write_head(flow: PlacedFlow) -> Iterator[str]:
 
 def _draw_all(flow: PlacedFlow) -> Iterator[str]:
     """Draw lines below boxes, and the way that is taken over the other lines."""
+    yield f'<g transform="translate({flow.aside:.0f} {flow.down:.0f})">'
     for line in sorted(flow.lines, key=lambda placed: placed.line.is_taken):
         yield _draw_line(line)
     for line, (x, y) in place_numbers(flow):
         yield f'<text class="number" x="{x:.1f}" y="{y + 3.5:.1f}">{line.line.weight}</text>'
     for box in flow.boxes:
         yield _draw_box(box)
+    yield "</g>"
+
+
+def place_numbers(flow: PlacedFlow) -> Iterator[tuple[PlacedLine, Point]]:
+    """Yield the lines whose number has room between the boxes, with its middle; the others have none."""
+    taken = [(box.x, box.y, box.x + box.width, box.y + BOX_HEIGHT) for box in flow.boxes]
+    for line in sorted(flow.lines, key=lambda placed: -placed.line.weight):
+        half = len(str(line.line.weight)) * NOTE_CHARACTER / 2 + _AIR
+        for x, y in (_follow(curve, at) for at in _ALONG for curve in line.curves[::2] if line.line.weight):
+            left, top, right, bottom = x - half, y - _NUMBER_HEIGHT / 2, x + half, y + _NUMBER_HEIGHT / 2
+            if not any(left < each[2] and each[0] < right and top < each[3] and each[1] < bottom for each in taken):
+                taken.append((left, top, right, bottom))
+                yield line, (x, y)
+                break
+
+
+def _follow(curve: Curve, t: float) -> Point:
+    """Return the point of a curve at a part of its way."""
+    weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3)
+    return (
+        sum(weight * x for weight, (x, _) in zip(weights, curve, strict=True)),
+        sum(weight * y for weight, (_, y) in zip(weights, curve, strict=True)),
+    )
 
 
 def _draw_line(placed: PlacedLine) -> str:
@@ -91,7 +114,8 @@ def _draw_line(placed: PlacedLine) -> str:
     )
     tip = f"M{'L'.join(f'{x:.0f} {y:.0f}' for x, y in placed.tip)}z"
     names = f"line{' dashed' * placed.line.is_dashed}{' taken' * placed.line.is_taken}"
-    thick = f' stroke-width="{measure_stroke(placed.line.weight):.1f}"' if placed.line.weight > 1 else ""
+    width = min(_MOST_WIDTH, _LINE_WIDTH + 0.45 * math.log2(max(1, placed.line.weight)))
+    thick = f' stroke-width="{width:.1f}"' if placed.line.weight > 1 else ""
     return f'<g class="{names}"><path d="{path}"{thick}/><path class="tip" d="{tip}"/></g>'
 
 

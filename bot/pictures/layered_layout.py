@@ -24,8 +24,9 @@ PASSAGE_WIDTH = 12.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DiagramLayout:
-    """The middle of each node, and the points that each line runs through, beginning with the middle of its source."""
+    """The width and the middle of each node, and the points that each line runs through, from middle to middle."""
 
+    widths: Mapping[str, float]
     nodes: Mapping[str, Point]
     lines: Mapping[Line, tuple[Point, ...]]
 
@@ -57,6 +58,7 @@ def lay_out(
     xs = _spread(layers, neighbours, widths, gap=gap, passage=passage)
     points = {place: (xs[place], rank * LAYER_HEIGHT) for rank, layer in enumerate(layers) for place in layer}
     return DiagramLayout(
+        widths=widths,
         nodes={name: points[name] for name in widths},
         lines={line: tuple(points[place] for place in chain) for line, chain in chains.items()},
     )

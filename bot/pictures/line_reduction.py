@@ -11,13 +11,15 @@ from bot.pictures.flow import FlowLine
 
 
 def mark_implied(lines: Sequence[FlowLine]) -> list[FlowLine]:
-    """Mark the lines whose target other lines lead to as well, over other boxes; those of a circle stay."""
+    """List only those lines whose target other lines lead to as well, over other boxes; those of a circle stay."""
     graph: nx.DiGraph[str] = nx.DiGraph([(line.source, line.target) for line in lines])
     circles = nx.condensation(graph)
     circle_of: Mapping[str, int] = circles.graph["mapping"]
     needed = {*nx.transitive_reduction(circles).edges}
     pairs = {line: (circle_of[line.source], circle_of[line.target]) for line in lines}
-    return [replace(line, is_implied=pairs[line][0] != pairs[line][1] and pairs[line] not in needed) for line in lines]
+    return [
+        replace(line, is_only_listed=pairs[line][0] != pairs[line][1] and pairs[line] not in needed) for line in lines
+    ]
 
 
 def order_boxes(keys: Iterable[str], lines: Sequence[FlowLine]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bot.drawings.call_map import MOST_BOXES
 from bot.drawings.module_map import map_modules
 from bot.errors import NothingToDraw
 from bot.pictures.flow import Flow
@@ -40,7 +39,7 @@ async def test_the_parts_of_a_folder_import_each_other_and_what_is_around_is_fol
         "- orders.py imports store/ (1), errors.py (1)",
         "- store/ imports errors.py (1), tools/ (1 file) (1)",
     ]
-    assert flow.legend.endswith("Left out: 1 part without such imports, tests outside of the folder.")
+    assert flow.legend.endswith("Left out: 1 part without such imports, tests.")
     looks = {box.label: (box.look, box.note) for box in flow.boxes}
     assert looks["web/"] == ("folder", "2 files")
     assert looks["orders.py"] == ("plain", "2 lines")
@@ -51,9 +50,7 @@ async def test_without_a_folder_the_map_is_of_the_whole_repository() -> None:
     flow = await map_modules(FakeCode(SHOP), "")
 
     assert flow.title == "The architecture of shop at c0ffeec"
-    assert rows(flow) == [
-        "- main.py imports shop/ (1)", "- tests/ imports shop/ (1)", "- shop/ imports tools/ (1)"
-    ]  # fmt: skip
+    assert rows(flow) == ["- main.py imports shop/ (1)", "- shop/ imports tools/ (1)"]
 
 
 async def test_what_lies_beside_the_folder_is_one_box_for_those_that_use_it_and_one_for_those_that_it_uses() -> None:
@@ -107,15 +104,33 @@ async def test_a_folder_is_found_by_the_end_of_its_path_unless_several_end_so() 
         await map_modules(FakeCode({"a/store/x.py": "", "b/store/y.py": ""}), "store")
 
 
-async def test_too_many_parts_are_folded_and_counted() -> None:
-    many = {f"shop/m{n:03}.py": "import shop.base\n" * (n < 99) for n in range(100)} | {"shop/base.py": ""}
+async def test_of_many_lines_the_heaviest_are_drawn_and_the_others_counted() -> None:
+    many = {f"shop/m{n:02}.py": "import shop.base\n" for n in range(40)} | {"shop/base.py": ""}
+    heavy = {f"shop/web/p{n}.py": "import shop.base\nimport tools.text\n" for n in range(3)}
 
-    flow = await map_modules(FakeCode(many), "shop")
+    flow = await map_modules(FakeCode({**many, **heavy, "tools/text.py": ""}), "shop")
+    drawn = flow.make_drawable()
 
-    assert len(flow.boxes) == MOST_BOXES
-    (folded,) = [box for box in flow.boxes if box.look == "folded"]
-    assert folded.label == "61 more"
-    assert sum(line.weight for line in flow.lines) == 99
+    assert len(flow.lines) == 42
+    assert len(drawn.lines) == 25
+    assert "shop/web/" in {line.source for line in drawn.lines}
+    assert len(drawn.boxes) == 26
+    assert "Left out: 17 minor arrows, 17 minor parts, tests." in flow.legend
+    assert flow.to_mermaid().count("-->") == 25
+
+
+async def test_imports_for_the_type_checker_alone_do_not_count() -> None:
+    python = {
+        "shop/a.py": "if TYPE_CHECKING:\n    from shop.b import B\n\n    from shop.c import C\nfrom shop.d import D\n",
+        "shop/b.py": "def f():\n    from shop.c import C\n",
+        "shop/c.py": "",
+        "shop/d.py": "",
+    }
+    scripts = {"web/a.ts": 'import type { B } from "./b";\n', "web/b.ts": 'import { A } from "./a";\n'}
+    imports: list[tuple[str, ...]] = [("web/a.ts", "web/b.ts"), ("web/b.ts", "web/a.ts")]
+
+    assert rows(await map_modules(FakeCode(python), "shop")) == ["- a.py imports d.py (1)", "- b.py imports c.py (1)"]
+    assert rows(await map_modules(CodeWithImports(scripts, imports), "web")) == ["- b.ts imports a.ts (1)"]
 
 
 async def test_what_other_lines_imply_is_listed_and_not_drawn_where_there_is_much() -> None:
@@ -124,10 +139,10 @@ async def test_what_other_lines_imply_is_listed_and_not_drawn_where_there_is_muc
     flow = await map_modules(FakeCode(chain), "shop")
 
     assert len(flow.lines) == 28
-    assert [(line.source[-4], line.target[-4]) for line in flow.lines_to_draw] == [
+    assert [(line.source[-4], line.target[-4]) for line in flow.make_drawable().lines] == [
         (str(n), str(n - 1)) for n in range(7, 0, -1)
     ]
-    assert "21 arrows that others imply" in flow.legend
+    assert "21 minor arrows" in flow.legend
     assert flow.to_mermaid().count("-->") == 7
 
 
@@ -136,7 +151,7 @@ async def test_circles_are_drawn_whole() -> None:
 
     flow = await map_modules(FakeCode(circle), "shop")
 
-    assert len(flow.lines_to_draw) == 5
+    assert len(flow.make_drawable().lines) == 5
 
 
 class CodeWithImports(FakeCode):
