@@ -4,37 +4,38 @@ from __future__ import annotations
 
 import secrets
 
+from agent import chat
 from agent.evidence.refs import make_lines_ref
 from agent.guard.reading_tools import harden, note_flags
 from agent.ports import Deps
-from agent.prompts.loop_prompts import START, format_start, make_first_messages
-from agent.prompts.numbered_evidence import EvidenceNumbers, list_cited
-from agent.prompts.prompt_evidence import (
-    collect_flags,
-    load_change_evidence,
-    load_commit_evidence,
-    load_prompt_evidence,
-)
+from agent.prompts.answer_prompts import describe_material, format_data, format_findings
+from agent.prompts.numbered_evidence import EvidenceNumbers
+from agent.prompts.prompt_evidence import collect_flags, list_cited, load_prompt_evidence
 from agent.prompts.repository_overview import load_overview
-from agent.prompts.research_prompts import format_findings
-from agent.state import AgentState, CitationRef, EvidenceRef, clear_messages, to_location
+from agent.questions.follow_ups import find_run_turn
+from agent.state import AgentState, CitationRef, EvidenceRef, PastTurn, clear_messages, to_location
+
+START = "start"  # the key of the first message's text in the evidence table
 
 
 async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
     """Show what was found, with an id for each place; a place keeps the one that it has."""
     deps.emit("step_start", node="setup_executor", stage="Reading what was found")
     numbers = EvidenceNumbers(state.get("shown", []))
-    refs = _rank_evidence(state, deps)
-    lines = await load_prompt_evidence(deps, refs, question=state.get("cleaned_query", ""))
-    exhibits = numbers.number_evidence([*lines, *load_change_evidence(deps, refs), *load_commit_evidence(deps, refs)])
+    refs, question = rank_evidence(state, deps), state.get("cleaned_query", "")
+    exhibits = numbers.number_evidence(await load_prompt_evidence(deps, refs, question=question))
     flagged = note_flags(state.get("flagged", []), collect_flags(exhibits), deps, source="repository")
     deps = harden(deps) if flagged else deps
     nonce = state.get("nonce") or deps.nonce or secrets.token_hex(6)
     overview = await load_overview(state, deps)
     known: AgentState = {**state, "nonce": nonce, "codebase_tree": overview}
-    await deps.evidence.keep(START, format_start(known, deps, exhibits))
+    await deps.evidence.keep(START, format_data(describe_material(known, deps, exhibits), deps, nonce))
     return {
-        "messages": [clear_messages(), *make_first_messages(hardened=deps.is_hardened, can_ask=deps.can_ask)],
+        "messages": [
+            clear_messages(),
+            chat.SystemMessage(""),  # stands for the task, as the message below stands for its text
+            chat.HumanMessage("", additional_kwargs={"evidence": START}),
+        ],
         "nonce": nonce,
         "codebase_tree": overview,
         "shown": numbers.places,
@@ -43,18 +44,19 @@ async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
     }
 
 
-def _rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
+def rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
     """Return the evidence of the turn: what the notes cite, what a follow-up leans on, and then all that was found."""
-    before = _list_last_evidence(state, deps) if state.get("is_follow_up") else []
+    leans = state.get("intent") == "follow_up" or (state.get("mode") == "tools" and state.get("is_follow_up"))
+    before = _list_last_evidence(state, deps) if leans else []
     return [
-        *list_noted_evidence(state, deps),
+        *_list_noted_evidence(state, deps),
         *(make_lines_ref(to_location(ref), "lines") for ref in before),
         *state.get("retrieved", []),
         *state.get("expanded", []),
     ]
 
 
-def list_noted_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
+def _list_noted_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
     """Return the lines and the commits whose evidence ids the notes of the research cite."""
     noted = list_cited(format_findings(state.get("findings", {}), deps), state.get("shown", []))
     elsewhere = {(ref["path"], ref["start_line"], ref["commit"]) for ref in noted if ref.get("commit")}
@@ -70,7 +72,15 @@ def list_noted_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
 
 def _list_last_evidence(state: AgentState, deps: Deps) -> list[CitationRef]:
     """Return what the last answer cited, and then all else that was shown for it, where the code is the same."""
-    last = next(reversed(state.get("conversation_history", [])), None)
-    if last is None or last["commit"] != deps.code.commit.sha or last["repository"] != deps.code.repository:
+    if not state.get("conversation_history"):
+        return []
+    last = find_last_turn(state)
+    if last["commit"] != deps.code.commit.sha or last["repository"] != deps.code.repository:
         return []
     return [ref for ref in [*last["citations"], *last.get("evidence", [])] if ref["path"] and not ref.get("commit")]
+
+
+def find_last_turn(state: AgentState) -> PastTurn:
+    """Return the turn that a message leans on: a goal run that it asks about, else the last one."""
+    history = state["conversation_history"]
+    return find_run_turn(state.get("cleaned_query", ""), history) or history[-1]

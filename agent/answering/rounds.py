@@ -16,7 +16,7 @@ from agent.guard.approval import list_unapproved_tools
 from agent.guard.leak_check import check_leaks
 from agent.limits import MAX_ROUNDS
 from agent.ports import ChatModel, Deps
-from agent.prompts.loop_prompts import WRITE_NOW, format_task
+from agent.prompts.answer_prompts import WITH_TOOLS, format_answer_rules, format_task
 from agent.prompts.numbered_evidence import list_exhibits
 from agent.prompts.output_schemas import ClarifyOutput, PlanOutput, is_turn_tool, list_turn_tools, read_turn_call
 from agent.prompts.research_prompts import insert_results, list_evidence_keys
@@ -29,6 +29,9 @@ _LONGEST_QUESTION = 300
 _WORTH_ASKING_PLAINLY = (AnswerEmpty, AnswerMalformed, RequestRefused)
 
 log = logging.getLogger(__name__)
+WRITE_NOW = (
+    "Write the answer now, from what you have been shown: no tool is called any more. Say what you could not find out."
+)
 
 
 async def answer_with_tools(state: AgentState, deps: Deps) -> AgentState:
@@ -69,7 +72,7 @@ async def _fill_messages(state: AgentState, deps: Deps, *, is_last: bool) -> lis
     texts = await deps.evidence.texts([*list_evidence_keys(messages), *list_image_keys(names)])
     _, start, *rest = insert_results(messages, texts, deps, nonce=state.get("nonce", ""))
     # What a tool has brought may have made the turn a watched one since it began.
-    task = format_task(hardened=deps.is_hardened, can_ask=deps.can_ask)
+    task = format_task(format_answer_rules(deps) + WITH_TOOLS, deps)
     last = [chat.HumanMessage(WRITE_NOW)] if is_last else []
     return [chat.SystemMessage(task), show_images(start, names, texts), *rest, *last]
 

@@ -30,8 +30,8 @@ from agent.goals.goal_state import (
 )
 from agent.guard.approval import is_approval
 from agent.ports import Runtime
-from agent.prompts.answer_prompts import DataFence
-from agent.prompts.research_prompts import DATA, insert_results, list_evidence_keys, make_result_message
+from agent.prompts.answer_prompts import DATA, format_data
+from agent.prompts.research_prompts import insert_results, list_evidence_keys, make_result_message
 from agent.state import clear_messages
 from agent.tools.tool_calls import MAX_CALLS, make_call_key
 
@@ -263,11 +263,11 @@ _LAST = "This is the last reply in which you may call tools. "
 
 def build_beginning(state: GoalState, deps: GoalDeps, standing: str) -> list[chat.BaseMessage]:
     """Begin the conversation: what the person wants, and how things stand at the commit."""
-    fence = DataFence(state.get("nonce", ""))
-    parts = [fence.data("What the person wants", deps.redact(state.get("task", "")))]
-    if standing:
-        parts.append(fence.data("How things stand at the commit", deps.redact(standing)[:_LONGEST_STANDING]))
-    return [chat.HumanMessage("\n\n".join(parts))]
+    material = {
+        "What the person wants": deps.redact(state.get("task", "")),
+        "How things stand at the commit": deps.redact(standing)[:_LONGEST_STANDING],
+    }
+    return [chat.HumanMessage(format_data(material, deps))]
 
 
 async def fill_messages(
@@ -293,5 +293,5 @@ def trim_messages(messages: Sequence[chat.BaseMessage], room: int = MAX_MESSAGES
 def format_check(state: GoalState, result: GoalResult, deps: GoalDeps) -> str:
     """Tell the model what the check has found."""
     left = max(0, state.get("max_iterations", 1) - state.get("iteration", 0) - 1)
-    text = DataFence(state.get("nonce", "")).data("What the check found", deps.redact(result.reason))
+    text = format_data({"What the check found": deps.redact(result.reason)}, deps)
     return f"{text}\n\nThe goal is not reached yet. You may reply {left} more time{'s' * (left != 1)}."

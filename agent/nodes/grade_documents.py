@@ -9,9 +9,9 @@ from agent.errors import ModelError
 from agent.evidence.refs import is_overlapping
 from agent.guard.reading_tools import harden, note_flags
 from agent.ports import ChatModel, Deps, Runtime, SourceFiles, TextSearch
-from agent.prompts.answer_prompts import build_grading_prompt
+from agent.prompts.answer_prompts import GRADE, make_messages
 from agent.prompts.output_schemas import GradeOutput
-from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, load_prompt_evidence
+from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, format_prompt_evidence, load_prompt_evidence
 from agent.prompts.repository_overview import load_overview
 from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms, match_terms
@@ -99,18 +99,16 @@ async def _grade_hits(
     state: AgentState, deps: Deps, model: ChatModel, shown: Sequence[PromptEvidence]
 ) -> GradeOutput | None:
     """Let the model judge; None where it fails, and the scores decide."""
-    searched = state.get("retrieval_metadata", make_empty_metadata())["searched"]
-    question = deps.redact(state.get("cleaned_query", ""))
-    messages = build_grading_prompt(
-        question,
-        shown,
-        searched,
-        tree=await load_overview(state, deps),
-        hardened=deps.is_hardened,
-        nonce=deps.nonce,
-    )
+    material = {
+        "The repository": await load_overview(state, deps),
+        "The question": deps.redact(state.get("cleaned_query", "")),
+        "What was searched for": "\n".join(state.get("retrieval_metadata", make_empty_metadata())["searched"]),
+        "The results": format_prompt_evidence(shown),
+    }
     try:
-        return await model.generate_structured(messages, GradeOutput, task="grade_documents")
+        return await model.generate_structured(
+            make_messages(GRADE, material, deps), GradeOutput, task="grade_documents"
+        )
     except ModelError as error:
         log.warning("the hits were graded by their scores: %s", error)
         return None

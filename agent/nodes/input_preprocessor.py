@@ -11,7 +11,7 @@ from agent.evidence.intent_router import asks_for_dependencies
 from agent.guard.injection.normalization import strip_invisible
 from agent.guard.thread_quotes import read_quotes, split_background
 from agent.ports import Deps, Runtime
-from agent.prompts.answer_prompts import build_preprocess_prompt
+from agent.prompts.answer_prompts import PREPROCESS, format_past_turns, make_messages
 from agent.prompts.output_schemas import IntentOutput
 from agent.prompts.repository_overview import load_overview
 from agent.questions.attachments import find_attached_error, find_attached_name
@@ -213,9 +213,9 @@ async def _read_by_model(question: str, history: Sequence[PastTurn], deps: Deps,
     if deps.models.small is None:
         return "new_question", question
     try:
-        messages = build_preprocess_prompt(
-            deps.redact(question), history, tree=tree, hardened=deps.is_hardened, nonce=deps.nonce
-        )
+        talk = format_past_turns({"conversation_history": [*history]}, deps)
+        material = {"The repository": tree, "The conversation": talk, "The message": deps.redact(question)}
+        messages = make_messages(PREPROCESS, material, deps)
         form = await deps.models.small.generate_structured(messages, IntentOutput, task="input_preprocessor")
     except ModelError as error:
         log.warning("the question is treated as a new one: %s", error)

@@ -7,17 +7,20 @@ import logging
 from collections.abc import Sequence
 
 from agent.errors import ModelError
+from agent.evidence.refs import format_place
 from agent.evidence.requests import decide_retrieval, request_search
 from agent.guard.approval import list_unapproved_tools
+from agent.guard.evidence_check import mark_text
 from agent.guard.leak_check import check_leaks
 from agent.limits import MAX_ITERATIONS
 from agent.ports import Deps, Runtime
-from agent.prompts.answer_prompts import build_router_prompt, format_question
+from agent.prompts.answer_prompts import ROUTER, format_question, make_messages
 from agent.prompts.output_schemas import CallOutput, RouterOutput, SearchOutput
 from agent.prompts.prompt_evidence import format_tool_results
 from agent.prompts.repository_overview import load_overview
 from agent.repositories.routing import route_question
 from agent.state import AgentState, RetrievalRequest, RouterDecision, ToolRequest, make_empty_metadata
+from agent.text.escaping import to_one_line
 from agent.text.storable import is_storable, make_storable
 
 MAX_REQUESTS = 3
@@ -26,6 +29,8 @@ MAX_FILTERS = 5
 _LONGEST_QUERY = 300
 _LONGEST_SENTENCE = 300
 _LONGEST_ARGUMENTS = 20_000
+_LONGEST_SCHEMA = 400
+MAX_PLACES = 30
 
 log = logging.getLogger(__name__)
 
@@ -66,9 +71,13 @@ def _add_messages(asked: RouterDecision, chosen: RouterDecision | None) -> Route
     return {**asked, "requests": [*quoted, *asked["requests"]]}
 
 
+def _list_searched(state: AgentState) -> list[str]:
+    return state.get("retrieval_metadata", make_empty_metadata())["searched"]
+
+
 def _is_fresh(state: AgentState) -> bool:
     """Whether nothing was searched for and no tool was called yet."""
-    return not (state.get("retrieval_metadata", make_empty_metadata())["searched"] or state.get("tool_history"))
+    return not (_list_searched(state) or state.get("tool_history"))
 
 
 async def _ask_model(state: AgentState, deps: Deps, tree: str) -> RouterDecision | None:
@@ -77,16 +86,18 @@ async def _ask_model(state: AgentState, deps: Deps, tree: str) -> RouterDecision
         return None
     # What needs approval is listed before it is given: to choose it is to ask the person.
     tools = deps.tools.menu(deps, asking=True)
-    messages = build_router_prompt(
-        format_question(state, deps),
-        tools=tools,
-        tree=tree,
-        searched=state.get("retrieval_metadata", make_empty_metadata())["searched"],
-        found=state.get("retrieved", []),
-        results=await format_tool_results(state, deps),
-        better_query=state.get("better_query", ""),
-        hardened=deps.is_hardened,
-        nonce=deps.nonce,
+    menu = [f"- {tool['name']}: {tool['description']} {str(tool['parameters'])[:_LONGEST_SCHEMA]}" for tool in tools]
+    found = [f"{format_place(ref)} {ref['symbol'][:120]}" for ref in state.get("retrieved", [])[:MAX_PLACES]]
+    material = {
+        "The repository": tree,
+        "The question": format_question(state, deps),
+        "What was searched for so far": "\n".join(_list_searched(state)),
+        "What was found so far": mark_text("\n".join(to_one_line(place, longest=330) for place in found)),
+        "What tools said": await format_tool_results(state, deps),
+        "A query that may find more": state.get("better_query", ""),
+    }
+    messages = make_messages(
+        "\n".join([ROUTER, "", "The tools:" if menu else "There are no tools.", *menu]), material, deps
     )
     try:
         form = await deps.models.small.generate_structured(messages, RouterOutput, task="router")
@@ -125,7 +136,7 @@ def _make_decision(form: RouterOutput, state: AgentState, tools: set[str], *, ca
 
 def _make_requests(forms: Sequence[SearchOutput], state: AgentState) -> list[RetrievalRequest]:
     """Return the searches worth making: not empty, and not made before."""
-    done = set(state.get("retrieval_metadata", make_empty_metadata())["searched"])
+    done = set(_list_searched(state))
     requests: dict[str, RetrievalRequest] = {}
     for form in forms[:MAX_REQUESTS]:
         query = _clean_line(form.query, _LONGEST_QUERY)
@@ -158,7 +169,7 @@ def _parse_call(form: CallOutput) -> ToolRequest | None:
 def _decide_without_model(state: AgentState) -> RouterDecision:
     """Search once more where a better query is known, else write with what there is."""
     better = _clean_line(state.get("better_query", ""), _LONGEST_QUERY)
-    if better and better not in state.get("retrieval_metadata", make_empty_metadata())["searched"]:
+    if better and better not in _list_searched(state):
         return decide_retrieval(
             [request_search(better, reasoning="a better query")], fast_path=False, reasoning="a better query"
         )

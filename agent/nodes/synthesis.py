@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 
 from agent import chat
-from agent.answering.beginning import list_noted_evidence
+from agent.answering.beginning import find_last_turn, rank_evidence
 from agent.answering.model_answer import ModelAnswer, find_subject
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext
 from agent.errors import AnswerTruncated, ModelError
@@ -16,24 +16,19 @@ from agent.evidence.requests import decide_retrieval
 from agent.guard.reading_tools import harden, note_flags
 from agent.kinds.part_answers import answer_parts, write_answer
 from agent.ports import ChatModel, Deps, Runtime
-from agent.prompts.answer_prompts import build_synthesis_prompt, format_question
+from agent.prompts.answer_prompts import describe_material, format_answer_rules, make_messages
 from agent.prompts.numbered_evidence import EvidenceNumbers, list_exhibits
 from agent.prompts.prompt_evidence import (
-    PromptEvidence,
     collect_flags,
     format_tool_results,
-    load_change_evidence,
-    load_commit_evidence,
     load_prompt_evidence,
 )
 from agent.prompts.repository_overview import load_overview
-from agent.prompts.research_prompts import format_findings
-from agent.questions.follow_ups import find_run_turn
 from agent.questions.intent import is_repeat_request
 from agent.questions.question_parts import split_questions
 from agent.questions.terms import find_content_terms
 from agent.repositories.joined_code import JoinedCode
-from agent.state import AgentState, EvidenceRef, PastTurn, make_empty_metadata, to_location
+from agent.state import AgentState, EvidenceRef, make_empty_metadata, to_location
 
 log = logging.getLogger(__name__)
 
@@ -60,22 +55,22 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     return await _write_answer(state, material, deps, deps.models.main)
 
 
-async def _write_answer(state: AgentState, material: AnswerContext, deps: Deps, model: ChatModel) -> AgentState:
+async def _write_answer(state: AgentState, context: AnswerContext, deps: Deps, model: ChatModel) -> AgentState:
     numbers = EvidenceNumbers(state.get("shown", []))  # notes and results of tools name places by theirs
-    question = state.get("cleaned_query", "")
-    refs = _rank_evidence(state, deps)
-    lines = await load_prompt_evidence(deps, refs, question=question)
-    shown = numbers.number_evidence([*lines, *load_change_evidence(deps, refs), *load_commit_evidence(deps, refs)])
+    refs, question = rank_evidence(state, deps), state.get("cleaned_query", "")
+    shown = numbers.number_evidence(await load_prompt_evidence(deps, refs, question=question))
     flagged = note_flags(state.get("flagged", []), collect_flags(shown), deps, source="repository")
     deps = harden(deps) if flagged else deps
-    messages = await _build_messages(state, deps, shown)
+    told: AgentState = {**state, "codebase_tree": await load_overview(state, deps)}
+    material = describe_material(told, deps, shown, results=await format_tool_results(state, deps))
+    messages = make_messages(format_answer_rules(deps), material, deps)
     answer = ModelAnswer(deps, messages, list_exhibits(numbers.places))
     try:
         text = await _stream_answer(model, messages, answer)
     except ModelError as error:
         log.warning("the answer is quoted from the code: %s", error)
         answer.retract()
-        return await _answer_by_rules(state, material, deps, note=_format_note(error.reason))
+        return await _answer_by_rules(state, context, deps, note=_format_note(error.reason))
     subject = find_subject(state.get("retrieved", []))
     return {
         "final_answer": text,
@@ -106,40 +101,11 @@ async def _answer_by_rules(state: AgentState, material: AnswerContext, deps: Dep
     return await _extract_answer(state, material, deps, note=note)
 
 
-async def _build_messages(state: AgentState, deps: Deps, shown: Sequence[PromptEvidence]) -> list[chat.BaseMessage]:
-    is_about_talk = state.get("is_follow_up", False)
-    history = state.get("conversation_history", []) if is_about_talk else []
-    return build_synthesis_prompt(
-        format_question(state, deps),
-        shown,
-        history=history,
-        tree=await load_overview(state, deps),
-        findings=format_findings(state.get("findings", {}), deps),
-        results=await format_tool_results(state, deps),
-        searched=state.get("retrieval_metadata", make_empty_metadata())["searched"],
-        hardened=deps.is_hardened,
-        can_ask=deps.can_ask,
-        nonce=deps.nonce,
-    )
-
-
-def _rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
-    """Return the evidence of the turn, what the findings cite first; of a follow-up what was cited before."""
-    refs = [*list_noted_evidence(state, deps), *state.get("retrieved", []), *state.get("expanded", [])]
-    return [*refs, *_list_previous_citations(state, deps)] if state.get("intent") == "follow_up" else refs
-
-
 def _list_previous_citations(state: AgentState, deps: Deps) -> list[EvidenceRef]:
     """Return what the answer cited that is leaned on, where the code is still the same."""
-    last = _find_last_turn(state)
+    last = find_last_turn(state)
     same_code = last["commit"] == deps.code.commit.sha
     return [make_cited_ref(to_location(citation)) for citation in last["citations"]] if same_code else []
-
-
-def _find_last_turn(state: AgentState) -> PastTurn:
-    """Return the turn that a message leans on: a goal run that it asks about, else the last one."""
-    history = state["conversation_history"]
-    return find_run_turn(state.get("cleaned_query", ""), history) or history[-1]
 
 
 def _make_context(state: AgentState, deps: Deps) -> AnswerContext:
@@ -189,7 +155,7 @@ def _format_note(reason: str) -> str:
 
 def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "") -> AgentState:
     """Repeat the last answer; its citations are checked again, as the code may have changed."""
-    last = _find_last_turn(state)
+    last = find_last_turn(state)
     text = f"{note}\n\n{last['answer']}" if note else last["answer"]
     deps.emit("token", text=text)
     refs = _list_previous_citations(state, deps)

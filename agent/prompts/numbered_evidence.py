@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby, takewhile
 
 from agent.evidence.refs import format_place
-from agent.guard.evidence_check import mark_text
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.state import CitationRef, EvidenceRef, to_citation, to_location
-from agent.text.escaping import to_one_line
 from indexer.types import Location
 
 MAX_NUMBERED = 300  # places of one turn; what comes later is shown without an id, and can be cited by its path
 
 _LEAST_LEFT_OUT = 80  # characters: fewer are no longer than saying where they stand
-_EVIDENCE_ID = re.compile(r"\bE(\d{1,4})\b")
 
 
 class EvidenceNumbers:
@@ -105,25 +101,3 @@ def _find_owner(path: str, line: int, told: Sequence[CitationRef], commit: str =
 def list_exhibits(shown: Sequence[CitationRef]) -> list[PromptEvidence]:
     """Return what has a number as evidence that can be cited; its text is in the prompts that showed it."""
     return [PromptEvidence(number=ref["mark"], location=to_location(ref), about="", text="") for ref in shown]
-
-
-def list_cited(text: str, shown: Sequence[CitationRef]) -> list[CitationRef]:
-    """Return the places whose evidence ids a text has."""
-    cited = set(map(int, _EVIDENCE_ID.findall(text)))
-    return [ref for ref in shown if ref["mark"] in cited]
-
-
-def format_cited(text: str, shown: Sequence[CitationRef], *, besides: Collection[int] = ()) -> str:
-    """Say which places the evidence ids in a text stand for, without those that a prompt shows `besides`."""
-    return mark_text(
-        "\n".join(
-            f"[E{ref['mark']}] {_describe_place(ref)}" for ref in list_cited(text, shown) if ref["mark"] not in besides
-        )
-    )
-
-
-def _describe_place(ref: CitationRef) -> str:
-    if not ref["path"]:
-        return f"commit {ref.get('commit', '')[:12]}"
-    where = f" at commit {ref['commit'][:12]}" if ref.get("commit") else ""
-    return f"{to_one_line(ref['path'], longest=200)} lines {ref['start_line']}-{ref['end_line']}{where}"

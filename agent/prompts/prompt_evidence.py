@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.evidence.refs import Quote, read_quote
@@ -26,6 +27,7 @@ MAX_COMMITS = 30
 MAX_FACTS = 30
 CHANGE_CHARS = 12_000  # of lines that differ
 _LONGEST_BODY = 600
+_EVIDENCE_ID = re.compile(r"\bE(\d{1,4})\b")
 _SAID_OF_LINES = {"removed": "removed", "added": "added", "past": "read at that commit"}
 
 
@@ -60,7 +62,7 @@ class PromptEvidence:
 
 async def load_prompt_evidence(
     deps: Deps,
-    refs: Iterable[EvidenceRef],
+    refs: Sequence[EvidenceRef],
     *,
     question: str = "",
     room: int = MAX_CHARS,
@@ -80,7 +82,8 @@ async def load_prompt_evidence(
     traces = [replace(one, part="trace") for one in plan.ranked if one.part == "trace" or one in left_out]
     await _add_pieces(deps, selection, traces, terms)
     await _add_pieces(deps, selection, plan.headers, terms)
-    return [_make_evidence(shown, number) for number, shown in enumerate(selection.list_ranges()[:MAX_EXHIBITS], 1)]
+    lines = [_make_evidence(shown, number) for number, shown in enumerate(selection.list_ranges()[:MAX_EXHIBITS], 1)]
+    return [*lines, *_load_changes(deps, refs), *_load_commits(deps, refs)]
 
 
 async def _add_pieces(
@@ -149,7 +152,7 @@ def collect_flags(exhibits: Sequence[PromptEvidence]) -> Mapping[str, Sequence[s
     return {place: flags for place, flags in places.items() if flags}
 
 
-def load_commit_evidence(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidence]:
+def _load_commits(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidence]:
     """Write down the commits among the evidence, the first of each; their numbers are given later."""
     found: dict[tuple[str, str], EvidenceRef] = {}
     for ref in refs:
@@ -159,7 +162,7 @@ def load_commit_evidence(deps: Deps, refs: Iterable[EvidenceRef]) -> list[Prompt
     return [_describe_commit(deps, ref) for ref in list(found.values())[:MAX_COMMITS]]
 
 
-def load_change_evidence(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidence]:
+def _load_changes(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidence]:
     """Write down the lines that were added and removed among the evidence, as far as there is room."""
     found: list[PromptEvidence] = []
     room = CHANGE_CHARS
@@ -210,3 +213,26 @@ def _describe_commit(deps: Deps, ref: EvidenceRef) -> PromptEvidence:
         text="\n".join(mark_orders(lines, flags)),
         flags=tuple(list_rules(flags)),
     )
+
+
+def list_cited(text: str, shown: Sequence[CitationRef]) -> list[CitationRef]:
+    """Return the places whose evidence ids a text has."""
+    cited = set(map(int, _EVIDENCE_ID.findall(text)))
+    return [ref for ref in shown if ref["mark"] in cited]
+
+
+def format_cited(text: str, shown: Sequence[CitationRef], *, besides: Collection[int] = ()) -> str:
+    """Say which places the evidence ids in a text stand for, without those that a prompt shows `besides`."""
+    return mark_text(
+        "\n".join(
+            f"[E{ref['mark']}] {describe_place(ref)}" for ref in list_cited(text, shown) if ref["mark"] not in besides
+        )
+    )
+
+
+def describe_place(ref: CitationRef) -> str:
+    """Name the lines or the commit that a citation leads to."""
+    if not ref["path"]:
+        return f"commit {ref.get('commit', '')[:12]}"
+    where = f" at commit {ref['commit'][:12]}" if ref.get("commit") else ""
+    return f"{to_one_line(ref['path'], longest=200)} lines {ref['start_line']}-{ref['end_line']}{where}"

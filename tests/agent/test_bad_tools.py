@@ -8,9 +8,9 @@ import pytest
 from pydantic import SecretStr
 
 from agent.agent import Agent
+from agent.answering.rounds import WRITE_NOW
 from agent.llm.models import ChatModels, open_models
 from agent.persistence.checkpointer import SafeSqliteSaver
-from agent.prompts.loop_prompts import WRITE_NOW
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from tests.agent.conftest import answer_to, redact
 from tests.agent.test_loop import PLAIN_SHOP, QUESTION, Broken

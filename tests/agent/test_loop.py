@@ -14,13 +14,14 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel
 
 from agent.agent import Agent
+from agent.answering.beginning import START
+from agent.answering.rounds import WRITE_NOW
 from agent.errors import AnswerEmpty, ModelUnavailable, RequestRefused, ToolsUnsupported
 from agent.events import AgentEvent
 from agent.limits import MAX_ITERATIONS, MAX_ROUNDS, RECURSION_LIMIT, Budget, TokenUsage, TurnLimits
 from agent.lookups.tool import Tool, ToolEvidence
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Answer, Deps, Emit, TurnModels
-from agent.prompts.loop_prompts import START, WRITE_NOW
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from indexer.types import Revision
 from tests.agent.conftest import answer_to, events_of, redact, remembered
@@ -589,7 +590,7 @@ async def test_a_follow_up_is_asked_as_it_is_with_the_last_turn_and_its_evidence
     assert further in told
     assert QUESTION in told
     assert "`Order.pay` pays ." in told.replace("pays.", "pays .")
-    assert "Read from: shop/" in told
+    assert "\nPlaces: shop/" in told
     assert "def pay" in told  # which a tool had read, and the answer did not cite
     assert "session [1]" in answer.text
 

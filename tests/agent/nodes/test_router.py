@@ -151,7 +151,7 @@ async def test_after_a_round_the_model_sees_what_was_found(gemini: FakeGemini, m
     assert chosen is not None
     assert chosen["route"] == "generate"
     prompt = gemini.received[0].prompt
-    assert "shop/dates.py:1-13" in prompt
+    assert "shop/dates.py:L1-L13" in prompt
     assert "ship label" in prompt
 
 

@@ -146,7 +146,7 @@ async def test_the_prompt_fences_evidence_with_a_nonce(bench: Bench) -> None:
     await bench.answer()
 
     first, second = (request.prompt for request in bench.gemini.received)
-    nonces = [prompt.partition("Data stands between <data-")[2][:12] for prompt in (first, second)]
+    nonces = [prompt.partition("The evidence:\n<data-")[2][:12] for prompt in (first, second)]
     assert nonces[0] != nonces[1]
     assert f"The evidence:\n<data-{nonces[0]}>\n[E1] shop/dates.py lines 6-8 (definition of parse_date)" in first
     assert "6: def parse_date(text: str) -> date:" in first

@@ -12,14 +12,15 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from agent.citations.citation_check import LEGEND, UNSOURCED
 from agent.ports import Deps
 from agent.prompts.answer_prompts import (
-    build_preprocess_prompt,
-    build_router_prompt,
-    build_synthesis_prompt,
+    ANSWER_RULES,
     derive_nonce,
+    describe_material,
+    format_past_turns,
+    make_messages,
 )
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.prompts.research_prompts import build_executor_prompt, insert_results
-from agent.state import PastTurn
+from agent.state import AgentState, PastTurn, RetrievalMetadata, make_empty_metadata
 from benchmarks.prefixes import format_request, measure_prefixes
 from indexer.types import Location
 from tests.agent.conftest import Told, redact
@@ -58,20 +59,32 @@ def record(messages: Sequence[BaseMessage]) -> dict[str, Any]:
     return {"messages": [{"role": message.type, "content": message.text} for message in messages]}
 
 
+def make_deps(nonce: str = NONCE, *, hardened: bool = False) -> Deps:
+    return Deps(code=FakeCode(SHOP), redact=redact, emit=Told(), nonce=nonce, is_hardened=hardened)
+
+
+def ask(searched: list[str], *, nonce: str, hardened: bool = False) -> list[BaseMessage]:
+    """The prompt of an answer."""
+    deps = make_deps(nonce, hardened=hardened)
+    metadata: RetrievalMetadata = {**make_empty_metadata(), "searched": searched}
+    state: AgentState = {"cleaned_query": "how do orders work?", "retrieval_metadata": metadata}
+    return make_messages(ANSWER_RULES, describe_material(state, deps, SHOWN), deps)
+
+
 def test_history_is_told_by_its_places_and_without_its_marks() -> None:
-    prompt = str(build_preprocess_prompt("and the other one?", [TURN])[1].text)
+    prompt = format_past_turns({"conversation_history": [TURN]}, make_deps())
 
     assert "Answer: By `parse_date`, which strips. It is slow.\n" in prompt
-    assert "Places: shop/dates.py:6-8, shop/text.py:1-2" in prompt
+    assert "Places: shop/dates.py lines 6-8, shop/text.py lines 1-2" in prompt
     assert "[1]" not in prompt
     assert "unsourced" not in prompt
 
 
 def test_the_instructions_are_the_same_in_every_conversation() -> None:
-    first, second = (build_synthesis_prompt("why?", SHOWN, nonce=nonce) for nonce in ("aaaaaaaaaaaa", "bbbbbbbbbbbb"))
+    first, second = (ask(["why"], nonce=nonce) for nonce in ("aaaaaaaaaaaa", "bbbbbbbbbbbb"))
 
     assert first[0].text == second[0].text
-    assert first[1].text.startswith("Data stands between <data-aaaaaaaaaaaa> and </data-aaaaaaaaaaaa>.")
+    assert "<data-aaaaaaaaaaaa>" in first[1].text
 
 
 def test_a_word_of_data_tags_belongs_to_one_conversation_and_one_key() -> None:
@@ -85,27 +98,7 @@ def test_a_word_of_data_tags_belongs_to_one_conversation_and_one_key() -> None:
 @pytest.mark.parametrize("hardened", [False, True])
 def test_most_of_a_second_round_is_the_beginning_of_the_first(hardened: bool) -> None:
     rounds = [
-        build_synthesis_prompt("how do orders work?", SHOWN, searched=searched, hardened=hardened, nonce=NONCE)
-        for searched in (["orders"], ["orders", "how orders are paid"])
-    ]
-
-    assert min(measure_prefixes([record(each) for each in rounds])) >= 0.8
-
-
-def test_a_router_that_is_asked_again_finds_its_tools_and_folders_at_the_beginning() -> None:
-    tools = [{"name": f"tool_{number}", "description": "reads " * 20, "parameters": {}} for number in range(9)]
-    rounds = [
-        build_router_prompt(
-            "how do orders work?",
-            tools=tools,
-            tree="shop/ 12\n" * 40,
-            searched=searched,
-            found=[],
-            results="",
-            better_query="",
-            nonce=NONCE,
-        )
-        for searched in ([], ["orders"])
+        ask(searched, nonce=NONCE, hardened=hardened) for searched in (["orders"], ["orders", "how orders are paid"])
     ]
 
     assert min(measure_prefixes([record(each) for each in rounds])) >= 0.8
@@ -113,7 +106,7 @@ def test_a_router_that_is_asked_again_finds_its_tools_and_folders_at_the_beginni
 
 @pytest.mark.parametrize("hardened", [False, True])
 def test_a_round_of_research_begins_with_all_of_the_round_before(hardened: bool) -> None:
-    deps = Deps(code=FakeCode(SHOP), redact=redact, emit=Told(), nonce=NONCE, is_hardened=hardened)
+    deps = make_deps(hardened=hardened)
     rounds: list[list[BaseMessage]] = [build_executor_prompt("find the orders", {"cleaned_query": "why?"}, deps)]
     for number in range(3):
         call = {"name": "grep", "args": {"pattern": "order"}, "id": f"call-{number}", "type": "tool_call"}
