@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from agent.history.changes import AskedComparison, parse_comparison
     from agent.limits import TokenUsage, TurnLimits
     from agent.llm.chat_model import ping_model
-    from agent.llm.metered_model import RetryPolicy
-    from agent.llm.models import open_models
+    from agent.llm.models import RetryPolicy, open_models
     from agent.llm.providers import Sampling
     from agent.lookups.catalogue import LOOKUPS
     from agent.lookups.lookup import Arguments, CodeLookup, Look, Offset
@@ -86,7 +85,7 @@ if TYPE_CHECKING:
     from agent.questions.terms import find_content_terms, match_terms
     from agent.sandbox.trials import SandboxTrial, find_sandbox, try_sandboxes
     from agent.sandbox.working_copy import WorkingCopy
-    from agent.tools.searxng import SearxngSearch
+    from agent.tools.web_search import SearxngSearch
 
 __all__ = [
     "APPLICATION_NAME",
@@ -233,8 +232,7 @@ _HOMES = {
     "agent.history.changes": "AskedComparison parse_comparison",
     "agent.limits": "TokenUsage TurnLimits",
     "agent.llm.chat_model": "ping_model",
-    "agent.llm.metered_model": "RetryPolicy",
-    "agent.llm.models": "open_models",
+    "agent.llm.models": "RetryPolicy open_models",
     "agent.llm.providers": "Sampling",
     "agent.lookups.catalogue": "LOOKUPS",
     "agent.lookups.lookup": "Arguments CodeLookup Look Offset",
@@ -260,7 +258,7 @@ _HOMES = {
     "agent.questions.terms": "find_content_terms match_terms",
     "agent.sandbox.trials": "SandboxTrial find_sandbox try_sandboxes",
     "agent.sandbox.working_copy": "WorkingCopy",
-    "agent.tools.searxng": "SearxngSearch",
+    "agent.tools.web_search": "SearxngSearch",
 }
 _MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}
 

@@ -40,8 +40,7 @@ from agent.questions.attachments import MAX_ATTACHED, NOTHING_ATTACHED, UNASKED,
 from agent.questions.intents.model import load_model
 from agent.questions.remarks import load_remarks
 from agent.repositories.joined_code import pin_repositories
-from agent.runs.agent_run import AgentRun
-from agent.runs.graph_runner import GraphResult, GraphRunner, SingleTurnRunner, TurnRunner
+from agent.runs.graph_runner import AgentRun, GraphResult, GraphRunner, SingleTurnRunner, TurnRunner
 from agent.runs.run_tasks import PAID, RunTasks
 from agent.runs.turn_answers import clip_question, format_pause_question, make_answer, make_unanswered
 from agent.text.masked_values import MaskedValues

@@ -19,24 +19,16 @@ from agent.branches import (
     route_after_router,
 )
 from agent.guard.reading_tools import harden
-from agent.nodes.check_citations import check_citations
-from agent.nodes.clarify import clarify
 from agent.nodes.conversation_memory import conversation_memory
+from agent.nodes.direct_replies import clarify, out_of_scope
 from agent.nodes.grade_documents import grade_documents
 from agent.nodes.input_preprocessor import input_preprocessor
-from agent.nodes.out_of_scope import out_of_scope
-from agent.nodes.research.aggregate import aggregate
-from agent.nodes.research.executor_llm import executor_llm
-from agent.nodes.research.human_check import human_check
-from agent.nodes.research.planner import planner
-from agent.nodes.research.refinery import refinery
-from agent.nodes.research.setup_executor import setup_executor
-from agent.nodes.research.tool_node import tool_node
+from agent.nodes.research import aggregate, human_check, planner, refinery, setup_executor
 from agent.nodes.retrieval import retrieval
-from agent.nodes.router import router
+from agent.nodes.router import router, tool_executor
 from agent.nodes.security_gateway import security_gateway
-from agent.nodes.synthesis import synthesis
-from agent.nodes.tool_executor import tool_executor
+from agent.nodes.synthesis import check_citations, synthesis
+from agent.nodes.tool_loop import executor_llm, tool_node
 from agent.ports import Deps, NodeRuntime, Runtime
 from agent.state import AgentState, is_hardened
 

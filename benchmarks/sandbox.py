@@ -10,8 +10,7 @@ import statistics
 import subprocess
 import time
 
-from agent.sandbox.boxes import Bubblewrap, Landlock
-from agent.sandbox.environment import PythonEnvironment
+from agent.sandbox.boxes import Bubblewrap, Landlock, PythonEnvironment
 from agent.sandbox.sandbox import Sandbox, SandboxCommand, SandboxLimits
 from agent.sandbox.trials import try_sandbox
 from indexer.subprocesses import start_confined_async

@@ -32,10 +32,9 @@ from agent.nodes.input_preprocessor import complete_from_attachments
 from agent.nodes.security_gateway import judge_question
 from agent.ports import Citation, Deps
 from agent.prompts.evidence_lines import find_core
-from agent.prompts.model_text import CitationParser, clean_model_sentence
+from agent.prompts.model_text import CitationParser, StreamSanitizer, clean_model_sentence
 from agent.prompts.output_schemas import PlanOutput, clean_steps
 from agent.prompts.prompt_evidence import PromptEvidence
-from agent.prompts.stream_sanitizer import StreamSanitizer
 from agent.questions.asked_times import read_times
 from agent.questions.attachments import AttachedText, make_excerpts
 from agent.questions.follow_ups import Antecedent, find_continuation, is_pointing_back, resolve_references

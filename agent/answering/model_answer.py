@@ -9,9 +9,8 @@ from agent.answers.extractive_builder import AnswerSubject
 from agent.errors import AnswerEmpty, AnswerLeaked, AnswerTruncated
 from agent.guard.leak_check import has_leaked_instructions, has_masked_values
 from agent.ports import Deps
-from agent.prompts.model_text import CitationParser
+from agent.prompts.model_text import CitationParser, StreamSanitizer
 from agent.prompts.prompt_evidence import PromptEvidence
-from agent.prompts.stream_sanitizer import StreamSanitizer
 from agent.state import CitationRef, EvidenceRef
 
 CUT = "*(The answer was cut here: it had reached the limit of its length.)*"

@@ -17,8 +17,8 @@ from agent.guard.leak_check import check_leaks
 from agent.limits import MAX_ROUNDS
 from agent.ports import ChatModel, Deps
 from agent.prompts.answer_prompts import WITH_TOOLS, format_answer_rules, format_task
-from agent.prompts.numbered_evidence import list_exhibits
 from agent.prompts.output_schemas import ClarifyOutput, PlanOutput, is_turn_tool, list_turn_tools, read_turn_call
+from agent.prompts.prompt_evidence import list_exhibits
 from agent.prompts.research_prompts import insert_results, list_evidence_keys
 from agent.state import AgentState, RouterDecision, ToolRequest, clear_messages
 from agent.text.storable import make_storable

@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import PurePosixPath
 
-from agent.evidence.attributes import find_attributes
-from agent.evidence.definitions import find_hit_definition, find_similar_names, list_outline
+from agent.evidence.definitions import find_attributes, find_hit_definition, find_similar_names, list_outline
 from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.quoted_text import find_message, rank_by_literal
 from agent.evidence.refs import (

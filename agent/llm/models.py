@@ -1,20 +1,222 @@
-"""The chat models that citebot works with: Gemini by default, any LangChain provider by name, or none at all."""
+"""The chat models of citebot, and the one of a turn: within its budget, retried and replaced where it fails.
+
+Its loop is not a retry library's: after a failure it is the error that decides between the same model and the next one,
+an answer that streams is not tried again once some of it is out, and no pause outlasts the turn's budget."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+import asyncio
+import random
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from agent.limits import Budget, TurnLimits
-from agent.llm.chat_model import LangChainChatModel
-from agent.llm.metered_model import MeteredModel, RetryPolicy
+from agent.errors import (
+    AnswerEmpty,
+    AnswerMalformed,
+    BudgetExceeded,
+    InvalidApiKey,
+    ModelError,
+    ModelMisconfigured,
+    ModelTimeout,
+    ModelUnavailable,
+    QuotaExceeded,
+    UnknownModel,
+)
+from agent.limits import Budget, TokenUsage, TurnLimits
+from agent.llm.chat_model import LangChainChatModel, ModelTimeouts, Spend, Write
 from agent.llm.providers import GOOGLE, Sampling, parse_model_spec
 from agent.ports import Emit, TurnModels
 
 if TYPE_CHECKING:
-    from pydantic import SecretStr
+    from langchain_core.messages import AIMessage, BaseMessage
+    from pydantic import BaseModel, SecretStr
+
+
+Form = TypeVar("Form", bound="BaseModel")
+T = TypeVar("T")
+
+# After these the rest of the turn does without the model: it would only wait for the same once more.
+_LASTING = (InvalidApiKey, ModelMisconfigured, UnknownModel, QuotaExceeded, ModelUnavailable, ModelTimeout)
+_MISREAD = (AnswerEmpty, AnswerMalformed)
+_MISREAD_ATTEMPTS = 2  # a model that cannot do it twice will not do it
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RetryPolicy:
+    """How many seconds to wait for an answer and within a stream, how often to try, and how long to pause between.
+
+    The pause grows twofold with each try. Whatever this says, the turn's own seconds are never exceeded.
+    """
+
+    whole: float = 60.0
+    first: float = 30.0
+    idle: float = 20.0
+    attempts: int = 3
+    backoff: float = 0.5
+
+
+class MeteredModel:
+    """A `ChatModel` over a model and the ones that take its place, in order; remembers for a turn which have failed."""
+
+    def __init__(self, chats: Sequence[LangChainChatModel], budget: Budget, emit: Emit, retry: RetryPolicy) -> None:
+        self.name = chats[0].name
+        self._chats = chats
+        self._budget = budget
+        self._emit = emit
+        self._retry = retry
+        self._failed: dict[str, ModelError] = {}
+
+    @property
+    def calls_tools(self) -> bool:
+        """Whether the model that is asked first can call functions, as far as is known."""
+        return self._chats[0].calls_tools
+
+    async def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
+        """Write text, piece by piece; it is not tried again once some of it is out."""
+        attempts = _Attempts(self._chats, self._failed, self._budget, self._retry)
+        while True:
+            chat = await attempts.next()
+            started = False
+            try:
+                with self._measure_attempt(chat, task) as spend:
+                    async with aclosing(chat.stream(messages, self._compute_timeouts(), spend)) as pieces:
+                        async for piece in pieces:
+                            started, self.name = True, chat.name
+                            yield piece
+            except ModelError as error:
+                attempts.note(chat, error)
+                if started:
+                    raise
+            else:
+                return
+
+    async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
+        """Fill in a form."""
+        return await self._ask_until_answered(
+            task, lambda chat, spend: chat.generate_structured(messages, form, self._compute_timeouts(), spend)
+        )
+
+    async def reply_with_tools(
+        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], *, task: str
+    ) -> AIMessage:
+        """Answer with text, tool calls or both."""
+        return await self._ask_until_answered(
+            task, lambda chat, spend: chat.reply_with_tools(messages, tools, self._compute_timeouts(), spend)
+        )
+
+    async def stream_with_tools(
+        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], write: Write, *, task: str
+    ) -> AIMessage:
+        """Answer as `reply_with_tools`, and write text piece by piece; not tried again once some of it is out."""
+        written = False
+
+        def forward(piece: str) -> None:
+            nonlocal written
+            written = True
+            write(piece)
+
+        return await self._ask_until_answered(
+            task,
+            lambda chat, spend: chat.stream_with_tools(messages, tools, forward, self._compute_timeouts(), spend),
+            is_final=lambda: written,
+        )
+
+    async def _ask_until_answered(
+        self,
+        task: str,
+        call: Callable[[LangChainChatModel, Spend], Awaitable[T]],
+        *,
+        is_final: Callable[[], bool] = lambda: False,
+    ) -> T:
+        attempts = _Attempts(self._chats, self._failed, self._budget, self._retry)
+        while True:
+            chat = await attempts.next()
+            try:
+                with self._measure_attempt(chat, task) as spend:
+                    answer = await call(chat, spend)
+            except ModelError as error:
+                attempts.note(chat, error)
+                if is_final():
+                    self.name = chat.name
+                    raise
+            else:
+                self.name = chat.name
+                return answer
+
+    @contextmanager
+    def _measure_attempt(self, chat: LangChainChatModel, task: str) -> Iterator[Spend]:
+        """Publish what an attempt has cost, however it ends."""
+        began, cost, failure = time.perf_counter(), TokenUsage(), ""
+
+        def spend(usage: TokenUsage) -> None:
+            nonlocal cost
+            cost += usage
+            self._budget.spend(usage)
+
+        try:
+            yield spend
+        except ModelError as error:
+            failure = str(error)
+            raise
+        finally:
+            self._emit(
+                "model_end",
+                model=chat.name,
+                task=task,
+                input_tokens=cost.input_tokens,
+                output_tokens=cost.output_tokens,
+                seconds=time.perf_counter() - began,
+                error=failure,
+            )
+
+    def _compute_timeouts(self) -> ModelTimeouts:
+        left = self._budget.seconds_left
+        limits = self._retry
+        return ModelTimeouts(whole=min(limits.whole, left), first=min(limits.first, left), idle=min(limits.idle, left))
+
+
+class _Attempts:
+    """Which model to ask next for one answer, and when."""
+
+    def __init__(
+        self, chats: Sequence[LangChainChatModel], failed: dict[str, ModelError], budget: Budget, retry: RetryPolicy
+    ) -> None:
+        self._waiting = [chat for chat in chats if chat.name not in failed]
+        self._failed = failed
+        self._budget = budget
+        self._retry = retry
+        self._attempts = 0
+        self._last: ModelError | None = next(reversed(failed.values()), None)
+
+    async def next(self) -> LangChainChatModel:
+        """Return the model to ask, after a pause where it has failed before; raises when none is left."""
+        if not self._waiting:
+            assert self._last is not None  # noqa: S101  (there is at least one model, and each has failed)
+            raise self._last
+        if self._attempts:
+            pause = self._retry.backoff * 2 ** (self._attempts - 1) * random.uniform(1.0, 1.25)  # noqa: S311
+            pause = max(pause, getattr(self._last, "retry_after", 0.0))  # as the provider asks, if there is time
+            if pause >= self._budget.seconds_left:
+                raise self._last or BudgetExceeded("The time of this question is up.")
+            await asyncio.sleep(pause)
+        self._budget.begin_call()
+        self._attempts += 1
+        return self._waiting[0]
+
+    def note(self, chat: LangChainChatModel, error: ModelError) -> None:
+        """Record a failure, which decides between the same model once more, the next one, and none."""
+        self._last = error
+        allowed = _MISREAD_ATTEMPTS if isinstance(error, _MISREAD) else self._retry.attempts
+        if error.retryable and self._attempts < allowed:
+            return
+        self._waiting.remove(chat)
+        self._attempts = 0
+        if isinstance(error, _LASTING):
+            self._failed[chat.name] = error
+
 
 NONE = "none"
 DEFAULT_MODEL = f"{GOOGLE}:gemini-flash-latest"

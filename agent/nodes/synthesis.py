@@ -1,4 +1,4 @@
-"""Writes the answer: a model from the evidence, or else the best places in the code, quoted and cited."""
+"""Writes the answer, by a model from the evidence or by quoting the best places, and checks its citations."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from agent import chat
 from agent.answering.beginning import find_last_turn, rank_evidence
 from agent.answering.model_answer import ModelAnswer, find_subject
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext
+from agent.citations.citation_check import verify_citations
 from agent.errors import AnswerTruncated, ModelError
 from agent.evidence.refs import make_cited_ref
 from agent.evidence.requests import decide_retrieval
@@ -17,10 +18,11 @@ from agent.guard.reading_tools import harden, note_flags
 from agent.kinds.part_answers import answer_parts, write_answer
 from agent.ports import ChatModel, Deps, Runtime
 from agent.prompts.answer_prompts import describe_material, format_answer_rules, make_messages
-from agent.prompts.numbered_evidence import EvidenceNumbers, list_exhibits
 from agent.prompts.prompt_evidence import (
+    EvidenceNumbers,
     collect_flags,
     format_tool_results,
+    list_exhibits,
     load_prompt_evidence,
 )
 from agent.prompts.repository_overview import load_overview
@@ -168,3 +170,20 @@ def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "") -> AgentSta
         "main_symbol": last["symbol"],
         "main_kind": last["kind"],
     }
+
+
+async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
+    """Keep, repair or drop each citation, and make marks and list agree.
+
+    Reads final_answer, answer_model, citations, shown, retrieved, expanded. Writes final_answer, citations.
+    """
+    deps = runtime.context
+    deps.emit("step_start", node="check_citations", stage="Checking the citations")
+    by_model = bool(state.get("answer_model"))
+    # A model has read what it was shown, and no more than that of any evidence.
+    evidence = state.get("shown", []) if by_model else [*state.get("retrieved", []), *state.get("expanded", [])]
+    text, citations = state.get("final_answer", ""), state.get("citations", [])
+    checked = await verify_citations(text, citations, evidence, deps.code, by_model=by_model)
+    if checked.dropped:
+        log.warning("citations that could not be verified and were dropped: %d", checked.dropped)
+    return {"final_answer": checked.text, "citations": checked.citations}

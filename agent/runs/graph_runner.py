@@ -1,29 +1,123 @@
-"""Takes one turn through the graph: from the start, from a checkpoint, or on with a reply."""
+"""Takes a run through its graph: a turn from the start, from a checkpoint, or on with a reply."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Any, Protocol, Unpack, cast
+from collections.abc import Callable, Collection, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack, cast
 
 from agent.errors import TurnTooLong
 from agent.graph import build_graph, list_steps
 from agent.limits import RECURSION_LIMIT
 from agent.nodes.conversation_memory import add_turn
 from agent.ports import CodeSearch, Deps, NodeRuntime
-from agent.questions.attachments import make_excerpts
+from agent.questions.attachments import NOTHING_ATTACHED, Attachments, make_excerpts
 from agent.repositories.joined_code import JoinedCode
-from agent.runs.agent_run import AgentRun, Pause
-from agent.runs.graph_stream import TOO_LONG, GraphOutcome, make_config, stream_graph
 from agent.state import AgentState, PastTurn, reset_turn
 
 if TYPE_CHECKING:
+    from langchain_core.runnables import RunnableConfig
+    from langgraph.graph.state import CompiledStateGraph
     from langgraph.types import Command, StateSnapshot
 
     from agent.persistence.conversation_saver import ConversationSaver
     from agent.persistence.evidence_store import RunClaim
 
     GraphInput = AgentState | Command[Any] | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pause:
+    """What a run asks of a person; the `id` is that of this one question, and of no other."""
+
+    id: str
+    request: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentRun:
+    """One question on its way to an answer; `state` is how far it has come, and empty for a new one.
+
+    `pause` is what it asks of a person, as long as the step that takes the reply in is not saved, and `reply` what the
+    person said to the newest pause; `is_undecided` says that they said neither yes nor no. Without a repository it is
+    about the default one. `question` is empty once the run is over.
+    """
+
+    id: str
+    thread: str
+    repositories: tuple[str, ...]
+    question: str
+    attachments: Attachments = NOTHING_ATTACHED
+    reply: str | None = None
+    is_undecided: bool = False
+    pause: Pause | None = None
+    state: AgentState = field(default_factory=AgentState)
+    is_finished: bool = False
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it can only continue with the reply of a person."""
+        return self.pause is not None and self.reply is None
+
+
+TOO_LONG = "This question went round too often without an answer. Ask for less at a time."
+
+StateT = TypeVar("StateT", bound=Mapping[str, Any])
+DepsT = TypeVar("DepsT", bound=Deps)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GraphOutcome(Generic[StateT]):
+    """How far a run has come: its state, and what it asks of a person where it waits for one."""
+
+    state: StateT
+    request: Mapping[str, Any] | None = None
+
+
+async def stream_graph(
+    graph: CompiledStateGraph[Any, Any, Any, Any],
+    saver: ConversationSaver,
+    given: StateT | Command[Any] | None,
+    thread: str,
+    deps: Deps,
+    *,
+    claim: RunClaim | None = None,
+    steps: int = RECURSION_LIMIT,
+) -> GraphOutcome[StateT]:
+    """Run a graph as far as it goes, and tell of each step; `TurnTooLong` where it takes more steps than it may.
+
+    Its steps are saved under the claim, and for a thread that is not claimed yet, under a new one.
+    """
+    from langgraph.errors import GraphRecursionError
+
+    state: Mapping[str, Any] = {}
+    request: Mapping[str, Any] | None = None
+    parts = graph.astream(
+        given, make_config(thread, steps), context=deps, durability="sync", stream_mode=["updates", "values"]
+    )
+    try:
+        async with saver.defer_checkpoints(thread, claim), aclosing(parts) as stream:  # type: ignore[type-var]  # an async generator, typed as an iterator
+            saver.flush_next(thread)  # a run is known before anything else of it is kept
+            async for part in stream:
+                mode, data = cast("tuple[str, dict[str, Any]]", part)
+                if mode == "values":
+                    state = data
+                elif (interrupts := data.get("__interrupt__")) is not None:
+                    request = interrupts[0].value
+                else:
+                    for node, changes in data.items():
+                        deps.emit("step_end", node=node, changes=changes or {})
+    except GraphRecursionError as error:
+        raise TurnTooLong(TOO_LONG) from error
+    return GraphOutcome(state=cast("StateT", state), request=request)
+
+
+def make_config(thread: str, steps: int = RECURSION_LIMIT) -> RunnableConfig:
+    """Name a conversation to the checkpointer."""
+    return {"configurable": {"thread_id": thread}, "recursion_limit": steps}
+
 
 GraphResult = GraphOutcome[AgentState]
 

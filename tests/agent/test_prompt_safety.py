@@ -21,9 +21,8 @@ from agent.events import AgentEvent
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Answer, CodeSearch, Deps, WebPage
 from agent.prompts.answer_prompts import DataFence
-from agent.prompts.model_text import CitationParser
+from agent.prompts.model_text import CitationParser, StreamSanitizer
 from agent.prompts.prompt_evidence import PromptEvidence
-from agent.prompts.stream_sanitizer import StreamSanitizer
 from agent.text.citation_markers import find_markers, replace_markers
 from indexer.index import CodeIndex
 from indexer.secrets import redact_secrets

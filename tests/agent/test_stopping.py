@@ -14,8 +14,7 @@ from pydantic import BaseModel, SecretStr
 import agent.graph
 from agent.agent import Agent
 from agent.errors import UnknownRun
-from agent.llm.metered_model import RetryPolicy
-from agent.llm.models import ChatModels, open_models
+from agent.llm.models import ChatModels, RetryPolicy, open_models
 from agent.lookups.tool import Tool, ToolEvidence
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Deps, Runtime

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from agent.errors import WebSearchError
-from agent.tools.searxng import SearxngSearch
+from agent.tools.web_search import SearxngSearch
 from bot.access import AccessPolicy
 from bot.cli.query import InvalidBatchLine, parse_batch_line
 from bot.errors import SettingsError

@@ -39,7 +39,7 @@ TRUTHS: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
     ("default port of the web page", [("bot/settings.py", "web_port"), (".env.example", "PORT"), ("docs/web.md", "")]),
     ("how many answers run at the same time by default", [("bot/", "max_concurrent"), ("docs/", "MAX_CONCURRENT")]),
     ("where do discord slash commands get registered", [("bot/adapters/discord/adapter.py", "regist")]),
-    ("how is a citation checked?", [("agent/citations/", ""), ("agent/nodes/check_citations.py", "")]),
+    ("how is a citation checked?", [("agent/citations/", ""), ("agent/nodes/synthesis.py", "")]),
     (
         "what happens after a crash in the middle of an answer",
         [("docs/architecture.md", "From a message"), ("docs/robustness.md", ""), ("bot/conversations/", "")],

@@ -32,8 +32,7 @@ from agent.errors import (
     UnknownModel,
 )
 from agent.limits import Budget, TokenUsage, TurnLimits
-from agent.llm.metered_model import RetryPolicy
-from agent.llm.models import ChatModels, open_models
+from agent.llm.models import ChatModels, RetryPolicy, open_models
 from agent.llm.providers import PROVIDERS, Sampling
 from agent.ports import ChatModel
 from tests.agent.conftest import Told

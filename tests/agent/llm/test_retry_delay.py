@@ -8,7 +8,7 @@ from pydantic import SecretStr
 from agent.errors import ModelError, QuotaExceeded
 from agent.limits import Budget, TurnLimits
 from agent.llm.chat_model import LangChainChatModel
-from agent.llm.metered_model import RetryPolicy, _Attempts
+from agent.llm.models import RetryPolicy, _Attempts
 from agent.llm.provider_errors import map_provider_error
 from agent.llm.providers import parse_model_spec
 

@@ -10,15 +10,14 @@ from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.requests import decide_retrieval, request_lookup, request_search
 from agent.evidence.rule_router import route_by_rules
-from agent.nodes.check_citations import check_citations
 from agent.nodes.conversation_memory import MAX_TURNS, conversation_memory
+from agent.nodes.direct_replies import out_of_scope
 from agent.nodes.grade_documents import grade_documents
 from agent.nodes.input_preprocessor import input_preprocessor
-from agent.nodes.out_of_scope import out_of_scope
 from agent.nodes.retrieval import retrieval
 from agent.nodes.router import router
 from agent.nodes.security_gateway import security_gateway
-from agent.nodes.synthesis import synthesis
+from agent.nodes.synthesis import check_citations, synthesis
 from agent.ports import Deps
 from agent.state import AgentState, EvidenceRef, Intent, name_route, reset_turn
 from indexer.types import FileEntry, Filters, Location

@@ -24,12 +24,8 @@ from agent.branches import (
 )
 from agent.errors import BudgetExceeded, ModelUnavailable
 from agent.limits import MAX_EXECUTOR_STEPS, MAX_ITERATIONS, MAX_PLAN
-from agent.nodes.research.aggregate import aggregate
-from agent.nodes.research.executor_llm import executor_llm
-from agent.nodes.research.planner import planner
-from agent.nodes.research.refinery import refinery
-from agent.nodes.research.setup_executor import setup_executor
-from agent.nodes.research.tool_node import tool_node
+from agent.nodes.research import aggregate, planner, refinery, setup_executor
+from agent.nodes.tool_loop import executor_llm, tool_node
 from agent.ports import Deps, TurnModels
 from agent.prompts.research_prompts import GONE, MAX_CONTEXT, NOTHING_LEFT, insert_results
 from agent.state import AgentState, Finding, Route

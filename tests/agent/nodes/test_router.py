@@ -16,8 +16,7 @@ from agent.agent import Agent
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.requests import decide_retrieval, request_search
 from agent.limits import Budget
-from agent.llm.metered_model import RetryPolicy
-from agent.llm.models import ChatModels, open_models
+from agent.llm.models import ChatModels, RetryPolicy, open_models
 from agent.nodes.grade_documents import grade_documents
 from agent.nodes.input_preprocessor import input_preprocessor
 from agent.nodes.router import router

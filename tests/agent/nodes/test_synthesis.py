@@ -16,14 +16,11 @@ from pydantic import SecretStr
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.requests import decide_retrieval, request_lookup
 from agent.limits import Budget
-from agent.llm.metered_model import RetryPolicy
-from agent.llm.models import ChatModels, open_models
-from agent.nodes.check_citations import check_citations
-from agent.nodes.synthesis import synthesis
+from agent.llm.models import ChatModels, RetryPolicy, open_models
+from agent.nodes.synthesis import check_citations, synthesis
 from agent.ports import Deps
-from agent.prompts.model_text import CitationParser
+from agent.prompts.model_text import LONGEST_ANSWER, CitationParser, StreamSanitizer
 from agent.prompts.prompt_evidence import PromptEvidence
-from agent.prompts.stream_sanitizer import LONGEST_ANSWER, StreamSanitizer
 from agent.state import AgentState
 from agent.text.citation_markers import find_markers
 from agent.text.code_fences import CodeBlockScanner

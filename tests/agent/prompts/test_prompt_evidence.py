@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from agent.evidence.refs import make_lines_ref
 from agent.ports import Deps
-from agent.prompts.numbered_evidence import EvidenceNumbers
-from agent.prompts.prompt_evidence import EXACT_CHARS, MAX_CHARS, PromptEvidence, load_prompt_evidence
+from agent.prompts.prompt_evidence import EXACT_CHARS, MAX_CHARS, EvidenceNumbers, PromptEvidence, load_prompt_evidence
 from agent.state import EvidenceRef, Role
 from indexer.types import Location
 from tests.agent.conftest import Told, redact

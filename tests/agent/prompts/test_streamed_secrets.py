@@ -7,8 +7,7 @@ import re
 import pytest
 
 from agent.ports import Deps
-from agent.prompts.model_text import CitationParser
-from agent.prompts.stream_sanitizer import StreamSanitizer
+from agent.prompts.model_text import CitationParser, StreamSanitizer
 from indexer.secrets import redact_secrets
 from tests.agent.conftest import Told
 from tests.fakes.code import FakeCode

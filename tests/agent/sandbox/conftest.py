@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from agent.sandbox.boxes import Bubblewrap, Landlock
-from agent.sandbox.environment import PythonEnvironment
+from agent.sandbox.boxes import Bubblewrap, Landlock, PythonEnvironment
 from agent.sandbox.sandbox import Sandbox
 from indexer.subprocesses import start_confined_async
 from tests.agent.sandbox.surroundings import SYSTEM_PATH, Surroundings, open_surroundings

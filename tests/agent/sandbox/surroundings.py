@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.sandbox.box_folders import find_user, give_away, make_passable
-from agent.sandbox.kernel.syscalls import find_architecture
+from agent.sandbox.kernel.seccomp import find_architecture
 from agent.sandbox.sandbox import SandboxCommand
 from agent.sandbox.untrusted_folder import remove_folder
 from tests.waiting import LIMIT_SECONDS

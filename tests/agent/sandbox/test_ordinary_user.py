@@ -21,7 +21,7 @@ import asyncio, json, os, sys
 from pathlib import Path
 from agent.sandbox.box_folders import choose_folder
 from agent.sandbox.boxes import Bubblewrap
-from agent.sandbox.environment import PythonEnvironment
+from agent.sandbox.boxes import PythonEnvironment
 from agent.sandbox.boxes import Landlock
 from agent.sandbox.sandbox import SandboxCommand, SandboxLimits
 from agent.sandbox.trials import try_sandbox

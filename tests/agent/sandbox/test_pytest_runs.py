@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent.sandbox.box_folders import give_away
-from agent.sandbox.environment import PythonEnvironment
+from agent.sandbox.boxes import PythonEnvironment
 from agent.sandbox.sandbox import Sandbox, SandboxCommand, SandboxLimits
 from indexer.subprocesses import start_confined_async
 from tests.agent.sandbox.conftest import MECHANISMS

@@ -18,8 +18,7 @@ import pytest
 
 from agent.errors import SandboxUnavailable
 from agent.sandbox.box_folders import find_user
-from agent.sandbox.boxes import Bubblewrap, Landlock
-from agent.sandbox.environment import PythonEnvironment
+from agent.sandbox.boxes import Bubblewrap, Landlock, PythonEnvironment
 from agent.sandbox.kernel.process_use import SOCKET_BYTES, measure_memory
 from agent.sandbox.memory_group import find_memory_group
 from agent.sandbox.sandbox import Channel, Ending, Execution, Sandbox, SandboxCommand, SandboxLimits
@@ -298,7 +297,7 @@ CITEBOT = """
 import asyncio, sys
 from pathlib import Path
 from agent.sandbox.boxes import Bubblewrap
-from agent.sandbox.environment import PythonEnvironment
+from agent.sandbox.boxes import PythonEnvironment
 from agent.sandbox.boxes import Landlock
 from agent.sandbox.sandbox import SandboxCommand, SandboxLimits
 from indexer.subprocesses import start_confined_async

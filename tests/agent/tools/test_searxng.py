@@ -14,7 +14,7 @@ import pytest
 
 from agent.errors import WebSearchError
 from agent.ports import WebPage
-from agent.tools.searxng import SearxngSearch
+from agent.tools.web_search import SearxngSearch
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from agent.evidence.refs import make_lines_ref
 from agent.lookups.read_file import find_similar_paths
 from agent.lookups.tool import HISTORY, MAX_CHARACTERS, Tool, ToolEvidence
-from agent.nodes.tool_executor import tool_executor
+from agent.nodes.router import tool_executor
 from agent.ports import Deps, ToolOutcome, WebPage
 from agent.state import RouterDecision
 from agent.tools.registry import ToolRegistry, make_tool_registry

@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent import SandboxTrial
-from agent.sandbox.boxes import Bubblewrap, Landlock
-from agent.sandbox.environment import PythonEnvironment
+from agent.sandbox.boxes import Bubblewrap, Landlock, PythonEnvironment
 from agent.sandbox.memory_group import MemoryGroup
 from bot.access import AccessPolicy
 from bot.app import examine_sandboxes, open_models
