@@ -127,7 +127,7 @@ class AnswerCourse:
             return Said(content=make_clarifying_question(choice, self._entry.run_id), outcome="paused")
         if (unread := self._explain_unread()) is not None:
             return unread
-        question = await self._choose_ref(choice)
+        question = await self._choose_ref(choice, last)
         await self._code.ensure_indexed()
         if (proposed := await self._propose(choice, last)) is not None:
             return proposed
@@ -163,21 +163,22 @@ class AnswerCourse:
         for repository in waiting.record.names:
             self._deps.access.check_repository(message, repository)
 
-    async def _choose_ref(self, choice: RepositoryChoice) -> str:
+    async def _choose_ref(self, choice: RepositoryChoice, last: TurnRecord | None) -> str:
         """Choose what the repositories are read at, and return what is asked about that."""
+        message = self._entry.message
+        is_endless = message.private and message.kind == "command"  # one conversation for ever
         async with self._limit_time():
-            at = await self._code.choose_ref(choice)
+            at = await self._code.choose_ref(choice, None if is_endless else last)
         remarks = (choice.remark, at.remark, *self._code.attached.remarks)
         self._answer.begin_with("\n\n".join(filter(None, remarks)))
         return at.question
 
     async def _plan_run(self, question: str) -> TurnRun:
         """Plan the run of the turn, the same one after a restart."""
-        held = await self._code.pin_ref()
         return TurnRun(
             id=self._entry.run_id,
             conversation=self._entry.conversation,
-            repositories=self._code.name_pinned(held),
+            repositories=await self._code.hold(),
             question=with_background(question, self._code.quotes),
             attachments=self._code.attached.to_attachments(),
         )

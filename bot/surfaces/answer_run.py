@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from agent import STOPPED, AgentError, AgentEvent, Answer, CodeSearch, is_bare_question, read_quotes, with_background
+from agent import STOPPED, AgentError, AgentEvent, Answer, is_bare_question, read_quotes, with_background
 from bot.access import AccessPolicy
 from bot.clock import Clock, SystemClock
 from bot.conversations.answer_queue import AnswerQueue
@@ -22,8 +22,8 @@ from bot.replies.answer_content import StreamingAnswer
 from bot.replies.waiting import describe_stage
 from bot.repositories.choice import AmbiguousRepository, RepositoryChoice
 from bot.repositories.chooser import RoutedQuestion
-from bot.repositories.names import pin_name
-from bot.repositories.ref_chooser import RefChoice, RefChooser, read_ref, write_ref
+from bot.repositories.chosen_code import ChosenCode
+from bot.repositories.ref_chooser import RefChooser, write_ref
 from bot.settings import PriceTable
 from bot.storage.turn_records import RunStats, TurnRecordStore
 from bot.surfaces.answer_cost import CostMeter
@@ -37,7 +37,7 @@ from bot.surfaces.ask_events import (
     StageBegun,
     TextPart,
 )
-from indexer import IndexerError, NamedRef, NotIndexed, Progress, UnknownRevision
+from indexer import IndexerError, Progress, UnknownRevision
 
 log = logging.getLogger(__name__)
 
@@ -109,8 +109,7 @@ class AnswerRun:
         self._draft = StreamingAnswer(asked.run_id, deps.hosts)
         self._cost = CostMeter(deps.prices)
         self._stats = RunStats()
-        self._ref: NamedRef | None = None
-        self._next_ref: NamedRef | None = None  # where the conversation continues
+        self._code = ChosenCode(deps.repositories, deps.refs, self._show_indexing)
         self._agent: Answerer | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_stopped = False
@@ -172,58 +171,15 @@ class AnswerRun:
             choice = await deps.router.choose(asked, context)
             if isinstance(choice, AmbiguousRepository):
                 return NotAnswered(reason="unclear_repository", text=_ask_which(choice)), "paused"
-            at = await self._choose_ref(choice)
+            last = await deps.records.last(asked.conversation) if deps.records is not None else None
+            at = await self._code.choose_ref(choice, last, at=asked.at)
             self._draft.begin_with("\n\n".join(filter(None, (choice.remark, at.remark))))
-            for name in choice.repositories:
-                await self._ensure_indexed(name, is_needed=len(choice.repositories) == 1)
-            held = await self._hold_ref(choice.repositories[0], at.ref)
-            names = choice.repositories if held is None else (pin_name(choice.repositories[0], held.commit.sha),)
+            await self._code.ensure_indexed()
+            names = await self._code.hold()
             async with deps.queue.hold_place(self._tell_place):
                 async with asyncio.timeout(deps.deadline):
                     answer = await self._follow(at.question, names)
             return await self._conclude(answer, choice)
-
-    async def _ensure_indexed(self, name: str, *, is_needed: bool) -> None:
-        """Index a repository that never was; one of several that cannot be is left to the agent, which says so."""
-
-        def show(progress: Progress) -> None:
-            self._tell(describe_progress(name, progress))
-
-        try:
-            await self._deps.repositories.pin_existing(name)
-        except NotIndexed:
-            try:
-                await self._deps.repositories.refresh(name, progress=show)
-            except IndexerError as error:
-                if is_needed:
-                    raise
-                log.warning("%s could not be indexed for an answer: %s", name, error)
-
-    async def _choose_ref(self, choice: RepositoryChoice) -> RefChoice:
-        """Choose what a repository is read at: what the asker says, else what the question does, or the one before."""
-        deps, before = self._deps, None
-        if deps.records is not None:
-            last = await deps.records.last(self.asked.conversation)
-            before = read_ref(last.at) if last is not None and last.names == tuple(choice.repositories) else None
-        if self.asked.at:
-            if len(choice.repositories) != 1:
-                raise UnknownRevision("Several repositories are read at their newest commits. Ask about one of them.")
-            ref = await deps.refs.find(choice.repositories[0], self.asked.at)
-            chosen = RefChoice(question=choice.question, ref=ref)
-        else:
-            chosen = await deps.refs.choose(choice.repositories, choice.question, before=before)
-        self._ref, self._next_ref = chosen.ref, chosen.ref if chosen.is_lasting else before
-        return chosen
-
-    async def _hold_ref(self, name: str, ref: NamedRef | None) -> CodeSearch | None:
-        """Hold the code at a ref, which is indexed where nobody has asked about it recently."""
-        if ref is None:
-            return None
-
-        def show(progress: Progress) -> None:
-            self._tell(describe_progress(f"{name} at {ref.name}", progress))
-
-        return await self._deps.refs.pin(name, ref, show)
 
     async def _follow(self, text: str, names: Sequence[str]) -> Answer:
         asked = self.asked
@@ -262,6 +218,9 @@ class AnswerRun:
         if stage:
             self._events.put_nowait(StageBegun(text=self._deps.mask(stage)))
 
+    def _show_indexing(self, name: str, progress: Progress, why: str) -> None:
+        self._tell(why + describe_progress(name, progress))
+
     def _tell_place(self, before: int) -> None:
         """Say how many answers come first; nothing once it is this one's turn."""
         if before:
@@ -295,13 +254,13 @@ class AnswerRun:
         if answer.route == "failed":
             return self._fail(answer.text), "failed"
         if deps.records is not None:
-            person, at = asked.message.author, write_ref(self._next_ref)
+            person, at = asked.message.author, write_ref(self._code.next_ref)
             record = self._stats.record(answer, question=choice.question, person=person)
             record = replace(record, why=choice.why, at=at)
             await deps.records.keep(asked.run_id, asked.conversation, record)
         text = self._draft.text_with_marks
         self._show(text)
-        freshness = await find_freshness(answer, deps.repositories, deps.clock.now(), at=self._ref)
+        freshness = await find_freshness(answer, deps.repositories, deps.clock.now(), at=self._code.ref)
         content = self._draft.final_content(freshness)
         answered = Answered(
             run_id=asked.run_id,
