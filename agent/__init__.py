@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from agent.llm.models import RetryPolicy, open_models
     from agent.llm.providers import Sampling
     from agent.lookups.catalogue import LOOKUPS
-    from agent.lookups.lookup import Arguments, CodeLookup, Look, Offset
+    from agent.lookups.lookup import Arguments, CodeLookup, Look, Offset, explain_arguments
     from agent.lookups.read_file import read_lines
     from agent.lookups.results import NEXT, FileText, LookupResult, ReadCoverage, describe_coverage, describe_missing
     from agent.persistence.conversation_schema import create_checkpoint_tables, load_conversation_schema
@@ -159,6 +159,7 @@ __all__ = [
     "describe_coverage",
     "describe_meanings",
     "describe_missing",
+    "explain_arguments",
     "explain_no_calls",
     "explain_undefined",
     "find_content_terms",
@@ -235,7 +236,7 @@ _HOMES = {
     "agent.llm.models": "RetryPolicy open_models",
     "agent.llm.providers": "Sampling",
     "agent.lookups.catalogue": "LOOKUPS",
-    "agent.lookups.lookup": "Arguments CodeLookup Look Offset",
+    "agent.lookups.lookup": "Arguments CodeLookup Look Offset explain_arguments",
     "agent.lookups.read_file": "read_lines",
     "agent.lookups.results": "NEXT FileText LookupResult ReadCoverage describe_coverage describe_missing",
     "agent.persistence.conversation_schema": "create_checkpoint_tables load_conversation_schema",

@@ -82,6 +82,7 @@ HOMES = {
         "bot/cli/data_commands.py",
         "bot/cli/goals.py",
         "bot/cli/context.py",
+        "bot/cli/lookups.py",
     ),
     "discord": ("bot/adapters/discord/",),
     # Wildcards in names and in whole paths; globs in the language of .gitignore all go through indexer/text/globs.py.

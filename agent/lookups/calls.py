@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from agent.evidence.coverage import explain_no_calls
-from agent.evidence.refs import count_calls, make_call_refs, make_definition_ref
+from agent.evidence.refs import count_calls, make_call_refs
 from agent.lookups.lookup import Arguments, CodeLookup, Look, Name, Offset, Path, clean_path
 from agent.lookups.results import CallResult, FoundCall, cut_line, name_place
 from agent.questions.mentions import normalize_name
@@ -38,11 +38,36 @@ class _Calls(CodeLookup[CallArguments, CallResult]):
     arguments = CallArguments
     result = CallResult
     argument_shown = "name"
+    role: ClassVar[Role]
+    absence: ClassVar[str]  # said of a name without such calls
 
     def describe_target(self, args: Mapping[str, Any]) -> str:
         """Name the function and the path."""
         path = str(args.get("path") or "")[:100]
         return f"{args.get('name', args.get('function_name', ''))}{f' in {path}' if path else ''}"
+
+    async def find(self, args: CallArguments, look: Look) -> CallResult:
+        """List the calls with their lines, by the definition that they mean or stand in."""
+        name = normalize_name(args.name)
+        is_up = self.role == "caller"
+        found = await (look.code.callers(name, unresolved=True) if is_up else look.code.callees(name))
+        below = clean_path(place_path(look.code, args.path))
+        sites = [site for site in found if not below or f"{site.path}/".startswith(f"{below}/")]
+        listing = await _CallListing.prepare(look, self.role, sites, args)
+        certain = [site for site in sites if not (is_up and site.ambiguous)]
+        groups = _group_by_definition(await look.code.definitions(name), certain, "callee" if is_up else "caller")
+        for key, own in groups.items():
+            await listing.add(f"Calls {'of' if is_up else 'in'} {key}:", own)
+        if is_up:
+            await listing.add(
+                "Possibly calls of it, where the syntax does not tell which definition or what class is meant:",
+                [site for site in sites if site.ambiguous],
+            )
+        else:
+            await _cite_definitions(look, sites)
+        if not sites:
+            look.deny(await explain_no_calls(look.code, name[:200], self.absence.format(name[:200])))
+        return CallResult(**look.head, calls=listing.calls)
 
 
 class FindCallers(_Calls):
@@ -53,22 +78,8 @@ class FindCallers(_Calls):
     title = "Find callers"
     description = "List the lines that call a function, method or class, with possible calls listed separately."
     label = "Looking up callers of"
-
-    async def find(self, args: CallArguments, look: Look) -> CallResult:
-        """List the calls with their lines, by the definition that they mean."""
-        name = normalize_name(args.name)
-        sites = _filter_by_path(await look.code.callers(name, unresolved=True), place_path(look.code, args.path))
-        listing = await _CallListing.prepare(look, "caller", sites, args)
-        certain = [site for site in sites if not site.ambiguous]
-        for key, own in _group_by_definition(await look.code.definitions(name), certain, "callee").items():
-            await listing.add(f"Calls of {key}:", own)
-        possible = [site for site in sites if site.ambiguous]
-        await listing.add(
-            "Possibly calls of it, where the syntax does not tell which definition or what class is meant:", possible
-        )
-        if not sites:
-            look.deny(await explain_no_calls(look.code, name[:200], f"No call of {name[:200]} was found"))
-        return CallResult(**look.head, calls=listing.calls)
+    role = "caller"
+    absence = "No call of {} was found"
 
 
 class FindCallees(_Calls):
@@ -79,18 +90,8 @@ class FindCallees(_Calls):
     title = "Find callees"
     description = "List what a function or method calls, and where that is defined."
     label = "Looking up what is called by"
-
-    async def find(self, args: CallArguments, look: Look) -> CallResult:
-        """List the calls with their lines, by the definition that they stand in."""
-        name = normalize_name(args.name)
-        sites = _filter_by_path(await look.code.callees(name), place_path(look.code, args.path))
-        listing = await _CallListing.prepare(look, "callee", sites, args)
-        for key, own in _group_by_definition(await look.code.definitions(name), sites, "caller").items():
-            await listing.add(f"Calls in {key}:", own)
-        await _cite_definitions(look, sites)
-        if not sites:
-            look.deny(await explain_no_calls(look.code, name[:200], f"No call made by {name[:200]} was found"))
-        return CallResult(**look.head, calls=listing.calls)
+    role = "callee"
+    absence = "No call made by {} was found"
 
 
 class _CallListing:
@@ -150,19 +151,11 @@ async def _cite_definitions(look: Look, sites: Sequence[CallSite]) -> None:
     if called:
         look.say("Where these are defined:")
     for definition in list(called.values())[:_MOST_DEFINED]:
-        ref = make_definition_ref(definition)
-        ref["end_line"] = ref["start_line"]
-        line = await look.code.read(ref["path"], ref["start_line"], ref["start_line"])
-        look.cite(ref, f"{ref['symbol']}: {line.text.strip()}")
+        await look.cite_first_line(definition)
 
 
 def _locate(site: CallSite) -> LineKey:
     return site.path, site.line
-
-
-def _filter_by_path(sites: Iterable[CallSite], path: str) -> list[CallSite]:
-    below = clean_path(path)
-    return [site for site in sites if not below or f"{site.path}/".startswith(f"{below}/")]
 
 
 def _group_by_definition(

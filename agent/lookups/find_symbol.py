@@ -147,10 +147,6 @@ def _get_owner(method: Definition) -> tuple[str, str]:
 
 async def _cite_first_lines(look: Look, definitions: Sequence[Definition]) -> None:
     for one in definitions[:MAX_RELATED]:
-        start = one.symbol.start_line
-        ref = make_definition_ref(one)
-        ref["end_line"] = start
-        line = (await look.code.read(one.path, start, start)).text.strip()
-        look.cite(ref, f"{one.symbol.qualified_name}: {line}")
+        await look.cite_first_line(one)
     if len(definitions) > MAX_RELATED:
         look.say(f"{len(definitions) - MAX_RELATED} more are left out. Ask for one of those listed.")

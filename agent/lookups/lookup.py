@@ -6,12 +6,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from agent.evidence.coverage import Denial
+from agent.evidence.refs import make_definition_ref
 from agent.lookups.results import LookupResult, describe_coverage
 from agent.lookups.tool import MAX_CHARACTERS, Tool, ToolEvidence, ToolReport
 from agent.ports import CodeSearch, Deps
+from indexer.types import Definition
 
 WIDE_CHARACTERS = 40_000  # of the text that a program reads
 ROOT_PATH = "The path from the root of the repository."
@@ -77,6 +79,13 @@ class Look(ToolReport):
         self.is_wide = is_wide
         self.head: dict[str, Any] = {"repository": code.repository, "commit": code.commit.sha, "total": 0}
 
+    async def cite_first_line(self, definition: Definition) -> None:
+        """Add where a definition begins, with its first line."""
+        ref = make_definition_ref(definition)
+        ref["end_line"] = ref["start_line"]
+        line = await self.code.read(ref["path"], ref["start_line"], ref["start_line"])
+        self.cite(ref, f"{ref['symbol']}: {line.text.strip()}")
+
     def take_page(self, found: Sequence[Item], limit: int, offset: int) -> Sequence[Item]:
         """Return a page of what was found, and note how much there is."""
         end = offset + limit
@@ -130,3 +139,14 @@ def clean_path(path: str) -> str:
     """Return a path as the index writes it; empty for the top."""
     written = path.strip().removeprefix("./").strip("/").removesuffix("/.")
     return "" if written == "." else written
+
+
+def explain_arguments(error: ValidationError, model: type[Arguments]) -> str:
+    """Say in one line what is wrong with the arguments of a call, and which there are."""
+    problems = [_explain(detail["loc"], detail["type"], detail["msg"]) for detail in error.errors(include_url=False)]
+    return f"{'; '.join(problems[:5])}. The arguments are {', '.join(model.model_fields)}."
+
+
+def _explain(place: tuple[Any, ...], kind: str, message: str) -> str:
+    name = ".".join(str(part) for part in place)[:80]
+    return f"{name!r} is no argument" if kind == "extra_forbidden" else f"{name}: {message[:200]}"

@@ -48,8 +48,24 @@ class GroupedCommands(click.Group):
         super().add_command(cmd, name)
         cmd.epilog = f"Example: citebot {_EXAMPLES[name or cmd.name or '']}"
 
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command of the table, or that of a lookup, which have to be loaded first."""
+        return super().get_command(ctx, cmd_name) or _load_lookups().get(cmd_name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """List those of the table and, where they have no other form there, those of lookups."""
+        return list(dict.fromkeys([*super().list_commands(ctx), *_load_lookups()]))
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """Write the commands of each group, in the order of the table."""
-        for heading, group in _GROUPS.items():
+        """Write the commands of each group, the lookups first, then in the order of the table."""
+        lookups = {name: command for name, command in _load_lookups().items() if name not in self.commands}
+        for heading, group in {"Look up": lookups, **_GROUPS}.items():
             with formatter.section(heading):
-                formatter.write_dl([(name, self.commands[name].get_short_help_str(100)) for name in group])
+                rows = {name: self.commands.get(name) or lookups[name] for name in group}
+                formatter.write_dl([(name, command.get_short_help_str(100)) for name, command in rows.items()])
+
+
+def _load_lookups() -> Mapping[str, click.Command]:
+    from bot.cli.lookups import make_lookup_commands
+
+    return make_lookup_commands()

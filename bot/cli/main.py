@@ -320,43 +320,38 @@ def search(
     return invocation.run_command(repo, task)
 
 
-@cli.command()
-@click.argument("name")
-@add_at_option
-@add_json_option
-@add_repo_option
-@click.pass_obj
-def symbols(invocation: CliContext, name: str, repo: str | None, *, at: str, as_json: bool) -> int:
-    """List the definitions of NAME (`send` or `Session.send`)."""
-    return _look_up(invocation, repo, "symbols", name, at=at, as_json=as_json)
+def _make_name_command(what: Literal["symbols", "callers", "callees"], purpose: str) -> click.Command:
+    """Make a command that looks a name up; calls can be drawn as well."""
 
+    @click.argument("name")
+    @add_at_option
+    @add_json_option
+    @add_repo_option
+    @click.pass_obj
+    def look_up(
+        invocation: CliContext, name: str, repo: str | None, *, at: str, as_json: bool, picture: Path | None = None
+    ) -> int:
+        if not name.strip():
+            raise click.UsageError("The name is empty.")
 
-@cli.command()
-@click.argument("name")
-@add_graph_option
-@add_at_option
-@add_json_option
-@add_repo_option
-@click.pass_obj
-def callers(
-    invocation: CliContext, name: str, repo: str | None, *, picture: Path | None, at: str, as_json: bool
-) -> int:
-    """List where the function or class NAME is called."""
-    return _look_up(invocation, repo, "callers", name, picture=picture, at=at, as_json=as_json)
+        async def task(app: App, terminal: Terminal) -> CommandOutcome:
+            from agent import normalize_name
+            from bot.cli.query import Listing, list_calls, list_definitions, pin_named
 
+            listing = Listing(terminal=terminal, as_json=as_json)
+            written = normalize_name(name) or name
+            code = await pin_named(app, terminal, at)
+            if what == "symbols":
+                return await list_definitions(code, written, listing)
+            if picture is not None:
+                from bot.cli.diagram import draw_calls
 
-@cli.command()
-@click.argument("name")
-@add_graph_option
-@add_at_option
-@add_json_option
-@add_repo_option
-@click.pass_obj
-def callees(
-    invocation: CliContext, name: str, repo: str | None, *, picture: Path | None, at: str, as_json: bool
-) -> int:
-    """List what the function NAME calls."""
-    return _look_up(invocation, repo, "callees", name, picture=picture, at=at, as_json=as_json)
+                await draw_calls(code, written, what, picture, terminal)
+            return await list_calls(code, written, listing, what)
+
+        return invocation.run_command(repo, task)
+
+    return click.command(what, help=purpose)(look_up if what == "symbols" else add_graph_option(look_up))
 
 
 @cli.command()
@@ -454,7 +449,12 @@ def graph(form: str | None, picture: Path | None) -> None:
     print_error(f"Drawn in {picture}.")
 
 
-for _command in (backup, goal, migrate, questions, restore, sweep):
+for _command in (
+    backup, goal, migrate, questions, restore, sweep,
+    _make_name_command("symbols", "List the definitions of NAME (`send` or `Session.send`)."),
+    _make_name_command("callers", "List where the function or class NAME is called."),
+    _make_name_command("callees", "List what the function NAME calls."),
+):  # fmt: skip
     cli.add_command(_command)
 
 
@@ -479,37 +479,6 @@ def map_folder(
 
         code = await pin_named(app, terminal, at)
         return await list_modules(code, folder, picture, terminal, as_json=as_json)
-
-    return invocation.run_command(repo, task)
-
-
-def _look_up(
-    invocation: CliContext,
-    repo: str | None,
-    what: Literal["symbols", "callers", "callees"],
-    name: str,
-    *,
-    at: str,
-    as_json: bool,
-    picture: Path | None = None,
-) -> int:
-    if not name.strip():
-        raise click.UsageError("The name is empty.")
-
-    async def task(app: App, terminal: Terminal) -> CommandOutcome:
-        from agent import normalize_name
-        from bot.cli.query import Listing, list_calls, list_definitions, pin_named
-
-        listing = Listing(terminal=terminal, as_json=as_json)
-        written = normalize_name(name) or name
-        code = await pin_named(app, terminal, at)
-        if what == "symbols":
-            return await list_definitions(code, written, listing)
-        if picture is not None:
-            from bot.cli.diagram import draw_calls
-
-            await draw_calls(code, written, what, picture, terminal)
-        return await list_calls(code, written, listing, what)
 
     return invocation.run_command(repo, task)
 

@@ -17,9 +17,9 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from agent import LOOKUPS, AgentError, FileText, ReadCoverage, describe_missing
+from agent import LOOKUPS, AgentError, FileText, ReadCoverage, describe_missing, explain_arguments
 from bot.errors import BotError
-from bot.surfaces.mcp.mcp_tools import McpTool, ToolCall, explain_arguments, make_tools
+from bot.surfaces.mcp.mcp_tools import McpTool, ToolCall, make_tools
 from bot.surfaces.principals import Principal
 from bot.surfaces.team_surfaces import SurfaceCore
 from indexer import IndexerError

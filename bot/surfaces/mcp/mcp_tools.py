@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from agent import LOOKUPS, Arguments, CodeLookup, LookupResult
 from bot.errors import BotError
@@ -147,14 +147,3 @@ def make_tools() -> Mapping[str, McpTool]:
         ),
     )
     return {tool.name: tool for tool in (*lookups, *others)}
-
-
-def explain_arguments(error: ValidationError, model: type[Arguments]) -> str:
-    """Say in one line what is wrong with the arguments of a call, and which there are."""
-    problems = [_explain(detail["loc"], detail["type"], detail["msg"]) for detail in error.errors(include_url=False)]
-    return f"{'; '.join(problems[:5])}. The arguments are {', '.join(model.model_fields)}."
-
-
-def _explain(place: tuple[Any, ...], kind: str, message: str) -> str:
-    name = ".".join(str(part) for part in place)[:80]
-    return f"{name!r} is no argument" if kind == "extra_forbidden" else f"{name}: {message[:200]}"

@@ -21,6 +21,9 @@ from tests.fakes.citebot import Citebot
 from tests.fakes.parts import ANSWER, HEAD, FakeAssistant, FakeCode, FakeIndex, FakeOpening, answering, event, saying
 from tests.fakes.repositories import GitRepo
 
+COMMANDS = {
+    name: cli.get_command(CONTEXT, name) for CONTEXT in [click.Context(cli)] for name in cli.list_commands(CONTEXT)
+}
 HIT = {"path": "src/session.py", "start_line": 10, "end_line": 24, "symbol": "Session.send", "score": 0.5}
 
 
@@ -38,24 +41,25 @@ def test_help_has_every_command_in_its_group_with_a_whole_summary(capsys: pytest
     assert run(["--help"]) == 0
 
     told = capsys.readouterr().out
-    groups = {section.splitlines()[0]: section.splitlines()[1:] for section in told.split("\n\n")[-3:]}
+    groups = {section.splitlines()[0]: section.splitlines()[1:] for section in told.split("\n\n")[-4:]}
     listed = [line.split()[0] for lines in groups.values() for line in lines]
-    assert list(groups) == ["Ask:", "Set up:", "Operate:"]
-    assert sorted(listed) == sorted(cli.commands)
+    assert list(groups) == ["Look up:", "Ask:", "Set up:", "Operate:"]
+    assert sorted(listed) == sorted(COMMANDS)
     assert [line for line in told.splitlines()[1:] if len(line) > 80 or line.endswith("...")] == []
 
 
-@pytest.mark.parametrize("name", cli.commands)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_a_command_ends_with_an_example_that_it_understands(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([name, "--help"]) == 0
 
     example = shlex.split(capsys.readouterr().out.splitlines()[-1].removeprefix("  Example: "))
-    command = cli.commands[name]
+    command = COMMANDS[name]
     assert example[:2] == ["citebot", name]
     while isinstance(command, click.Group):
         command = command.commands[example.pop(2)]
+    assert command is not None
     assert command.make_context(name, example[2:]).params
 
 
