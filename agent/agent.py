@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agent.answering.attached_images import keep_images
+from agent.answering.beginning import keep_images
 from agent.errors import AgentError, CheckpointError, CheckpointOvertaken, CodeMoved
 from agent.events import AgentEvent, AsyncEventBus, EventKind
 from agent.guard.approval import UNDECIDED, is_undecided, parse_decision

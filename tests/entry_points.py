@@ -51,7 +51,7 @@ from agent.questions.terms import find_content_terms
 from agent.questions.thread_subject import find_thread_antecedent, find_thread_subject
 from agent.sandbox.patch import FileChange, FileVersion, format_change
 from agent.text.message_match import match_message
-from agent.tools.tool_calls import make_call_key, shorten_arguments
+from agent.tools.registry import make_call_key, shorten_arguments
 from bot.adapters.discord.parsing import parse_used_command
 from bot.adapters.discord.rendering import make_thread_name
 from bot.adapters.discord.rendering import to_plain_markdown as read_discord

@@ -34,7 +34,7 @@ FLOORS = {
         "chat",
         "text state events errors",
         "questions persistence limits sandbox",
-        "ports branches conversations",
+        "ports conversations",
         "evidence llm guard",
         "citations repositories history",
         "answers prompts",

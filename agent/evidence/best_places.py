@@ -90,13 +90,9 @@ def find_headings(lines: Sequence[str]) -> list[Heading]:
             continue
         elif (marked := _MARKED.match(line)) is not None:
             found.append(Heading(line=number, text=marked["text"]))
-        elif line.strip() and _is_underline(below):
+        elif line.strip() and len(below) >= _SHORTEST_UNDERLINE and len(set(below)) == 1 and below[0] in "=-~^":
             found.append(Heading(line=number, text=line.strip()))
     return found
-
-
-def _is_underline(line: str) -> bool:
-    return len(line) >= _SHORTEST_UNDERLINE and len(set(line)) == 1 and line[0] in "=-~^"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

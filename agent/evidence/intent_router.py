@@ -11,7 +11,6 @@ from agent.evidence.coverage import find_left_out
 from agent.evidence.definitions import KnownName, find_known_name, find_name_alike, is_defined_exactly
 from agent.evidence.manifests import find_declarations, request_dependencies
 from agent.evidence.path_lookup import FilePathLookup, find_folder
-from agent.evidence.quoted_text import find_said
 from agent.evidence.refs import is_test_or_docs
 from agent.evidence.requests import (
     NOT_INDEXED,
@@ -23,6 +22,7 @@ from agent.evidence.requests import (
     request_outline,
     request_search,
 )
+from agent.evidence.search import find_said
 from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.asked_times import AskedTimes, read_times
 from agent.questions.intents.model import SURE, IntentName, RankedIntent, list_words, load_model

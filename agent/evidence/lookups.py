@@ -10,7 +10,6 @@ from pathlib import PurePosixPath
 
 from agent.evidence.definitions import find_attributes, find_hit_definition, find_similar_names, list_outline
 from agent.evidence.path_lookup import FilePathLookup
-from agent.evidence.quoted_text import find_message, rank_by_literal
 from agent.evidence.refs import (
     count_by_definition,
     count_calls,
@@ -26,7 +25,7 @@ from agent.evidence.refs import (
     take_places,
 )
 from agent.evidence.requests import Fetch, Retrieved, read_literal
-from agent.evidence.search import search_parts, search_relaxed
+from agent.evidence.search import find_message, rank_by_literal, search_parts, search_relaxed
 from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.literals import Literal, find_literals, parse_literal
 from agent.questions.mentions import find_mentions

@@ -79,13 +79,12 @@ def format_place(ref: EvidenceRef) -> str:
     return f"{ref['path']}:L{start}{where}" if start == end else f"{ref['path']}:L{start}-L{end}{where}"
 
 
-def make_definition_ref(definition: Definition, role: Role = "definition", *, score: float = 1.0) -> EvidenceRef:
+def make_definition_ref(definition: Definition, role: Role = "definition") -> EvidenceRef:
     """Refer to the whole of a definition."""
     symbol = definition.symbol
     return make_lines_ref(
         definition.location,
         role,
-        score=score,
         symbol=symbol.qualified_name,
         kind=symbol.kind,
         signature=symbol.signature,

@@ -21,7 +21,6 @@ from agent.evidence.intent_router import (
     route_intent,
 )
 from agent.evidence.path_lookup import FilePathLookup, find_folder
-from agent.evidence.quoted_text import find_said
 from agent.evidence.refs import is_import_line, is_test_or_docs
 from agent.evidence.requests import (
     FILE_IS_THERE,
@@ -33,6 +32,7 @@ from agent.evidence.requests import (
     request_outline,
     request_search,
 )
+from agent.evidence.search import find_said
 from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.language_filter import LanguageFilter, parse_language_filter
 from agent.questions.literals import find_literals, make_literal_query

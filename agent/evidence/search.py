@@ -1,4 +1,4 @@
-"""Searches for a question and its parts, with the filters of a request as long as they leave anything."""
+"""Searches for a question and its parts, and finds where a quoted text or a pasted message is written in the code."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import asyncio
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, zip_longest
+from operator import itemgetter
 
-from agent.ports import TextSearch
+from agent.evidence.refs import is_overlapping, is_test_or_docs
+from agent.ports import CodeSearch, TextSearch
+from agent.questions.literals import Literal
 from agent.questions.terms import find_content_terms
 from agent.state import RetrievalRequest
-from indexer.errors import BadPattern, IndexerError
-from indexer.types import Filters, Hit, Location, SearchAim, SearchMode
+from agent.text.message_match import RUN, MessageMatch, is_confident_match, make_line_patterns, match_message
+from indexer.errors import BadPattern, IndexerError, UnknownPath
+from indexer.types import Filters, Hit, Location, Match, SearchAim, SearchMode, SourceType
 
 MODES: tuple[SearchMode, ...] = ("hybrid", "lexical", "vector")
 
@@ -105,3 +109,182 @@ async def search_parts(
         relaxed=results[0].relaxed,
         failures=tuple(dict.fromkeys(failure for result in results for failure in result.failures)),
     )
+
+
+MAX_PLACES = 5
+LEAST_SHARE = 0.4  # of the words; what spells less is about something else
+_NEARLY_BEST = 0.8
+_NEARLY_ALL, _MOST_OF_TEXT = 0.85, 0.6  # of words anywhere, and of those around a text of the code
+_TELLING_WORDS = 3  # of a text that is found whole, after which no part of it is looked for
+_MOST_LINES = 300
+_MOST_READ = 30
+_GAP = 3  # lines between two of one message
+
+MAX_FILES_READ = 8
+LINES_AROUND = 12
+UNSAID_SHARE = 0.3  # what a hit without the text keeps of its score when another has it
+ASIDE_SHARE = 0.5  # what a test or a page that has it keeps beside the code itself
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MessageMatches:
+    """Hits by how much of a message they spell; `said` counts those that surely hold it, `share` is the highest."""
+
+    hits: Sequence[Hit]
+    said: int = 0
+    share: float = 0.0
+
+
+async def find_message(code: CodeSearch, hits: Sequence[Hit], message: str) -> MessageMatches:
+    """Order what a ranking found for a message by how much of it is spelt, and add the places that it did not find."""
+    weighed = [(match_message(message, hit.text), hit) for hit in hits]
+    if not any(match.share == 1.0 and not is_test_or_docs(hit.location.path) for match, hit in weighed):
+        places = await _find_places(code, message)
+        weighed = places + [
+            (match, hit)
+            for match, hit in weighed
+            if not any(is_overlapping(hit.location, at.location) for _, at in places)
+        ]
+    sure = [
+        match.share
+        for match, hit in weighed
+        if (is_confident_match(message, match) and not is_test_or_docs(hit.location.path))
+    ]
+    # What a test expects is the message as it is shown; the code that makes it spells less of it.
+    top = max(sure or (match.share for match, _ in weighed), default=0.0)
+    if top < LEAST_SHARE:
+        return MessageMatches(hits=hits)
+    most = max(hit.score for _, hit in weighed)
+    scored = [replace(hit, score=_score_hit(hit, match.share, top, most)) for match, hit in weighed]
+    said = sum(match.share >= _NEARLY_BEST * top and is_confident_match(message, match) for match, _ in weighed)
+    return MessageMatches(hits=sorted(scored, key=lambda hit: -hit.score), said=said, share=top)
+
+
+async def find_said(code: CodeSearch, texts: Sequence[str], *, is_evident: bool) -> str:
+    """Return the one of several texts of which the code spells most words; empty where it surely spells none.
+
+    Of a text of whose form nothing shows that a program says it, nearly all has to be there; in a test all of it.
+    """
+    best, most = "", (0.0, 0.0)
+    for text in texts:
+        for match, hit in await _find_places(code, text):
+            is_aside = is_test_or_docs(hit.location.path)
+            least = _MOST_OF_TEXT if match.is_template else _NEARLY_ALL
+            is_nearly_all = match.share >= (1.0 if is_aside else least)
+            if not (is_confident_match(text, match) if is_evident else is_nearly_all):
+                continue
+            worth = (match.share * len(text.split()) * (ASIDE_SHARE if is_aside else 1.0), match.share)
+            if worth > most:
+                best, most = text, worth
+        if most[1] == 1.0 and most[0] >= _TELLING_WORDS:
+            break
+    return best
+
+
+def _score_hit(hit: Hit, share: float, top: float, most: float) -> float:
+    if share < _NEARLY_BEST * top:
+        return hit.score * UNSAID_SHARE
+    return most * min(share, top) * (ASIDE_SHARE if is_test_or_docs(hit.location.path) else 1.0)
+
+
+async def _find_places(code: CodeSearch, message: str) -> list[tuple[MessageMatch, Hit]]:
+    """Find the places in all files that contain most of a message; by shorter runs where longer ones are filled in."""
+    found: list[tuple[MessageMatch, Location]] = []
+    for run in (RUN, RUN - 1):
+        places = _group_lines(await _find_lines(code, message, run), message, run)
+        found = []
+        for place in places[:_MOST_READ]:
+            passage = await code.read(place.path, place.start_line, place.end_line + _GAP)
+            found.append((match_message(message, passage.text, run=run), place))
+        if max((match.share for match, _ in found), default=0.0) >= LEAST_SHARE:
+            break
+    sure = [match.share for match, at in found if is_confident_match(message, match) and not is_test_or_docs(at.path)]
+    top = max(sure or (match.share for match, _ in found), default=0.0)
+    best = [(match, place) for match, place in found if match.share >= max(LEAST_SHARE, _NEARLY_BEST * top)]
+    best = sorted(best, key=lambda one: (is_test_or_docs(one[1].path), -one[0].share))[:MAX_PLACES]
+    types = {entry.path: entry.source_type for entry in await code.files()} if best else {}
+    return [(match, await _make_hit(code, place, types[place.path])) for match, place in best]
+
+
+async def _find_lines(code: CodeSearch, message: str, run: int) -> Sequence[Match]:
+    """Find the lines that contain a part of a message; only its longest parts, where too many contain the others."""
+    found: Sequence[Match] = ()
+    for pattern in make_line_patterns(message, run=run):
+        matches = await code.grep(pattern, limit=_MOST_LINES)
+        found = matches.lines
+        if matches.complete or len(found) < _MOST_LINES:  # a repository that takes too long takes no less the next time
+            break
+    return found
+
+
+def _group_lines(lines: Sequence[Match], message: str, run: int) -> list[Location]:
+    """Put lines that belong together into one place; what spells most comes first, the code itself before the rest."""
+    places: list[tuple[Location, str]] = []
+    for line in lines:
+        at = line.location
+        last, text = places[-1] if places else (at, "")
+        if text and last.path == at.path and at.start_line - last.end_line <= _GAP:
+            places[-1] = (replace(last, end_line=at.end_line), f"{text}\n{line.text}")
+        else:
+            places.append((at, line.text))
+    weighed = [(is_test_or_docs(at.path), -match_message(message, text, run=run).share, at) for at, text in places]
+    return [at for *_, at in sorted(weighed, key=itemgetter(1, 0))]
+
+
+async def _make_hit(code: CodeSearch, place: Location, source_type: SourceType) -> Hit:
+    around = await code.find_enclosing(replace(place, end_line=place.start_line))
+    top = around[-1].symbol.start_line if around else 1
+    shown = await code.read(place.path, max(place.start_line - _GAP, top), place.end_line + LINES_AROUND)
+    return Hit(
+        location=shown.location,
+        text=shown.text,
+        score=1.0,
+        language=shown.language,
+        source_type=source_type,
+        scope=around[-1].symbol.qualified_name if around else "",
+        symbols=(),
+    )
+
+
+async def rank_by_literal(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> tuple[list[Hit], int]:
+    """Order hits by whether they contain the text, the code before its tests, and count those that do.
+
+    A ranking shows one or two chunks of a file, so the files of the best hits are read whole when no chunk of code
+    that was found holds the text.
+    """
+    matching = [hit for hit in hits if literal.first_line(hit.text) is not None]
+    if all(is_test_or_docs(hit.location.path) for hit in matching):
+        matching = [*await _search_whole_files(code, hits, literal), *matching]
+    if not matching:
+        return list(hits), 0
+    best = max(hit.score for hit in hits)
+    first = [
+        replace(hit, score=best * (ASIDE_SHARE if is_test_or_docs(hit.location.path) else 1.0)) for hit in matching
+    ]
+    rest = [replace(hit, score=hit.score * UNSAID_SHARE) for hit in hits if hit not in matching]
+    return sorted([*first, *rest], key=lambda hit: -hit.score), len(matching)
+
+
+async def _search_whole_files(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> list[Hit]:
+    paths = dict.fromkeys(hit.location.path for hit in hits if not is_test_or_docs(hit.location.path))
+    best = {hit.location.path: hit for hit in reversed(hits)}
+    found = [await _search_file(code, best[path], literal) for path in list(paths)[:MAX_FILES_READ]]
+    return [hit for hit in found if hit is not None]
+
+
+async def _search_file(code: CodeSearch, hit: Hit, literal: Literal) -> Hit | None:
+    """Return the lines of the hit's file where the text begins, as a hit of their own."""
+    path = hit.location.path
+    try:
+        text = (await code.read(path)).text
+    except UnknownPath:
+        return None
+    at = literal.first_line(text)
+    if at is None:
+        return None
+    lines = text.split("\n")
+    end = min(at + LINES_AROUND, len(lines))
+    location = Location(path=path, start_line=at + 1, end_line=end)
+    around = await code.find_enclosing(Location(path=path, start_line=at + 1, end_line=at + 1))
+    scope = around[-1].symbol.qualified_name if around else ""
+    return replace(hit, location=location, text="\n".join(lines[at:end]), scope=scope, symbols=())

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from agent import chat
-from agent.answering.replies import limit_reply
+from agent.answering.rounds import limit_reply
 from agent.errors import (
     AnswerEmpty,
     AnswerMalformed,
@@ -33,7 +33,7 @@ from agent.ports import Runtime
 from agent.prompts.answer_prompts import DATA, format_data
 from agent.prompts.research_prompts import insert_results, list_evidence_keys, make_result_message
 from agent.state import clear_messages
-from agent.tools.tool_calls import MAX_CALLS, make_call_key
+from agent.tools.registry import MAX_CALLS, make_call_key
 
 LONGEST_CALLS = 60_000  # characters of the calls of one reply
 NO_MODEL = "A goal run needs a language model that can call tools. Set GOOGLE_API_KEY, or CITEBOT_MODEL to another one."
@@ -62,7 +62,14 @@ async def plan(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
     first: GoalState = {}
     if not known:
         began = await deps.goal.begin(state, deps.workspace)
-        first = _note_check(began, state, deps) if began is not None else first
+        if began is not None:  # what was found at the commit is the check of a copy in which nothing has changed
+            met = f"Already met at {state.get('commit', '')[:7]}: nothing to do. " if began.achieved else ""
+            first = {
+                "goal_achieved": began.achieved,
+                "goal_reason": met + deps.redact(began.reason),
+                "goal_details": dict(began.details),
+                "checked": hash_changes([]),
+            }
         known = build_beginning(state, deps, began.reason if began is not None else "")
     known = trim_messages(known, MAX_MESSAGES - 1)
     commands = add_commands(state, deps)
@@ -91,17 +98,6 @@ async def _ask_model(state: GoalState, known: Sequence[chat.BaseMessage], deps: 
     followed = _follow_reply(known, reply, deps)
     idle = 0 if reply.tool_calls or reply.invalid_tool_calls else state.get("idle", 0) + 1
     return {**followed, "model_name": model.name, "idle": idle}
-
-
-def _note_check(began: GoalResult, state: GoalState, deps: GoalDeps) -> GoalState:
-    """Take what was found at the commit as the check of a copy in which nothing has changed."""
-    met = f"Already met at {state.get('commit', '')[:7]}: nothing to do. " if began.achieved else ""
-    return {
-        "goal_achieved": began.achieved,
-        "goal_reason": met + deps.redact(began.reason),
-        "goal_details": dict(began.details),
-        "checked": hash_changes([]),
-    }
 
 
 def _follow_reply(known: Sequence[chat.BaseMessage], reply: chat.AIMessage, deps: GoalDeps) -> GoalState:
@@ -235,19 +231,12 @@ async def human_check(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState
     from langgraph.types import interrupt  # takes a second, and without a model nothing comes here
 
     # Once resumed this node runs again from its first line, so what is asked comes from the state alone.
-    reply = interrupt(_make_request(state))
-    return {} if is_approval(reply) else {"is_aborted": True, "ended_by": "it was ended by a person"}
-
-
-def _make_request(state: GoalState) -> dict[str, object]:
     changed = [one["path"].decode(errors="replace") for one in state.get("changes", [])]
-    return {
-        "kind": "goal",
-        "iteration": state.get("iteration", 0),
-        "max_iterations": state.get("max_iterations", 0),
-        "reason": state.get("goal_reason", ""),
-        "changed": changed[:_MOST_LISTED],
-    }
+    request = {name: state.get(name, 0) for name in ("iteration", "max_iterations")}
+    reply = interrupt(
+        {**request, "kind": "goal", "reason": state.get("goal_reason", ""), "changed": changed[:_MOST_LISTED]}
+    )
+    return {} if is_approval(reply) else {"is_aborted": True, "ended_by": "it was ended by a person"}
 
 
 _LONGEST_STANDING = 8_000

@@ -96,6 +96,7 @@ def make_verdict(state: GoalState, goal: Goal[Any], redact: Redactor) -> GoalVer
     selected = goal.select_changes(read_stored_changes(state.get("changes", [])))
     refused = [one for one in selected if leads_out(one)]
     changes = [one for one in selected if one not in refused]
+    tests = changes if goal.name == "claim" else []
     commit = state.get("commit", "")
     usage = state.get("usage", {"calls": 0, "input_tokens": 0, "output_tokens": 0})
     return GoalVerdict(
@@ -114,7 +115,7 @@ def make_verdict(state: GoalState, goal: Goal[Any], redact: Redactor) -> GoalVer
         ended_by=state.get("ended_by", ""),
         model=state.get("model_name", ""),
         command=redact(goal.describe_command()),
-        test=_read_test(changes) if goal.name == "claim" else "",
+        test=b"\n".join(one.new.content for one in tests if one.new is not None).decode(errors="replace"),
         refused=tuple(one.path.decode(errors="replace") for one in refused),
         places=tuple(_list_places(state.get("goal_details", {}), changes)),
     )
@@ -138,10 +139,6 @@ def _find_first_change(change: FileChange) -> int:
     new = change.new.content.splitlines() if change.new is not None else []
     same = next((number for number, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), len(new))
     return max(1, min(same + 1, len(old)))
-
-
-def _read_test(changes: Sequence[FileChange]) -> str:
-    return "\n".join(one.new.content.decode(errors="replace") for one in changes if one.new is not None)
 
 
 def _quote(text: str, language: str) -> str:

@@ -41,13 +41,6 @@ class PytestFailure:
     output: str = ""
     raised: str = ""
 
-    def to_record(self) -> dict[str, Any]:
-        """Describe it as JSON does."""
-        return {
-            "id": self.id, "path": self.path, "line": self.line, "message": self.message, "output": self.output,
-            "raised": self.raised,
-        }  # fmt: skip
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClaimProof:
@@ -149,7 +142,9 @@ def read_run(done: Execution) -> PytestRun:
             case "finish":
                 finished = line["code"] if isinstance(line.get("code"), int) else None
             case "proof" if proof is None:  # a later one is not ours
-                proof = _read_proof(line)
+                executed = tuple(str(one)[:_LONGEST_ID] for one in line.get("executed") or ())
+                reason = _read_text(line, "reason")
+                proof = ClaimProof(holds=line.get("holds") is True, executed=executed, reason=reason)
             case _:
                 pass
     return PytestRun(
@@ -184,11 +179,6 @@ def _read_failure(line: Mapping[str, Any]) -> PytestFailure:
         output=_read_text(line, "output", longest=_LONGEST_TEXT),
         raised=_read_text(line, "raised"),
     )
-
-
-def _read_proof(line: Mapping[str, Any]) -> ClaimProof:
-    executed = tuple(str(one)[:_LONGEST_ID] for one in line.get("executed") or ())
-    return ClaimProof(holds=line.get("holds") is True, executed=executed, reason=_read_text(line, "reason"))
 
 
 def _read_text(line: Mapping[str, Any], name: str, *, longest: int = _LONGEST_ID) -> str:

@@ -217,19 +217,15 @@ def describe_comparison(part: ComparedPart, held: Commit) -> dict[str, str]:
         facts["shallow"] = "yes"
     if not comparison.is_complete:
         facts["incomplete"] = "yes"
-    return facts | _name_files(comparison.files)
+    return facts | {
+        f"changed {one.path}": f"{one.fate}, +{one.added} -{one.removed}" if one.added is not None else one.fate
+        for one in comparison.files[:_NAMED_FILES]
+    }
 
 
 def _name_end(tag: Tag, held: Commit) -> str:
     """Write one end of a comparison as people know it; the commit that is read has no name in the question."""
     return (held.branch or held.sha[:12]) if tag.name == "HEAD" and tag.sha == held.sha else tag.name
-
-
-def _name_files(files: Sequence[ChangedFile]) -> dict[str, str]:
-    return {
-        f"changed {one.path}": f"{one.fate}, +{one.added} -{one.removed}" if one.added is not None else one.fate
-        for one in files[:_NAMED_FILES]
-    }
 
 
 def count_comparison(comparison: Comparison) -> dict[str, int]:

@@ -40,7 +40,8 @@ async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """
     deps = runtime.context
     deps.emit("step_start", node="planner", stage="Planning the research")
-    form = _read_proposal(state) or await _make_plan(state, deps)
+    proposal = state.get("proposal")  # of the model which answers
+    form = PlanOutput.model_validate(proposal) if proposal is not None else await _make_plan(state, deps)
     known = frozenset(name.partition(": ")[2].lower() for name in state.get("findings", {}))
     steps = clean_steps(form.steps, known=known, most=MAX_PLAN) if form is not None else []
     waiting = _find_dependent(form, steps) if form is not None else []
@@ -63,12 +64,6 @@ def _find_dependent(form: PlanOutput, steps: Sequence[str]) -> list[int]:
     meant = [numbered[number] for number in form.dependent if number in numbered]
     waiting = set(clean_steps(meant, known=frozenset(), most=MAX_PLAN))
     return [at for at, step in enumerate(steps) if step in waiting]
-
-
-def _read_proposal(state: AgentState) -> PlanOutput | None:
-    """Return the plan that the model which answers has called for."""
-    proposal = state.get("proposal")
-    return PlanOutput.model_validate(proposal) if proposal is not None else None
 
 
 async def _make_plan(state: AgentState, deps: Deps) -> PlanOutput | None:

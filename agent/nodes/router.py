@@ -29,7 +29,7 @@ from agent.state import (
 )
 from agent.text.escaping import to_one_line
 from agent.text.storable import is_storable, make_storable
-from agent.tools.tool_calls import ToolCallResult, ToolCalls, add_flags, append_tool_records, merge_refs
+from agent.tools.registry import ToolCallResult, ToolCalls, add_flags, append_tool_records, merge_refs
 
 MAX_REQUESTS = 3
 MAX_CALLS = 4

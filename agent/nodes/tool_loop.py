@@ -10,8 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from agent import chat
-from agent.answering.replies import KeptReply, limit_reply
-from agent.answering.rounds import answer_with_tools
+from agent.answering.rounds import KeptReply, answer_with_tools, limit_reply
 from agent.errors import ModelError
 from agent.limits import MAX_EXECUTOR_STEPS
 from agent.ports import ChatModel, Deps, Runtime, ToolOutcome
@@ -30,7 +29,7 @@ from agent.prompts.research_prompts import (
     split_by_step,
 )
 from agent.state import AgentState, CitationRef, is_answering
-from agent.tools.tool_calls import (
+from agent.tools.registry import (
     TOO_MANY,
     ToolCallResult,
     ToolCalls,

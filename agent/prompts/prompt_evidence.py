@@ -66,18 +66,17 @@ async def load_prompt_evidence(
     refs: Sequence[EvidenceRef],
     *,
     question: str = "",
-    room: int = MAX_CHARS,
 ) -> list[PromptEvidence]:
     """Read the lines of the evidence that bear on the question, best first; what cannot be read is left out.
 
-    `room`, in characters, is for what a search found; what was read or asked for by its place has room of its own. A
-    file of which nothing else finds room is shown by the line that says most, so that the model knows of it.
+    What a search found has a room, and what was read or asked for by its place has one of its own. A file of which
+    nothing else finds room is shown by the line that says most, so that the model knows of it.
     """
     terms = find_content_terms(question)
     plan = plan_evidence(refs, terms)
     selection = LineSelection(room=EXACT_CHARS)
     await _add_pieces(deps, selection, plan.exact, terms)
-    selection.room = room - TRACE_CHARS
+    selection.room = MAX_CHARS - TRACE_CHARS
     left_out = await _add_pieces(deps, selection, [one for one in plan.ranked if one.part != "trace"], terms)
     selection.room += TRACE_CHARS
     traces = [replace(one, part="trace") for one in plan.ranked if one.part == "trace" or one in left_out]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
-from agent import branches
+from agent import graph as turn_graph
 from agent.agent import Agent
 from agent.errors import ModelUnavailable, UnknownRun
 from agent.evidence.refs import make_lines_ref
@@ -120,7 +120,9 @@ def test_nodes_come_one_after_the_other() -> None:
         *(start for start, choices in graph.branches.items() for _ in choices),
         *(name for name, node in graph.nodes.items() if node.ends),
     ]
-    chosen = [get_type_hints(way)["return"] for name, way in vars(branches).items() if name.startswith("route_after_")]
+    chosen = [
+        get_type_hints(way)["return"] for name, way in vars(turn_graph).items() if name.startswith("route_after_")
+    ]
     assert len(ways) == len(set(ways))
     assert {get_origin(way) for way in chosen} == {Literal}
 

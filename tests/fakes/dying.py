@@ -31,7 +31,7 @@ from langgraph.runtime import Runtime
 from pydantic import SecretStr
 
 import agent.agent
-import agent.answering.replies
+import agent.answering.rounds
 import agent.graph
 from agent.agent import Agent
 from agent.conversations import open_conversations
@@ -61,7 +61,7 @@ NOTED: tuple[tuple[object, str, str], ...] = (
     (GraphRunner, "take", "take"),
     (SafeSqliteSaver, "prune_thread", "end"),
     (PostgresSaver, "prune_thread", "end"),
-    (agent.answering.replies.KeptReply, "keep", "reply"),
+    (agent.answering.rounds.KeptReply, "keep", "reply"),
 )
 
 Node = Callable[[AgentState, Runtime[Deps]], Awaitable[AgentState]]

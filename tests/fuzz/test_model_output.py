@@ -26,8 +26,7 @@ from agent.prompts.output_schemas import (
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.text.citation_markers import find_markers, replace_markers
 from agent.text.storable import is_storable
-from agent.tools.registry import make_tool_registry
-from agent.tools.tool_calls import make_call_key, shorten_arguments
+from agent.tools.registry import make_call_key, make_tool_registry, shorten_arguments
 from indexer.types import Location
 from tests.agent.conftest import Told, redact
 from tests.fakes.code import FakeCode

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Literal
 
 from pydantic import BaseModel, Field, field_validator
@@ -86,7 +87,7 @@ class ClaimGoal(Goal[ClaimArguments]):
         async with workspace.open_fresh(changes) as fresh:
             run = await run_claim(fresh, CLAIM_FILE, self.args.claim)
         verdict, reason = judge_claim(run)
-        failures = [one.to_record() for one in run.failures]
+        failures = [asdict(one) for one in run.failures]
         executed = run.proof.executed[:_MOST_EXECUTED] if run.proof is not None else ()
         files = list(dict.fromkeys(one.partition(":")[0] for one in executed))
         details = {"verdict": verdict, "failures": failures, "executed": list(executed), "files": files}

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from agent.errors import GoalUnreachable
 from agent.goals.checks.analysis_goals import LintGoal, TypesGoal
 from agent.goals.checks.claim_goal import ClaimGoal
-from agent.goals.checks.command_goal import CommandGoal
-from agent.goals.checks.pytest_goal import PytestGoal
+from agent.goals.checks.execution_goals import CommandGoal, PytestGoal
 from agent.goals.goal import Goal
 
 KINDS: tuple[type[Goal[Any]], ...] = (PytestGoal, CommandGoal, ClaimGoal, TypesGoal, LintGoal)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from langgraph.runtime import Runtime
 
-from agent.branches import route_after_gateway, route_after_preprocessor, route_after_retrieval, route_after_router
 from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.requests import decide_retrieval, request_lookup, request_search
 from agent.evidence.rule_router import route_by_rules
+from agent.graph import route_after_gateway, route_after_preprocessor, route_after_retrieval, route_after_router
 from agent.nodes.conversation_memory import MAX_TURNS, conversation_memory
 from agent.nodes.direct_replies import out_of_scope
 from agent.nodes.grade_documents import grade_documents

@@ -14,23 +14,22 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 
-from agent.answering.replies import LONGEST_ANSWER
-from agent.branches import (
+from agent.answering.rounds import LONGEST_ANSWER
+from agent.errors import BudgetExceeded, ModelUnavailable
+from agent.graph import (
     route_after_executor,
     route_after_human_check,
     route_after_planner,
     route_after_refinery,
     route_after_router,
 )
-from agent.errors import BudgetExceeded, ModelUnavailable
 from agent.limits import MAX_EXECUTOR_STEPS, MAX_ITERATIONS, MAX_PLAN
 from agent.nodes.research import aggregate, planner, refinery, setup_executor
 from agent.nodes.tool_loop import executor_llm, tool_node
 from agent.ports import Deps, TurnModels
 from agent.prompts.research_prompts import GONE, MAX_CONTEXT, NOTHING_LEFT, insert_results
 from agent.state import AgentState, Finding, Route
-from agent.tools.registry import make_tool_registry
-from agent.tools.tool_calls import MAX_CALLS
+from agent.tools.registry import MAX_CALLS, make_tool_registry
 from tests.agent.conftest import SECRET, Told, redact
 from tests.fakes.code import FakeCode
 from tests.fakes.scripted_model import ScriptedModel

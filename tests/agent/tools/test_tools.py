@@ -19,8 +19,7 @@ from agent.lookups.tool import HISTORY, MAX_CHARACTERS, Tool, ToolEvidence
 from agent.nodes.router import tool_executor
 from agent.ports import Deps, ToolOutcome, WebPage
 from agent.state import RouterDecision
-from agent.tools.registry import ToolRegistry, make_tool_registry
-from agent.tools.tool_calls import MAX_CALLS, MAX_COST, TOO_MANY, ToolCalls
+from agent.tools.registry import MAX_CALLS, MAX_COST, TOO_MANY, ToolCalls, ToolRegistry, make_tool_registry
 from agent.tools.web_search import make_web_query
 from indexer.types import Location
 from tests.agent.conftest import SECRET, Told, redact

@@ -1,20 +1,102 @@
-"""The goal that a selection of tests passes, as they stand at the commit."""
+"""The goals that a command succeeds, and that a selection of tests passes, as they stand at the commit."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import PurePosixPath
+
+from pydantic import BaseModel, Field
 
 from agent.errors import GoalUnreachable
 from agent.goals.goal import Goal, GoalResult, describe_left_out, is_pytest_setting
 from agent.goals.goal_state import GoalState, read_stored_changes
-from agent.goals.pytest_run import NO_PYTHON, NO_TESTS, NOT_INSTALLED, USAGE, PytestRun, format_pytest_command
-from agent.goals.pytest_run import run_pytest as run_selection
+from agent.goals.pytest_run import (
+    NO_PYTHON,
+    NO_TESTS,
+    NOT_INSTALLED,
+    USAGE,
+    PytestRun,
+    format_pytest_command,
+    run_pytest,
+)
 from agent.goals.sandbox_tools import SelectionArguments
 from agent.goals.workspace import Workspace
 from agent.sandbox.patch import FileChange
+from agent.sandbox.sandbox import Execution, SandboxCommand
 
-_PROMPT = """
+_LONGEST_OUTPUT = 4_000
+_NOT_EXECUTABLE, _NOT_FOUND = 126, 127
+_COMMAND_PROMPT = """
+The goal: this command ends with exit code 0 in the root of the repository: {command}
+
+It is run in a fresh copy with your changes, without input. Files that it names are taken as they stand at the commit.
+"""
+
+
+class CommandArguments(BaseModel):
+    """A command, as a list of words: no shell reads it."""
+
+    argv: list[str] = Field(min_length=1, max_length=50)
+
+
+class CommandGoal(Goal[CommandArguments]):
+    """A command ends with exit code 0."""
+
+    name = "command"
+    arguments = CommandArguments
+
+    def describe_command(self) -> str:
+        """Write the command as a person would type it."""
+        return shlex.join(self.args.argv)
+
+    def system_prompt(self) -> str:
+        """Tell a model which command is to succeed."""
+        return _COMMAND_PROMPT.format(command=self.describe_command())
+
+    async def begin(self, state: GoalState, workspace: Workspace) -> GoalResult:  # noqa: ARG002 - as the base class has it
+        """Run the command at the commit."""
+        async with workspace.open_fresh(()) as fresh:
+            done = await self._run(fresh)
+        if done.exit_code in {_NOT_EXECUTABLE, _NOT_FOUND}:
+            raise GoalUnreachable(
+                f"`{self.args.argv[0][:80]}` is no program that the sandbox has. Name one of the repository or of the "
+                "environment that `python` in the table [sandbox] of citebot.toml names."
+            )
+        return _make_result(done)
+
+    async def check(self, state: GoalState, workspace: Workspace) -> GoalResult:
+        """Run the command in a fresh copy with the changes."""
+        changes = read_stored_changes(state.get("changes", []))
+        counted = self.select_changes(changes)
+        async with workspace.open_fresh(counted) as fresh:
+            done = await self._run(fresh)
+        return _make_result(done, describe_left_out(changes, counted))
+
+    def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
+        """Leave out changes of files that the command names, and of what steers Python and its tests."""
+        named = {word.removeprefix("./").encode() for word in self.args.argv}
+        return [
+            one for one in changes if one.path not in named and not is_pytest_setting(one.path.decode(errors="replace"))
+        ]
+
+    async def _run(self, workspace: Workspace) -> Execution:
+        return await workspace.run(SandboxCommand(argv=tuple(self.args.argv)), shown=self.describe_command())
+
+
+def _make_result(done: Execution, note: str = "") -> GoalResult:
+    details = {"exit_code": done.exit_code}
+    return GoalResult(achieved=done.exit_code == 0, reason=_explain(done, note), details=details)
+
+
+def _explain(done: Execution, note: str = "") -> str:
+    output = "\n".join(filter(None, (done.stdout.text.strip(), done.stderr.text.strip())))[-_LONGEST_OUTPUT:]
+    ended = "The command ended with exit code 0." if done.exit_code == 0 else done.explain()
+    return f"{ended}{note}\n\n{output}".strip()
+
+
+_TESTS_PROMPT = """
 The goal: these tests pass: {select}
 
 They are run as they stand at the commit, in a fresh copy: what you change in them, in a conftest.py or in the \
@@ -34,14 +116,14 @@ class PytestGoal(Goal[SelectionArguments]):
 
     def system_prompt(self) -> str:
         """Tell a model which tests are to pass."""
-        return _PROMPT.format(select=", ".join(self.args.select))
+        return _TESTS_PROMPT.format(select=", ".join(self.args.select))
 
     async def begin(self, state: GoalState, workspace: Workspace) -> GoalResult:
         """Run the tests at the commit, before anything is changed."""
         async with workspace.open_fresh(()) as fresh:
-            run = await run_selection(fresh, self.args.select)
+            run = await run_pytest(fresh, self.args.select)
         self._require_reachable(state, run)
-        return _make_result(run)
+        return _judge_run(run)
 
     def _require_reachable(self, state: GoalState, run: PytestRun) -> None:
         selection = ", ".join(self.args.select)
@@ -68,9 +150,9 @@ class PytestGoal(Goal[SelectionArguments]):
         changes = read_stored_changes(state.get("changes", []))
         counted = self.select_changes(changes)
         async with workspace.open_fresh(counted) as fresh:
-            run = await run_selection(fresh, self.args.select)
+            run = await run_pytest(fresh, self.args.select)
         left_out = [one.path.decode(errors="replace") for one in changes if one not in counted]
-        return _make_result(run, describe_left_out(changes, counted), left_out)
+        return _judge_run(run, describe_left_out(changes, counted), left_out)
 
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
         """Leave out changes of the selected tests, of what they share, and of the settings of pytest."""
@@ -84,14 +166,14 @@ class PytestGoal(Goal[SelectionArguments]):
         return is_selected or below or is_pytest_setting(path)
 
 
-def _make_result(run: PytestRun, note: str = "", left_out: Sequence[str] = ()) -> GoalResult:
+def _judge_run(run: PytestRun, note: str = "", left_out: Sequence[str] = ()) -> GoalResult:
     failures = f"\n\n{run.format_failures()}" if run.failures else ""
     return GoalResult(
         achieved=run.is_green,
         reason=run.explain() + note + failures,
         details={
             "passed": list(run.passed),
-            "failures": [one.to_record() for one in run.failures],
+            "failures": [asdict(one) for one in run.failures],
             "left_out": [*left_out],
         },
     )
