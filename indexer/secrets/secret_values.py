@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections import Counter
 from itertools import pairwise
 
@@ -22,7 +23,7 @@ _PLACEHOLDER = re2.compile(
 )
 _VARIABLE = (
     r"[*&]{1,3}[A-Za-z_][\w.]*|(?i:pbkdf2with\w+)|(?:\\u[0-9A-Fa-f]{4}.*)|"
-    r"\$[\w-]+\$?|%\w+%\W*|\{\w*\}|<[^<>]*>|@\w+@|__\w+__|\*+|\.+"
+    r"\$[\w-]+\$?|%\w+%\W*|\{\w*\}|<[^<>]*>|@\w+@|__\w+__|\*+|\.+|[a-z]+\.[A-Z][A-Za-z]+"
 )
 _TEMPLATE = r"[$#]\{[A-Za-z_][\w.:-]*\}|\$\([A-Za-z_][^()]*\)|\{\{[^{}]*\}\}|<%[^<>%]*%>|%\(\w+\)"
 _EXPRESSION = (
@@ -38,10 +39,13 @@ _STAND_IN = (
     r"(?i:\[REDACTED|change.?me|example|sample|dummy|placeholder|replace|insert|your[_-]|x{4,}|\*{3}|\.{3}|redacted|fake|"
     r"mock|foobar|localhost|undefined|unknown)"
 )
+_TRANSLATED = (
+    "passw|passphr|passord|kennwort|wachtwoord|contrasena|senha|heslo|parola|salasana|lozinka|haslo|adgangskode|geslo|"
+    "jelszo|sifre|losenord|geheimnis"
+)
 # Words that say no more than of which kind a value is, or for what.
 _NOUNS = (
-    r"(?i:passwords?|passphrase|passwd|passwort|kennwort|wachtwoord|contrasena|senha|heslo|parola|salasana|lozinka|haslo|"
-    r"adgangskode|passord|geslo|jelszo|sifre|motdepasse|losenord|pass|pwd|secrets?|tokens?|credentials?|username|user|name|admin|"
+    rf"(?i:passwords?|passphrase|passwd|passwort|{_TRANSLATED}|motdepasse|mot|kata|mat|pass|pwd|secrets?|tokens?|credentials?|username|user|name|admin|"
     r"root|access|refresh|client|server|service|database|api|auth|private|public|super|your|test|required|optional|string|"
     r"hidden|null|none|nil|true|false|value|default|current|confirm|forgot|reset|change|update|enter|invalid|missing|"
     r"empty|wrong|strong|weak|encrypted|hashed|hash|plain|text|basic|bearer|digest|login|input|field|email|keys?|here|"
@@ -68,7 +72,7 @@ _TYPES = (
 )
 _FILE = r"\.(?:txt|pem|key|json|ya?ml|crt|cfg|conf|ini|jks|p12|pfx|env|py|js|ts|html?|php|sh|md)"
 _NO_VALUE = re2.compile(
-    rf"{_STAND_IN}|^(?:{_NOUNS}[A-Za-z0-9]?{_NOUNS}|{_TYPES}|[A-Z]{{4,}}|[A-Za-z_-]*(?i:passw|passphr)[A-Za-z_-]*|{_POINTER}|{_MEASURE})$|{_FILE}$|\S/\S+/|"
+    rf"{_STAND_IN}|^(?:{_NOUNS}[A-Za-z0-9]?{_NOUNS}|{_TYPES}|[A-Z]{{4,}}|[A-Za-z_-]*(?i:{_TRANSLATED})[A-Za-z_-]*|{_POINTER}|{_MEASURE})$|{_FILE}$|\S/\S+/|"
     r"^(?:\.{0,2}|~)/|[({\[]|->|=>|[=!]=|::|&&|\|\||\w\|\w|\?\.|%[sdvrqxi]\b|^\$\w+/|:[!+-][A-Z]|\\u[0-9A-Fa-f]{4}|^[<>=^~]"
 )
 _DEFAULTS = frozenset("admin root postgres mysql mongo redis rabbitmq guest".split())
@@ -114,6 +118,7 @@ _SAID = re2.compile(
 )
 _WORD = re2.compile(r"[A-Za-z0-9]+[!?]?")
 _LONGEST_PHRASE = 48
+_STROKES = str.maketrans("łŁıø", "lLio")  # letters that no accent is taken off
 _SIGNS = "!@#$%^&*?+=~"
 SHORTEST_LITERAL = 5
 SHORTEST_WORD = 6
@@ -168,7 +173,13 @@ def is_value(value: str, *, is_given: bool = True) -> bool:
         return True
     if _JOINED.search(value) and value.isascii() and (_TECHNICAL.search(value) or _PLACE.search(value)):
         return is_literal(value)
-    return is_random(value) or not _NO_VALUE.search(value)
+    return is_random(value) or not _NO_VALUE.search(_fold(value))
+
+
+def _fold(value: str) -> str:
+    """Take the accents off: that of "contraseña", which is no password but the word for one."""
+    bare = unicodedata.normalize("NFD", value.translate(_STROKES)) if not value.isascii() else value
+    return "".join(letter for letter in bare if not unicodedata.combining(letter))
 
 
 def is_stated(value: str) -> bool:
