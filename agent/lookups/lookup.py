@@ -49,11 +49,8 @@ def _check_plain(text: str) -> str:
     return text.strip()
 
 
-Plain = Annotated[
-    str,
-    Field(max_length=200, json_schema_extra={"pattern": r"^[^\x00-\x1f]*$"}),
-    AfterValidator(_check_plain),
-]
+PlainText = Annotated[str, Field(json_schema_extra={"pattern": r"^[^\x00-\x1f]*$"}), AfterValidator(_check_plain)]
+Plain = Annotated[PlainText, Field(max_length=200)]
 
 
 class Arguments(BaseModel):

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 
 from agent.history.commit_refs import describe_commit, format_day, make_commit_ref
 from agent.lookups.file_history import show_commit
-from agent.lookups.lookup import Arguments, CodeLookup, Look, Plain
+from agent.lookups.lookup import Arguments, CodeLookup, Look, Plain, PlainText
 from agent.lookups.results import CommitListing, FoundCommit
 from agent.lookups.tool import HISTORY
 from agent.repositories.joined_code import CodeHome, list_homes
@@ -22,7 +22,7 @@ MAX_COMMITS = 50
 _MOST_WORDS = 8
 _EARLIEST, _LATEST = date(1970, 1, 2), date(9999, 1, 1)
 
-PlainPath = Annotated[Plain, StringConstraints(max_length=1000)]
+PlainPath = Annotated[PlainText, StringConstraints(max_length=1000)]
 
 
 def _read_day(value: object) -> object:
