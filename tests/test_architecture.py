@@ -66,14 +66,7 @@ JOINED_IN_APP = (
 
 # Where a third-party library may be imported; a folder ends with a slash.
 HOMES = {
-    "aiohttp": (
-        "bot/serving/http_server.py",
-        "bot/monitoring/health.py",
-        "bot/webhooks/",
-        "bot/surfaces/",
-        "bot/adapters/",
-        "bot/surfaces/",
-    ),
+    "aiohttp": ("bot/adapters/",),  # as a client: nothing is served with it
     "aiosqlite": ("agent/persistence/transaction_connection.py", "bot/storage/database.py"),
     "chromadb": ("indexer/store/vectors.py", "indexer/store/chroma_client.py", "indexer/store/chroma_server.py"),
     "click": (
@@ -86,6 +79,7 @@ HOMES = {
     ),
     "discord": ("bot/adapters/discord/",),
     # Wildcards in names and in whole paths; globs in the language of .gitignore all go through indexer/text/globs.py.
+    "fastapi": ("bot/surfaces/api/http_api.py",),
     "fnmatch": (
         "agent/evidence/refs.py",
         "bot/access.py",
@@ -124,9 +118,18 @@ HOMES = {
     "rank_bm25": ("indexer/search/bm25.py",),
     "resvg_py": ("bot/pictures/png.py",),
     "rich": ("bot/adapters/",),
+    "h11": ("bot/http/connections.py",),
     "slack_bolt": ("bot/adapters/slack/",),
     "slack_sdk": ("bot/adapters/slack/",),
     "onnxruntime": ("agent/guard/classifier/onnx_model.py",),
+    "starlette": (
+        "bot/http/",
+        "bot/monitoring/health.py",
+        "bot/webhooks/",
+        "bot/surfaces/",
+        "bot/serving/monitoring.py",
+        "bot/adapters/slack/endpoint.py",
+    ),
     "tenacity": (
         "bot/tasks.py",
         "bot/serving/supervisor.py",
@@ -135,6 +138,7 @@ HOMES = {
     ),
     "tokenizers": ("agent/guard/classifier/onnx_model.py",),
     "tree_sitter": ("indexer/",),
+    "uvicorn": ("bot/http/",),
 }
 # The one module that starts programs, and what it could be done with elsewhere; and a program that becomes another.
 IN_SANDBOX = "agent/goals/claim_proof.py"  # a program that the sandbox starts
@@ -355,6 +359,7 @@ IDLE = {
     "bot.serving",
     "chromadb",
     "discord",
+    "fastapi",
     "google",
     "httpx",
     "langchain_core",
@@ -369,7 +374,9 @@ IDLE = {
     "requests",
     "slack_bolt",
     "slack_sdk",
+    "starlette",
     "tree_sitter",
+    "uvicorn",
 }
 # And what a lookup does without, or an index in which nothing has changed.
 IDLE_IN_LOOKUPS = IDLE | {

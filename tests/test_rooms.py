@@ -19,9 +19,9 @@ from tests.test_architecture import PACKAGES, ROOT, name_of, parsed, sources
 FLOORS = {
     "bot": (
         "markdown messages errors clock",
-        "storage webhooks access tasks config_file pictures",
-        "ports",
-        "repositories replies jobs settings drawings",
+        "storage access tasks config_file pictures",
+        "ports http",
+        "repositories replies jobs settings drawings webhooks",
         "app monitoring maintenance",
         "conversations",
         "surfaces",

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
-from aiohttp import web
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route, Router
 
 from bot.clock import Clock
 from bot.errors import InboxError
@@ -29,10 +32,8 @@ KEPT_SECONDS = 2.0  # for so long a result is used again: probes come as often a
 
 # A proxy says by these that somebody else stands behind it; that none of them is there proves nothing.
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via")
-UNKNOWN_PATH = "other"
 
-Trust = Callable[[web.Request], bool]
-Respond = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Trust = Callable[[Request], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,43 +199,40 @@ class ProbeHandlers:
     load: Callable[[], AnswerLoad] = lambda: AnswerLoad(under_way=0, waiting=0)
     read_cluster: Callable[[], Awaitable[ClusterState]] | None = None  # where several processes share the work
 
-    def join(self, application: web.Application) -> None:
-        """Add the paths to the application that others reach, and count all its requests."""
-        self._add(application, self._has_token)
+    def join(self, router: Router) -> None:
+        """Add the paths to those that others reach."""
+        self._add(router, self._has_token)
 
-    def join_local(self, application: web.Application) -> None:
-        """Add the paths to an application that listens at a loopback address, at a port of its own."""
-        self._add(application, is_local)
+    def join_local(self, router: Router) -> None:
+        """Add the paths to those of a server that listens at a loopback address, at a port of its own."""
+        self._add(router, is_local)
 
-    def _add(self, application: web.Application, trust: Trust) -> None:
-        async def healthz(request: web.Request) -> web.Response:
+    def _add(self, router: Router, trust: Trust) -> None:
+        async def healthz(request: Request) -> Response:
             reason = await self.health.store()
             record: dict[str, Any] = {"alive": not reason}
             return self._make_json_response(
                 record | ({"reasons": [reason]} if reason and trust(request) else {}), ok=not reason
             )
 
-        async def readyz(request: web.Request) -> web.Response:
+        async def readyz(request: Request) -> Response:
             found = await self.health.check_readiness()
             record = found.record(self.clock.now()) if trust(request) else {"ready": found.ready}
             if trust(request) and (cluster := await self._find_cluster()) is not None:
                 record |= {"cluster": cluster.record()}
             return self._make_json_response(record, ok=found.ready)
 
-        async def metrics(request: web.Request) -> web.Response:
+        async def metrics(request: Request) -> Response:
             if trust(request):
                 found = await self.health.check_readiness()
                 self.metrics.show_cluster(await self._find_cluster())
                 body = self.metrics.text(self.load(), found.repositories, self.clock.now())
-                return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
+                return Response(body, headers={"Content-Type": CONTENT_TYPE})
             if self.token:
-                raise web.HTTPUnauthorized(headers={"WWW-Authenticate": "Bearer"})
-            raise web.HTTPNotFound
+                raise HTTPException(401, headers={"WWW-Authenticate": "Bearer"})
+            raise HTTPException(404)
 
-        application.router.add_get("/healthz", healthz)
-        application.router.add_get("/readyz", readyz)
-        application.router.add_get("/metrics", metrics)
-        application.middlewares.append(self._count_requests())
+        router.routes += [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
 
     async def _find_cluster(self) -> ClusterState | None:
         """Ask what the processes share; nothing where that cannot be told at the moment, which is a reason already."""
@@ -246,39 +244,17 @@ class ProbeHandlers:
         except (InboxError, TimeoutError):
             return None
 
-    def _has_token(self, request: web.Request) -> bool:
-        given = request.headers.getall("Authorization", [])
+    def _has_token(self, request: Request) -> bool:
+        given = request.headers.getlist("Authorization")
         wanted = f"Bearer {self.token}".encode()
-        return (
-            bool(self.token)
-            and len(given) == 1
-            and hmac.compare_digest(given[0].encode("utf-8", "surrogateescape"), wanted)
-        )
+        return bool(self.token) and len(given) == 1 and hmac.compare_digest(given[0].encode("latin-1"), wanted)
 
-    def _make_json_response(self, record: dict[str, Any], *, ok: bool) -> web.Response:
+    def _make_json_response(self, record: dict[str, Any], *, ok: bool) -> Response:
         shown = _mask_record(record, self.mask)
-        return web.json_response(shown, status=200 if ok else 503, headers={"Cache-Control": "no-store"})
-
-    def _count_requests(self) -> Callable[..., Awaitable[web.StreamResponse]]:
-        @web.middleware
-        async def count(request: web.Request, handler: Respond) -> web.StreamResponse:
-            status = 500
-            try:
-                response = await handler(request)
-                status = response.status
-            except web.HTTPException as refusal:
-                status = refusal.status
-                raise
-            else:
-                return response
-            finally:
-                resource = request.match_info.route.resource
-                self.metrics.count_request(resource.canonical if resource else UNKNOWN_PATH, status)
-
-        return count
+        return JSONResponse(shown, 200 if ok else 503, {"Cache-Control": "no-store"})
 
 
-def is_local(request: web.Request) -> bool:
+def is_local(request: Request) -> bool:
     """Whether the request comes from this machine, is meant for it, and is passed on for nobody else.
 
     A page in a browser of this machine can have any name lead here; then it is that name that is asked for.
@@ -287,7 +263,7 @@ def is_local(request: web.Request) -> bool:
         return False
     try:
         asked_for = urlsplit(f"//{request.headers.get('Host', '')}").hostname or ""
-        near = ipaddress.ip_address(request.remote or "").is_loopback
+        near = ipaddress.ip_address(request.client.host if request.client else "").is_loopback
         return near and (asked_for == "localhost" or ipaddress.ip_address(asked_for).is_loopback)
     except ValueError:
         return False

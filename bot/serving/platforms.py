@@ -23,7 +23,7 @@ from bot.settings import Settings
 if TYPE_CHECKING:
     from bot.adapters.discord.adapter import DiscordOptions
     from bot.adapters.slack.adapter import SlackOptions
-    from bot.adapters.slack.endpoint import Server
+    from bot.http.server import LatePostRoutes
 
 NO_PLATFORM = (
     "No chat platform is configured, so no questions will be answered yet: set SLACK_BOT_TOKEN and "
@@ -43,7 +43,7 @@ class PlatformContext:
     conversations: Conversations
     repositories: Repositories
     access: AccessPolicy
-    server: Server
+    server: LatePostRoutes
     count_loss: Callable[[str, Loss], None]
 
 

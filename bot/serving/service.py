@@ -25,7 +25,7 @@ from bot.ports import GoalRuns
 from bot.repositories.library import WatchedRepositories
 from bot.repositories.refresh import LoggingDisplay
 from bot.serving.cluster import Cluster, open_cluster
-from bot.serving.http_server import ServiceMonitoring, open_monitoring
+from bot.serving.monitoring import ServiceMonitoring, open_monitoring
 from bot.serving.platforms import NO_PLATFORM, PlatformContext, list_platforms
 from bot.serving.pushed_refreshes import PushedRefreshes
 from bot.serving.roles import Duties, Role, assign_duties
@@ -70,7 +70,7 @@ async def serve_team(settings: Settings, repository: Path, say: Announce, *, rol
         ) as team,
         open_monitoring(
             settings, team, clock,
-            platforms=list(opening), doors=doors, duties=duties, make_surfaces=surfaces.make,
+            platforms=list(opening), doors=doors, duties=duties, surfaces=surfaces.make(),
         ) as operations,
     ):  # fmt: skip
         service = _Service(

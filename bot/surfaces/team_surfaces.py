@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from starlette.exceptions import HTTPException
 
 from bot.access import AccessPolicy
 from bot.app import TeamApp, make_redactor
@@ -16,6 +18,33 @@ from bot.surfaces.questions import Questions
 
 if TYPE_CHECKING:  # which a process of one person does not need
     from bot.conversations.dispatcher import Conversations
+
+
+T = TypeVar("T")
+
+RETRY_AFTER = "5"  # seconds
+
+
+class Late(Generic[T]):
+    """A core, once it is there: paths are served from the beginning, and their callers asked to come back."""
+
+    def __init__(self) -> None:
+        self._core: T | None = None
+
+    def open(self, core: T) -> None:
+        """Serve requests from now on."""
+        self._core = core
+
+    def close(self) -> None:
+        """Serve nothing more; callers are asked to try again."""
+        self._core = None
+
+    def get(self) -> T:
+        """Return the core; raises an `HTTPException` while there is none."""
+        if self._core is None:
+            detail = "citebot is starting or shutting down. Try again in a moment."
+            raise HTTPException(503, detail, {"Retry-After": RETRY_AFTER})
+        return self._core
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from aiohttp import web
 from cachetools import LRUCache
+from starlette.requests import Request
+from starlette.responses import Response
 
 from bot.clock import Clock
 from bot.errors import SettingsError
-from bot.webhooks.body_limits import BodyReader
+from bot.http.bodies import BodyReader, read_media_type
+from bot.http.server import Respond
+from bot.http.throttled_warnings import RareWarnings
 from bot.webhooks.pushes import FORM, find_repositories, is_ping, read_event, read_payload, read_pushes
 from bot.webhooks.signatures import has_signature, verify_signature
-from bot.webhooks.throttled_warnings import RareWarnings
 from indexer import RemoteRepository
 
 if TYPE_CHECKING:
@@ -28,8 +30,6 @@ LARGEST = 5_000_000  # bytes; what a host tells of a push of many commits
 TOTAL = 20_000_000
 SECONDS = 10.0
 _TYPES = frozenset({"application/json", FORM})
-
-Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 _MOST = 4_096
 # A delivery keeps its id when a host sends it again.
@@ -48,7 +48,7 @@ class PushListener(Protocol):
 
 def make_push_handler(
     remotes: Sequence[RemoteRepository], secrets: Sequence[SecretStr], notify: PushListener, clock: Clock
-) -> Handler:
+) -> Respond:
     """Make the handler of `POST` requests from hosts that share one of the secrets.
 
     It answers 200 to pings, 202 to pushes that were passed on or came before, 204 to what concerns nobody here, 401
@@ -61,26 +61,24 @@ def make_push_handler(
     bodies, deliveries = BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL), SeenDeliveries()
     warnings = RareWarnings(log)
 
-    async def answer(request: web.Request) -> web.Response:
+    async def answer(request: Request) -> Response:
         if not has_signature(request.headers, texts, now=clock.now()):
             return _refuse(warnings)
         body = await bodies.read(request)
-        if isinstance(body, web.Response):
-            return body
         if not verify_signature(request.headers, body, texts, now=clock.now()):
             return _refuse(warnings)
-        return web.Response(status=_handle_delivery(request, body, remotes, notify, deliveries))
+        return Response(status_code=_handle_delivery(request, body, remotes, notify, deliveries))
 
     return answer
 
 
-def _refuse(warnings: RareWarnings) -> web.Response:
+def _refuse(warnings: RareWarnings) -> Response:
     warnings.warn("A webhook was refused: its signature is missing, wrong or too old.")
-    return web.Response(status=401)
+    return Response(status_code=401)
 
 
 def _handle_delivery(
-    request: web.Request,
+    request: Request,
     body: bytes,
     remotes: Sequence[RemoteRepository],
     notify: PushListener,
@@ -90,9 +88,10 @@ def _handle_delivery(
     event = read_event(request.headers)
     if is_ping(event):
         return 200
-    if request.content_type not in _TYPES:
+    kind = read_media_type(request.headers)
+    if kind not in _TYPES:
         return 415
-    payload = read_payload(body, request.content_type)
+    payload = read_payload(body, kind)
     if payload is None:
         return 400
     found = [(remote, push) for push in read_pushes(event, payload) for remote in find_repositories(push, remotes)]

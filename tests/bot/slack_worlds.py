@@ -9,15 +9,18 @@ from mimetypes import guess_type
 from pathlib import Path
 from typing import Literal
 
+from starlette.routing import Route
+
 from bot.adapters.slack.adapter import SlackAdapter, SlackOptions
+from bot.adapters.slack.endpoint import PATH
 from bot.adapters.slack.platform import RATES, Streaming
 from bot.adapters.slack.rendering import PREFIX, RATE
 from bot.conversations.assembly import ChatPolicy
+from bot.http.server import LatePostRoutes, make_application, run_http_server
 from bot.messages import ButtonAction, SendMethod
 from bot.messages import RateLimit as SendRate
 from bot.monitoring.observer import Loss
 from bot.ports import ChatPlatform
-from bot.serving.http_server import make_application, run_http_server
 from tests.bot.worlds import Life, RemoteWorld
 from tests.fakes.answerer import FakeAnswerer
 from tests.fakes.slack import Delivery, FakeSlack, Seen
@@ -83,14 +86,15 @@ class SlackWorld(RemoteWorld):
 
     async def _listen(self, life: Life, stack: AsyncExitStack) -> None:
         assert self.slack is not None
-        server = make_application()
+        server, doors = make_application(), LatePostRoutes()
+        server.router.routes.append(Route(PATH, doors.receive, methods=["POST"]))
         listening = self.slack.listen(
-            self.conversations, self.repositories, self.policy.access, server.router, self.lost.append
+            self.conversations, self.repositories, self.policy.access, doors, self.lost.append
         )
         await stack.enter_async_context(listening)
         if self._mode == "http":
             self.address = await stack.enter_async_context(run_http_server(server, host="127.0.0.1", port=0))
-            self.fake.serve_http(f"{self.address}/slack/events")
+            self.fake.serve_http(f"{self.address}{PATH}")
         await super()._listen(life, stack)
 
     async def mention(self, text: str, *, author: str = "ann", thread: str = "", deliveries: int = 1) -> str:

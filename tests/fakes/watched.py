@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
-from aiohttp import web
 from pydantic import SecretStr
+from starlette.routing import Route
 
 from bot.clock import Clock, SystemClock
+from bot.http.server import make_application, run_http_server
 from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.repositories.library import RepositoryLibrary
-from bot.serving.http_server import run_http_server
 from bot.webhooks.push_endpoint import make_push_handler
 from indexer.generations.reader import IndexReader
 from indexer.index import CodeIndex
@@ -101,8 +101,9 @@ async def watched(
     watcher = Watcher(counted, clock or SystemClock(), polled=[clone], pace=pace or WatchIntervals(poll=3_600, gap=0.1))
     library.follow(watcher.settle)
     watching = asyncio.create_task(watcher.run())
-    app = web.Application()
-    app.router.add_post("/", make_push_handler([remote], [SecretStr(pushes.SECRET)], watcher.notify, SystemClock()))
+    app, secrets = make_application(), [SecretStr(pushes.SECRET)]
+    handler = make_push_handler([remote], secrets, watcher.notify, SystemClock())
+    app.router.routes.append(Route("/", handler, methods=["POST"]))
     try:
         async with (
             jobs.work_on_refreshes(library.index_now),

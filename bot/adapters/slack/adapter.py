@@ -15,13 +15,14 @@ from bot.adapters.inbound import MessageSink
 from bot.adapters.slack.channels import SharedChannels
 from bot.adapters.slack.client import API_URL, BotIdentity, SlackClient, open_client
 from bot.adapters.slack.connection import CONNECTIONS, Socket, TokenMonitor, open_sockets
-from bot.adapters.slack.endpoint import PATH, EventLimit, Server, make_endpoint
+from bot.adapters.slack.endpoint import PATH, EventLimit, make_endpoint
 from bot.adapters.slack.ephemeral import SlackEphemeralMessages
 from bot.adapters.slack.home import HomeTab
 from bot.adapters.slack.listener import SlackListener
 from bot.adapters.slack.platform import RATES, SlackPlatform, Streaming
 from bot.clock import Clock
 from bot.errors import SettingsError
+from bot.http.server import LatePostRoutes
 from bot.messages import RateLimit, SendMethod
 from bot.monitoring.observer import CountLoss, ignore_loss
 from bot.ports import Repositories
@@ -97,7 +98,7 @@ class SlackAdapter:
         conversations: MessageSink,
         repositories: Repositories,
         access: AccessPolicy,
-        server: Server | None = None,
+        server: LatePostRoutes | None = None,
         count_loss: CountLoss = ignore_loss,
     ) -> AsyncIterator[None]:
         """Take in what people do, for as long as the context is open; in HTTP mode at a path of the server."""
@@ -117,7 +118,7 @@ class SlackAdapter:
             yield
 
     @asynccontextmanager
-    async def _open_transport(self, app: AsyncApp, server: Server | None) -> AsyncIterator[None]:
+    async def _open_transport(self, app: AsyncApp, server: LatePostRoutes | None) -> AsyncIterator[None]:
         options = self._options
         if options.mode == "socket":
             async with open_sockets(

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Callable
 
-from aiohttp import web
-from slack_bolt.adapter.aiohttp import to_aiohttp_response
+from slack_bolt.adapter.starlette.async_handler import to_starlette_response
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_sdk.signature import SignatureVerifier
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from bot.adapters.slack.schema import FORM, is_well_formed, parse_body
 from bot.clock import Clock
-from bot.webhooks.body_limits import BodyReader
-from bot.webhooks.throttled_warnings import RareWarnings
+from bot.http.bodies import BodyReader, read_media_type
+from bot.http.server import Respond
+from bot.http.throttled_warnings import RareWarnings
 
 PATH = "/slack/events"
 LARGEST = 2_000_000  # bytes; the longest message, with all that Slack says around it, is a quarter of it
@@ -25,8 +27,6 @@ STALE_SECONDS = 300  # between the time that is signed and ours
 _SIGNED_AT, _SIGNATURE = "X-Slack-Request-Timestamp", "X-Slack-Signature"
 _TYPES = frozenset({"application/json", FORM})
 _HEXADECIMAL = frozenset("0123456789abcdef")
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 log = logging.getLogger(__name__)
 
@@ -39,14 +39,7 @@ _SENTENCE = (
 )
 
 
-class Server(Protocol):
-    """A server that somebody else runs."""
-
-    def add_post(self, path: str, handler: Handler, /) -> object:
-        """Let requests be posted to a path."""
-
-
-def make_endpoint(app: AsyncApp, signing_secret: str, *, count_malformed: Callable[[], None]) -> Handler:
+def make_endpoint(app: AsyncApp, signing_secret: str, *, count_malformed: Callable[[], None]) -> Respond:
     """Make the handler of `POST` requests from Slack.
 
     It answers 401 to whoever does not know the secret, and reads no body whose headers cannot be right; 400 or 415 to
@@ -55,36 +48,35 @@ def make_endpoint(app: AsyncApp, signing_secret: str, *, count_malformed: Callab
     verifier, bodies = SignatureVerifier(signing_secret), BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL)
     warnings = RareWarnings(log)
 
-    async def answer(request: web.Request) -> web.StreamResponse:
+    async def answer(request: Request) -> Response:
         if not _may_be_signed(request, now=verifier.clock.now()):
             return _refuse(warnings)
         body = await bodies.read(request)
-        if isinstance(body, web.Response):
-            return body
         if not _is_signed(request, body, verifier):
             return _refuse(warnings)
-        if request.content_type not in _TYPES:
-            return web.Response(status=415)
-        delivery = parse_body(body.decode(), request.content_type)
+        kind = read_media_type(request.headers)
+        if kind not in _TYPES:
+            raise HTTPException(415, "")
+        delivery = parse_body(body.decode(), kind)
         if delivery is None or not is_well_formed(delivery):
             log.warning("a request that Slack has signed could not be read, and was refused")
             count_malformed()
-            return web.Response(status=400)
+            raise HTTPException(400, "")
         # In this mode Bolt checks no signatures.
         known = AsyncBoltRequest(mode="socket_mode", body=dict(delivery), headers=dict(request.headers))
-        return await to_aiohttp_response(await app.async_dispatch(known))
+        return to_starlette_response(await app.async_dispatch(known))
 
     return answer
 
 
-def _refuse(warnings: RareWarnings) -> web.Response:
+def _refuse(warnings: RareWarnings) -> Response:
     warnings.warn("A request was refused: its signature is missing, wrong or too old. Check SLACK_SIGNING_SECRET.")
-    return web.Response(status=401)
+    return Response(status_code=401)
 
 
-def _may_be_signed(request: web.Request, *, now: float) -> bool:
+def _may_be_signed(request: Request, *, now: float) -> bool:
     """Whether the headers alone could belong to a signed body."""
-    times, signatures = request.headers.getall(_SIGNED_AT, []), request.headers.getall(_SIGNATURE, [])
+    times, signatures = request.headers.getlist(_SIGNED_AT), request.headers.getlist(_SIGNATURE)
     if len(times) != 1 or len(signatures) != 1:
         return False
     (at,), (signature,) = times, signatures
@@ -93,7 +85,7 @@ def _may_be_signed(request: web.Request, *, now: float) -> bool:
     return len(signature) == 67 and signature.startswith("v0=") and _HEXADECIMAL.issuperset(signature[3:])
 
 
-def _is_signed(request: web.Request, body: bytes, verifier: SignatureVerifier) -> bool:
+def _is_signed(request: Request, body: bytes, verifier: SignatureVerifier) -> bool:
     try:
         return verifier.is_valid(body, request.headers[_SIGNED_AT], request.headers[_SIGNATURE])
     except UnicodeDecodeError:  # Slack writes UTF-8

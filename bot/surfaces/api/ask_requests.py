@@ -1,4 +1,4 @@
-"""`POST /api/ask`: a question, answered as JSON at the end, or as server-sent events while the answer is written."""
+"""A question, answered as JSON at the end, or as server-sent events while the answer is written."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Annotated
 
-from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
 
-from bot.surfaces.api.problems import GONE, RequestProblem, format_seconds
+from bot.http.connections import keep_open
+from bot.http.event_streams import EventStream, wait_while_connected, write_event
+from bot.surfaces.api.problems import API_HEADERS, GONE, RequestProblem, format_seconds
 from bot.surfaces.api.repeated_questions import RepeatedQuestions, RequestKey, read_key
 from bot.surfaces.ask_events import (
     Answered,
@@ -23,9 +27,8 @@ from bot.surfaces.ask_events import (
     StageBegun,
     TextPart,
 )
-from bot.surfaces.long_requests import LateCore, LongRequests
 from bot.surfaces.principals import Principal
-from bot.surfaces.sse import ServerSentEvent, stream_events, watch_reader
+from bot.surfaces.team_surfaces import Late, SurfaceCore
 
 EVENT_STREAM = "text/event-stream"
 EVENTS = (RunBegun, StageBegun, TextPart, EvidenceFound, Answered, NotAnswered)
@@ -71,8 +74,7 @@ class AskRequest(BaseModel):
 class Asking:
     """What a request with a question goes through; a run ends with its last request."""
 
-    core: LateCore
-    requests: LongRequests
+    core: Late[SurfaceCore]
     repeated: RepeatedQuestions
 
     def open(
@@ -98,58 +100,60 @@ class Asking:
         return self.repeated.follow(key, ask)
 
 
-async def answer_ask(
-    asking: Asking, request: web.Request, principal: Principal, asked: AskRequest
-) -> web.StreamResponse:
+async def answer_ask(asking: Asking, request: Request, principal: Principal, asked: AskRequest) -> Response:
     """Answer `POST /api/ask`."""
     key = read_key(request, principal, asked)
     events = asking.open(
         principal, asked.question, key, repository=asked.repository, at=asked.at, conversation=asked.conversation
     )
-    with asking.requests.hold(request, principal.key):
-        if wants_events(request):
-            return await answer_with_events(request, events, write_events)
-        answered = await wait_for_answer(request, events)
-        return web.Response(text=answered.model_dump_json(), content_type="application/json")
+    keep_open(request, principal.key)
+    if wants_events(request.headers):
+        return await answer_with_events(events, write_events)
+    answered = await wait_for_answer(request, events)
+    return Response(answered.model_dump_json(), headers=API_HEADERS, media_type="application/json")
 
 
-async def wait_for_answer(request: web.Request, events: AsyncGenerator[AskEvent, None]) -> Answered:
+async def wait_for_answer(request: Request, events: AsyncGenerator[AskEvent, None]) -> Answered:
     """Follow a question to its answer; raises the problem where there is none, or nobody waits any more."""
-    async with aclosing(watch_reader(request, events)) as following:
-        async for event in following:
-            if isinstance(event, Answered):
-                return event
-            if isinstance(event, NotAnswered):
-                raise explain_no_answer(event)
+
+    async def follow() -> AskEvent:
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Answered | NotAnswered):
+                    return event
+        raise AssertionError("the events of a question end with its answer, or with why there is none")
+
+    last = await wait_while_connected(request, follow())
+    if isinstance(last, Answered):
+        return last
+    if isinstance(last, NotAnswered):
+        raise explain_no_answer(last)
     raise RequestProblem(status=GONE, detail="The client has gone.", code="gone")
 
 
-Write = Callable[[AsyncGenerator[AskEvent, None]], AsyncGenerator[ServerSentEvent, None]]
+Write = Callable[[AsyncGenerator[AskEvent, None]], AsyncGenerator[bytes, None]]
 
 
-async def answer_with_events(
-    request: web.Request, events: AsyncGenerator[AskEvent, None], write: Write
-) -> web.StreamResponse:
+async def answer_with_events(events: AsyncGenerator[AskEvent, None], write: Write) -> Response:
     """Stream a question's events as `write` puts them; what was refused has a status of its own, and no stream."""
-    async with aclosing(events):
-        first = await anext(events)
-        if isinstance(first, NotAnswered):
-            raise explain_no_answer(first)
+    first = await anext(events)
+    if isinstance(first, NotAnswered):
+        await events.aclose()
+        raise explain_no_answer(first)
 
-        async def replay() -> AsyncGenerator[AskEvent, None]:
-            yield first
-            async with aclosing(events):
-                async for event in events:
-                    yield event
+    async def replay() -> AsyncGenerator[AskEvent, None]:
+        yield first
+        async for event in events:
+            yield event
 
-        return await stream_events(request, write(replay()))
+    return EventStream(write(replay()), source=events)
 
 
-async def write_events(events: AsyncGenerator[AskEvent, None]) -> AsyncGenerator[ServerSentEvent, None]:
+async def write_events(events: AsyncGenerator[AskEvent, None]) -> AsyncGenerator[bytes, None]:
     """Write each event as JSON, named by its kind; the last one is `answer` or `failed`."""
     async with aclosing(events):
         async for event in events:
-            yield ServerSentEvent(event=event.kind, data=event.model_dump_json())
+            yield write_event(event.model_dump_json(), name=event.kind)
 
 
 def explain_no_answer(event: NotAnswered) -> RequestProblem:
@@ -158,10 +162,10 @@ def explain_no_answer(event: NotAnswered) -> RequestProblem:
     return RequestProblem(status=_STATUSES[event.reason], detail=event.text, code=event.reason, headers=headers)
 
 
-def wants_events(request: web.Request) -> bool:
+def wants_events(headers: Headers) -> bool:
     """Whether a request prefers events to JSON: it names them, and JSON not above them."""
     weights = {"application/json": 0.0, EVENT_STREAM: 0.0}
-    for part in ",".join(request.headers.getall("Accept", [])).split(","):
+    for part in ",".join(headers.getlist("Accept")).split(","):
         name, *parameters = (each.strip().lower() for each in part.split(";"))
         if name in weights:
             weight = next((float(found[1]) for each in parameters if (found := _WEIGHT.fullmatch(each))), 1.0)

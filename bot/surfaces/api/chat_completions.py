@@ -11,9 +11,15 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from aiohttp import web
 from cachetools import TTLCache
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route, Router
 
+from bot.http.bodies import BodyReader
+from bot.http.connections import keep_open
+from bot.http.event_streams import write_event
 from bot.surfaces.api.ask_requests import Asking, answer_with_events, explain_no_answer, wait_for_answer
 from bot.surfaces.api.completion_messages import (
     MODEL,
@@ -27,15 +33,12 @@ from bot.surfaces.api.completion_messages import (
     name_repository,
     read_messages,
 )
-from bot.surfaces.api.http_api import forbid_storing
-from bot.surfaces.api.problems import RequestProblem, make_error_middleware
+from bot.surfaces.api.problems import API_HEADERS, RequestProblem, make_error_handlers
 from bot.surfaces.api.repeated_questions import read_key
-from bot.surfaces.api.request_reading import authenticate, read_json
+from bot.surfaces.api.request_reading import authenticate, parse_json, read_json
 from bot.surfaces.ask_events import Answered, AskEvent, NotAnswered, RunBegun, TextPart
-from bot.surfaces.long_requests import LateCore
 from bot.surfaces.principals import Principal
-from bot.surfaces.sse import ServerSentEvent
-from bot.webhooks.body_limits import BodyReader
+from bot.surfaces.team_surfaces import Late, SurfaceCore
 
 PREFIX = "/v1"
 LARGEST = 2_000_000  # bytes of a conversation
@@ -58,40 +61,42 @@ class ChatCompletions:
     a second try at an earlier question, what was said is quoted as background.
     """
 
-    def __init__(self, core: LateCore, asking: Asking) -> None:
+    def __init__(self, core: Late[SurfaceCore], asking: Asking) -> None:
         self._core = core
         self._asking = asking
         self._bodies = BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL)
         self._followed: TTLCache[tuple[str, str], str] = TTLCache(MOST_FOLLOWED, FOLLOWED_SECONDS)
 
-    def join(self, application: web.Application) -> None:
-        """Add the paths to the application of the server."""
-        own = web.Application(middlewares=[make_error_middleware(render_error)])
-        own.on_response_prepare.append(forbid_storing)
-        own.router.add_post("/chat/completions", self._complete)
-        own.router.add_get("/models", self._list_models, allow_head=False)
-        own.router.add_get("/models/{model:.+}", self._show_model, allow_head=False)
-        application.add_subapp(PREFIX, own)
+    def join(self, router: Router) -> None:
+        """Add the paths to those of the server."""
+        routes = [
+            Route("/chat/completions", self._complete, methods=["POST"]),
+            Route("/models", self._list_models),
+            Route("/models/{model:path}", self._show_model),
+        ]
+        router.routes.append(
+            Mount(PREFIX, Starlette(routes=routes, exception_handlers=make_error_handlers(render_error)))
+        )
 
-    async def _list_models(self, request: web.Request) -> web.StreamResponse:
+    async def _list_models(self, request: Request) -> Response:
         models = self._name_models(authenticate(request, self._core.get().tokens))
-        return web.json_response({"object": "list", "data": [describe_model(name) for name in models]})
+        return JSONResponse({"object": "list", "data": [describe_model(name) for name in models]}, headers=API_HEADERS)
 
-    async def _show_model(self, request: web.Request) -> web.StreamResponse:
-        name = request.match_info["model"]
+    async def _show_model(self, request: Request) -> Response:
+        name = request.path_params["model"]
         if name not in self._name_models(authenticate(request, self._core.get().tokens)):
             raise _explain_unknown_model(name)
-        return web.json_response(describe_model(name))
+        return JSONResponse(describe_model(name), headers=API_HEADERS)
 
     def _name_models(self, principal: Principal) -> list[str]:
         """Name citebot, and each repository that a person may ask about as a model of its own."""
         visible = self._core.get().lookups.list_visible(principal)
         return [MODEL, *(f"{MODEL}/{name}" for name in visible)]
 
-    async def _complete(self, request: web.Request) -> web.StreamResponse:
+    async def _complete(self, request: Request) -> Response:
         core = self._core.get()
         principal = authenticate(request, core.tokens)
-        sent = await read_json(request, CompletionRequest, self._bodies)
+        sent = parse_json(await read_json(request, self._bodies), CompletionRequest)
         if sent.model not in self._name_models(principal):
             raise _explain_unknown_model(sent.model)
         asked = await asyncio.to_thread(read_messages, sent.messages, core.lookups.mask)
@@ -101,14 +106,13 @@ class ChatCompletions:
             conversation=conversation, background=() if conversation else asked.background,
         )  # fmt: skip
         writing = _Completion(sent, unread=asked.unread)
-        with self._asking.requests.hold(request, principal.key):
-            if sent.stream:
-                write = partial(self._stream, principal, asked, writing)
-                return await answer_with_events(request, events, write)
-            answered = await wait_for_answer(request, events)
+        keep_open(request, principal.key)
+        if sent.stream:
+            return await answer_with_events(events, partial(self._stream, principal, asked, writing))
+        answered = await wait_for_answer(request, events)
         record = writing.write_whole(answered)
         self._note_answer(principal, asked, answered, record["choices"][0]["message"]["content"])
-        return web.json_response(record)
+        return JSONResponse(record, headers=API_HEADERS)
 
     async def _stream(
         self,
@@ -116,14 +120,14 @@ class ChatCompletions:
         asked: AskedCompletion,
         writing: _Completion,
         events: AsyncGenerator[AskEvent, None],
-    ) -> AsyncGenerator[ServerSentEvent, None]:
+    ) -> AsyncGenerator[bytes, None]:
         """Write the chunks of an answer; where there is none, an error, and no end: that would make it look whole."""
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, NotAnswered):
-                    yield ServerSentEvent(data=json.dumps(describe_error(explain_no_answer(event))))
+                    yield write_event(json.dumps(describe_error(explain_no_answer(event))))
                 for data in writing.write_chunks(event):
-                    yield ServerSentEvent(data=data)
+                    yield write_event(data)
                 if isinstance(event, Answered):
                     self._note_answer(principal, asked, event, writing.content)
 
@@ -208,11 +212,11 @@ class _Completion:
         }
 
 
-def render_error(problem: RequestProblem) -> web.StreamResponse:
+def render_error(problem: RequestProblem) -> Response:
     """Answer with an error as OpenAI has it; what failed after it was begun is not to be tried again unasked."""
     is_over = problem.status in {409, 500, 504}
-    headers = problem.headers | ({NO_RETRY: "false"} if is_over else {})
-    return web.json_response(describe_error(problem), status=problem.status, headers=headers)
+    headers = API_HEADERS | problem.headers | ({NO_RETRY: "false"} if is_over else {})
+    return JSONResponse(describe_error(problem), problem.status, headers)
 
 
 def describe_error(problem: RequestProblem) -> dict[str, Any]:

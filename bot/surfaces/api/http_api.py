@@ -1,61 +1,202 @@
-"""The HTTP API as a part of the server: `/api`, whose errors are problem details."""
+"""The HTTP API: an application of FastAPI at `/api`, whose errors are problem details."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from http import HTTPStatus
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any
 
-from aiohttp import web
-from pydantic import BaseModel
+from fastapi import Depends, FastAPI, Header, Query
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
+from pydantic import BaseModel, create_model
+from pydantic.json_schema import models_json_schema
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Router
 
-from bot.surfaces.api.ask_requests import Asking
-from bot.surfaces.api.openapi import describe_api
-from bot.surfaces.api.operations import Operation, list_operations
-from bot.surfaces.api.problems import make_error_middleware, render_problem
-from bot.surfaces.api.request_reading import authenticate, read_json, read_query
-from bot.surfaces.long_requests import LateCore
-from bot.webhooks.body_limits import BodyReader
+from agent import LOOKUPS, Arguments, CodeLookup, LookupResult
+from bot.http.bodies import BodyReader
+from bot.surfaces.api.ask_requests import EVENTS, Asking, AskRequest, answer_ask
+from bot.surfaces.api.problems import API_HEADERS, PROBLEM_TYPE, Problem, make_error_handlers, render_problem
+from bot.surfaces.api.repeated_questions import KEY, KEY_PATTERN
+from bot.surfaces.api.request_reading import authenticate, describe_invalid, read_json
+from bot.surfaces.ask_events import Answered
+from bot.surfaces.code_lookups import ListArguments, RepositoryListing, add_place
+from bot.surfaces.principals import Principal
+from bot.surfaces.team_surfaces import Late, SurfaceCore
 
 PREFIX = "/api"
 LARGEST = 2_000_000  # bytes of a body
 TOTAL = 8_000_000
 SECONDS = 10.0
+USUAL = (400, 401, 403, 404, 422, 429, 500, 503)  # refusals that every operation may answer with
+DESCRIPTION = (
+    "Questions about the code of a team's repositories, and lookups in it. A token stands for a person: it sees the "
+    "repositories that the person may ask about, and no other. Every result names the commit that it was read at."
+)
+_REFERENCE = "#/components/schemas/{model}"
+
+
+Handle = Callable[..., Awaitable[Response]]
 
 
 class HttpApi:
-    """Serves the operations."""
+    """Serves questions and lookups, and describes them."""
 
-    def __init__(self, core: LateCore, asking: Asking) -> None:
+    def __init__(self, core: Late[SurfaceCore], asking: Asking) -> None:
         self._core = core
-        self._bodies = BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL)
-        self._operations = list_operations(core, asking)
-        self.document = describe_api(self._operations, prefix=PREFIX)
+        self._asking = asking
+        self.application = _Api(
+            title="citebot", version=_find_version(), description=DESCRIPTION, docs_url=None, redoc_url=None,
+            root_path_in_servers=False, redirect_slashes=False,
+            exception_handlers=make_error_handlers(render_problem) | {RequestValidationError: _refuse_invalid},
+            responses={status: _describe_problem(status) for status in USUAL},
+        )  # fmt: skip
+        self.application.router.route_class = _make_route_class(core)
+        self._add_operations()
 
-    def join(self, application: web.Application) -> None:
-        """Add the paths to the application of the server."""
-        own = web.Application(middlewares=[make_error_middleware(render_problem)])
-        own.on_response_prepare.append(forbid_storing)
-        own.router.add_get("/openapi.json", self._show_document, allow_head=False)
-        for operation in self._operations:
-            own.router.add_route(operation.method, operation.path, self._make_handler(operation))
-        application.add_subapp(PREFIX, own)
+    def join(self, router: Router) -> None:
+        """Add the paths to those of the server."""
+        router.routes.append(Mount(PREFIX, self.application))
 
-    async def _show_document(self, _: web.Request) -> web.StreamResponse:
-        return web.json_response(self.document)
+    def _add_operations(self) -> None:
+        add = self.application.add_api_route
+        add(
+            "/ask", self._ask, methods=["POST"], operation_id="ask", response_model=Answered,
+            summary="Ask about the code; with `Accept: text/event-stream`, follow the answer as it is written.",
+            response_description=Answered.__doc__ or "",
+            responses={200: _EVENT_STREAM, **{code: _describe_problem(code) for code in (408, 409, 413, 415, 504)}},
+        )  # fmt: skip
+        for lookup in LOOKUPS:
+            add(
+                f"/{lookup.known_as.get('api', lookup.name.replace('_', '-'))}", self._make_lookup(lookup),
+                operation_id=lookup.known_as.get("operation", lookup.name), response_model=lookup.result,
+                summary=lookup.description, response_description=lookup.result.__doc__ or "",
+            )  # fmt: skip
+        add(
+            "/status", self._make_listing(), operation_id="status", response_model=RepositoryListing,
+            summary="List the repositories that you may ask about, and how fresh each index is.",
+            response_description=RepositoryListing.__doc__ or "",
+        )  # fmt: skip
 
-    def _make_handler(self, operation: Operation[Any]) -> Any:
-        async def handle(request: web.Request) -> web.StreamResponse:
-            principal = authenticate(request, self._core.get().tokens)
-            asked: BaseModel = (
-                read_query(request, operation.asked)
-                if operation.method == "GET"
-                else await read_json(request, operation.asked, self._bodies)
-            )
-            return await operation.handle(request, principal, asked)
+    async def _ask(
+        self,
+        request: Request,
+        asked: AskRequest,
+        principal: Caller,
+        key: Annotated[str | None, Header(alias=KEY, pattern=KEY_PATTERN, description=_KEY)] = None,  # noqa: ARG002
+    ) -> Response:
+        return await answer_ask(self._asking, request, principal, asked)
 
-        return handle
+    def _make_listing(self) -> Handle:
+        async def show(asked: ListArguments, principal: Principal) -> Response:
+            return _answer_with(await self._core.get().lookups.list_repositories(principal, asked))
+
+        return _declare(show, ListArguments)
+
+    def _make_lookup(self, lookup: CodeLookup[Any, LookupResult]) -> Handle:
+        async def look_up(asked: Any, principal: Principal) -> Response:
+            return _answer_with((await self._core.get().lookups.look_up(principal, lookup, asked)).result)
+
+        return _declare(look_up, add_place(lookup.arguments))
 
 
-async def forbid_storing(_: web.Request, response: web.StreamResponse) -> None:
-    """Let nobody between store an answer, or take it for something else than it says it is."""
-    response.headers.setdefault("Cache-Control", "no-store")
-    response.headers.setdefault("X-Content-Type-Options", "nosniff")
+class _Api(FastAPI):
+    """Describes the problems and events as well, which no operation returns, and names whole paths."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the document."""
+        if self.openapi_schema is None:
+            document = super().openapi()
+            described = [(model, "serialization") for model in (Problem, *EVENTS)]
+            _, schemas = models_json_schema(described, ref_template=_REFERENCE)  # type: ignore[arg-type]
+            document["components"]["schemas"].update(schemas["$defs"])
+            document["paths"] = {f"{PREFIX}{path}": each for path, each in document["paths"].items()}
+        return self.openapi_schema or {}
+
+
+def _make_route_class(core: Late[SurfaceCore]) -> type[APIRoute]:
+    """Return what looks at the token of a request before anything else of it, and bounds its body."""
+    bodies = BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL)
+
+    class Bounded(Request):
+        async def body(self) -> bytes:
+            if not hasattr(self, "_body"):
+                self._body = await read_json(self, bodies)
+            return self._body
+
+    class Authenticated(APIRoute):
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            handle = super().get_route_handler()
+
+            async def authenticate_first(request: Request) -> Response:
+                request.state.principal = authenticate(request, core.get().tokens)
+                return await handle(Bounded(request.scope, request.receive))
+
+            return authenticate_first
+
+    return Authenticated
+
+
+async def _find_caller(
+    request: Request, _: Annotated[object, Depends(HTTPBearer(scheme_name="token", auto_error=False))]
+) -> Principal:
+    found: Principal = request.state.principal
+    return found
+
+
+Caller = Annotated[Principal, Depends(_find_caller)]
+
+
+def _declare(handle: Handle, arguments: type[Arguments]) -> Handle:
+    """Have FastAPI read the arguments of a handler from the text of an address, where a number is text."""
+    query = create_model(
+        arguments.__name__, __base__=arguments, __doc__=arguments.__doc__, __cls_kwargs__={"strict": False}
+    )
+    handle.__annotations__ = {"asked": Annotated[query, Query()], "principal": Caller}
+    return handle
+
+
+def _answer_with(found: BaseModel) -> Response:
+    return Response(found.model_dump_json(), headers=API_HEADERS, media_type="application/json")
+
+
+async def _refuse_invalid(_: Request, error: RequestValidationError) -> Response:
+    """Say what is wrong with a parameter, or with a field of the body; each place begins with where it is."""
+    errors = [{**each, "loc": () if each["type"] == "json_invalid" else each["loc"][1:]} for each in error.errors()]
+    return render_problem(describe_invalid(errors))
+
+
+_KEY = "A request that comes again with the same key and body gets the answer of the first one."
+_EVENT_STREAM = {
+    "content": {
+        "text/event-stream": {
+            "schema": {
+                "type": "string",
+                "description": "Events, whose data are JSON: "
+                + ", ".join(f"`{event.model_fields['kind'].default}` ({event.__name__})" for event in EVENTS)
+                + ". The last one is `answer` or `failed`.",
+            }
+        }
+    }
+}
+
+
+def _describe_problem(status: int) -> dict[str, Any]:
+    content: dict[str, Any] = {PROBLEM_TYPE: {"schema": {"$ref": _REFERENCE.format(model="Problem")}}}
+    if status == 400:  # what is no HTTP that this server takes never gets as far as the operations
+        content["text/plain"] = {"schema": {"type": "string"}}
+    seconds = {"Retry-After": {"schema": {"type": "string", "pattern": "^[0-9]+$"}}}
+    headers = {401: {"WWW-Authenticate": {"schema": {"type": "string"}, "required": True}}, 429: seconds, 503: seconds}
+    described: dict[str, Any] = {"description": HTTPStatus(status).phrase, "content": content}
+    return described | ({"headers": headers[status]} if status in headers else {})
+
+
+def _find_version() -> str:
+    try:
+        return version("citebot")
+    except PackageNotFoundError:
+        return "0"

@@ -1,27 +1,30 @@
-"""Renders every error of the HTTP API as problem details (RFC 9457), in one middleware."""
+"""Renders every error of the HTTP API as problem details (RFC 9457)."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 
 from bot.errors import BotError, LimitReached, NotAllowed, UnknownRepository
 from indexer import BadPattern, IndexerError, UnknownPath, UnknownRevision
 
 PROBLEM_TYPE = "application/problem+json"
 GONE = 499
+# Nobody between may store an answer, or take it for something else than it says it is.
+API_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 RETRY_SECONDS = 10.0  # where nothing tells better
 UNEXPECTED = "Something went wrong that should not have. Try again; if it persists, the log of citebot says what it is."
 
-Respond = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Render = Callable[["RequestProblem"], web.StreamResponse]
+Render = Callable[["RequestProblem"], Response]
 
 log = logging.getLogger(__name__)
 
@@ -96,27 +99,19 @@ def name_status(status: int) -> str:
     return "Client Closed Request" if status == GONE else HTTPStatus(status).phrase
 
 
-def make_error_middleware(render: Render) -> Any:
-    """Return the middleware that renders whatever goes wrong in the handlers that it is around."""
+def make_error_handlers(render: Render) -> dict[Any, Any]:
+    """Return what renders whatever goes wrong; of what nobody foresaw, the server writes into the log as well."""
 
-    @web.middleware
-    async def answer_errors(request: web.Request, handler: Respond) -> web.StreamResponse:
-        try:
-            return await handler(request)
-        except Exception as error:  # noqa: BLE001 - whoever asked gets an answer that they can read; it is logged there
-            return render(explain_error(error))
+    async def answer(_: Request, error: Exception) -> Response:
+        return render(explain_error(error))
 
-    return answer_errors
+    return dict.fromkeys((HTTPException, RequestProblem, BotError, IndexerError, Exception), answer)
 
 
-def render_problem(problem: RequestProblem) -> web.StreamResponse:
+def render_problem(problem: RequestProblem) -> Response:
     """Answer with problem details."""
-    return web.Response(
-        text=problem.describe().model_dump_json(),
-        status=problem.status,
-        content_type=PROBLEM_TYPE,
-        headers=problem.headers,
-    )
+    headers = {**API_HEADERS, **problem.headers}
+    return Response(problem.describe().model_dump_json(), problem.status, headers, PROBLEM_TYPE)
 
 
 # What a person may not do, and what is not there; the first class that fits counts.
@@ -136,11 +131,10 @@ def explain_error(error: Exception) -> RequestProblem:
     """Say what an error means for whoever sent the request; what nobody foresaw is logged, and not told."""
     if isinstance(error, RequestProblem):
         return error
-    if isinstance(error, web.HTTPException):
+    if isinstance(error, HTTPException):
         return _explain_refusal(error)
     status, code = next(((status, code) for kind, status, code in _KINDS if isinstance(error, kind)), (500, "failed"))
     if status == 500:
-        log.error("a request failed", exc_info=error)
         return RequestProblem(status=500, detail=UNEXPECTED, code=code)
     seconds = error.retry_after if isinstance(error, LimitReached) else RETRY_SECONDS
     headers = {"Retry-After": format_seconds(seconds)} if status in {429, 503} else {}
@@ -154,22 +148,18 @@ def format_seconds(seconds: float) -> str:
     return str(max(1, math.ceil(seconds)))
 
 
-def _explain_refusal(refusal: web.HTTPException) -> RequestProblem:
-    """Say what a refusal means: in its own words where it has any, which are not aiohttp's, else in those above."""
-    status = refusal.status
-    is_plain = (refusal.text or "").startswith(f"{status}: ")
-    detail = _SENTENCES.get(status, HTTPStatus(status).phrase) if is_plain or not refusal.text else refusal.text
-    headers = {name: refusal.headers[name] for name in ("Allow", "Retry-After") if name in refusal.headers}
+def _explain_refusal(refusal: HTTPException) -> RequestProblem:
+    """Say what a refusal means: in its own words where these are a sentence, which those of libraries are not."""
+    status, headers = refusal.status_code, dict(refusal.headers or {})
+    usual = _SENTENCES.get(status, HTTPStatus(status).phrase)
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
+    if status in {408, 503}:
+        headers.setdefault("Retry-After", format_seconds(RETRY_SECONDS))
+    detail = refusal.detail if refusal.detail.endswith(".") else usual
     return RequestProblem(status=status, detail=detail, code=_CODES.get(status, "failed"), headers=headers)
 
 
 def refuse(status: int, detail: str = "", *, errors: tuple[BadField, ...] = ()) -> RequestProblem:
     """Return the problem of a status, in its usual words unless others are given."""
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
-    if status in {408, 503}:
-        headers["Retry-After"] = format_seconds(RETRY_SECONDS)
-    return RequestProblem(
-        status=status, detail=detail or _SENTENCES[status], code=_CODES[status], errors=errors, headers=headers
-    )
+    return replace(_explain_refusal(HTTPException(status, detail)), errors=errors)

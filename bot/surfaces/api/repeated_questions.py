@@ -10,9 +10,9 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from aiohttp import web
 from cachetools import TTLCache
 from pydantic import BaseModel
+from starlette.requests import Request
 
 from bot.surfaces.api.problems import UNEXPECTED, BadField, RequestProblem, refuse
 from bot.surfaces.ask_events import AskEvent, NotAnswered
@@ -44,9 +44,9 @@ class RequestKey:
     is_new: bool = False
 
 
-def read_key(request: web.Request, principal: Principal, asked: BaseModel) -> RequestKey | None:
+def read_key(request: Request, principal: Principal, asked: BaseModel) -> RequestKey | None:
     """Return by what a request is known again; None for one that nobody sends again by itself."""
-    checksum = hashlib.sha256(f"{request.path}\n{asked.model_dump_json()}".encode()).hexdigest()
+    checksum = hashlib.sha256(f"{request.scope['path']}\n{asked.model_dump_json()}".encode()).hexdigest()
     name = request.headers.get(KEY)
     if name is not None:
         if not _KEY.fullmatch(name):

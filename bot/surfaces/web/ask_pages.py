@@ -5,21 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 
-from aiohttp import web
 from cachetools import LRUCache
 from markupsafe import Markup
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route, Router
 
+from bot.http.connections import keep_open
+from bot.http.event_streams import EventStream, write_event
 from bot.markdown import format_location
 from bot.pictures.agent_graph import AgentGraphDrawing
 from bot.surfaces.ask_events import Answered, CitedPlace
-from bot.surfaces.sse import ServerSentEvent, stream_events
+from bot.surfaces.team_surfaces import Late
 from bot.surfaces.web.answer_markup import AnswerMarkup, MarkLink
 from bot.surfaces.web.cited_code import MOST_LINES, CodeHighlighter
 from bot.surfaces.web.live_turns import LiveConversation, LiveTurn, Refusal
 from bot.surfaces.web.page_files import PageFiles, format_seconds
 from bot.surfaces.web.repository_pages import describe_repositories
-from bot.surfaces.web.request_guard import HEADERS, RequestGuard
-from bot.surfaces.web.web_core import LateWebCore, send_html
+from bot.surfaces.web.request_guard import RequestGuard
+from bot.surfaces.web.web_core import WebCore, send_html
 from bot.surfaces.web.web_sessions import WebSession
 
 STARTERS = (
@@ -35,7 +40,9 @@ _GONE = "This conversation is no longer available. Conversations are lost when c
 class AskPages:
     """The pages on which people ask."""
 
-    def __init__(self, core: LateWebCore, files: PageFiles, guard: RequestGuard, highlighter: CodeHighlighter) -> None:
+    def __init__(
+        self, core: Late[WebCore], files: PageFiles, guard: RequestGuard, highlighter: CodeHighlighter
+    ) -> None:
         self._core = core
         self._files = files
         self._guard = guard
@@ -45,40 +52,42 @@ class AskPages:
         files.define("write_answer", self._written.get)
         files.define("name_place", name_place)
 
-    def join(self, application: web.Application) -> None:
-        """Add the paths."""
-        router, guard = application.router, self._guard
-        router.add_get("/", guard.require_session(self.show_start), name="page")
-        router.add_get("/c/{conversation}", guard.require_session(self.show_conversation))
-        router.add_post("/ask", guard.require_form(self.ask))
-        router.add_get("/turns/{turn}/events", guard.require_session(self.stream))
-        router.add_get("/turns/{turn}/code/{mark}", guard.require_session(self.show_code))
-        router.add_get("/turns/{turn}/course", guard.require_session(self.show_course))
-        router.add_post("/turns/{turn}/stop", guard.require_form(self.stop))
-        router.add_post("/turns/{turn}/rate", guard.require_form(self.rate))
-        router.add_post("/turns/{turn}/share", guard.require_form(self.share))
-        router.add_get("/shared/{turn}", guard.require_session(self.show_shared))
+    def join(self, router: Router) -> None:
+        """Add the paths to those of the server."""
+        guard = self._guard
+        router.routes += [
+            Route("/", guard.require_session(self.show_start)),
+            Route("/c/{conversation}", guard.require_session(self.show_conversation)),
+            Route("/ask", guard.require_form(self.ask), methods=["POST"]),
+            Route("/turns/{turn}/events", guard.require_session(self.stream)),
+            Route("/turns/{turn}/code/{mark}", guard.require_session(self.show_code)),
+            Route("/turns/{turn}/course", guard.require_session(self.show_course)),
+            Route("/turns/{turn}/stop", guard.require_form(self.stop), methods=["POST"]),
+            Route("/turns/{turn}/rate", guard.require_form(self.rate), methods=["POST"]),
+            Route("/turns/{turn}/share", guard.require_form(self.share), methods=["POST"]),
+            Route("/shared/{turn}", guard.require_session(self.show_shared)),
+        ]
 
-    async def show_start(self, _: web.Request, session: WebSession) -> web.Response:
+    async def show_start(self, _: Request, session: WebSession) -> Response:
         """Show an empty conversation."""
         return await self._show_page(session, None)
 
-    async def show_conversation(self, request: web.Request, session: WebSession) -> web.Response:
+    async def show_conversation(self, request: Request, session: WebSession) -> Response:
         """Show a conversation as far as it has come, with what is behind its newest answer."""
-        conversation = self._core.get().turns.find_conversation(session.principal, request.match_info["conversation"])
+        conversation = self._core.get().turns.find_conversation(session.principal, request.path_params["conversation"])
         if conversation is None:
-            raise web.HTTPNotFound(text=_GONE)
+            raise HTTPException(404, _GONE)
         turn = conversation.turns[-1]
         return await self._show_page(session, conversation, panel=await self._show_behind(turn))
 
-    async def ask(self, request: web.Request, session: WebSession, fields: Mapping[str, str]) -> web.Response:
+    async def ask(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
         """Take a question in, and show its turn, which runs by itself."""
         core, is_part = self._core.get(), "HX-Request" in request.headers
         conversation = None
         if name := fields.get("conversation", ""):
             conversation = core.turns.find_conversation(session.principal, name)
             if conversation is None:
-                raise web.HTTPNotFound(text=_GONE)
+                raise HTTPException(404, _GONE)
         question = fields.get("question", "")
         try:
             turn = core.turns.begin(
@@ -89,40 +98,40 @@ class AskPages:
             return await self._refuse(session, conversation, question, str(refusal), is_part=is_part)
         address = f"/c/{turn.conversation}"
         if not is_part:
-            raise web.HTTPSeeOther(address)
+            return RedirectResponse(address, 303)
         return send_html(self._begin_turn(turn, session), {"HX-Push-Url": address})
 
-    async def stream(self, request: web.Request, session: WebSession) -> web.StreamResponse:
+    async def stream(self, request: Request, session: WebSession) -> Response:
         """Follow a turn: each event is the whole of a part of the page, and the last one says that it is over."""
         turn = self._find_turn(request, session)
-        with self._core.get().requests.hold(request, session.principal.key):
-            return await stream_events(request, self._write_events(turn, session), headers=HEADERS)
+        keep_open(request, session.principal.key)
+        return EventStream(self._write_events(turn, session))
 
-    async def show_code(self, request: web.Request, session: WebSession) -> web.Response:
+    async def show_code(self, request: Request, session: WebSession) -> Response:
         """Show the code that a mark of an answer stands for."""
         turn = self._find_readable(request, session)
-        mark = request.match_info["mark"]
+        mark = request.path_params["mark"]
         if not (mark.isascii() and mark.isdecimal() and len(mark) < 6) or int(mark) not in turn.excerpts:
-            raise web.HTTPNotFound(text="The answer has no such citation.")
+            raise HTTPException(404, "The answer has no such citation.")
         return await self._send_panel(request, session, turn, await self._show_excerpt(turn, int(mark)))
 
-    async def show_course(self, request: web.Request, session: WebSession) -> web.Response:
+    async def show_course(self, request: Request, session: WebSession) -> Response:
         """Show how the answer of a turn was found."""
         turn = self._find_readable(request, session)
         return await self._send_panel(request, session, turn, self._show_turn_course(turn))
 
-    async def stop(self, request: web.Request, session: WebSession, _: Mapping[str, str]) -> web.Response:
+    async def stop(self, request: Request, session: WebSession, _: Mapping[str, str]) -> Response:
         """End a turn that is in progress; that it is over is no mistake."""
         turn = self._find_turn(request, session)
         await self._core.get().questions.stop(session.principal, turn.run_id)
         return self._conclude_form(request, turn)
 
-    async def rate(self, request: web.Request, session: WebSession, fields: Mapping[str, str]) -> web.Response:
+    async def rate(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
         """Keep what a person thinks of an answer."""
         turn = self._find_turn(request, session)
         opinion = fields.get("opinion")
         if turn.answer is None or opinion not in {"good", "bad"}:
-            raise web.HTTPBadRequest(text="There is no answer to rate.")
+            raise HTTPException(400, "There is no answer to rate.")
         await self._core.get().ratings.rate(
             turn.run_id, session.principal.person, "good" if opinion == "good" else "bad"
         )
@@ -131,17 +140,17 @@ class AskPages:
             return self._conclude_form(request, turn)
         return send_html(self._files.call("turn.html", "show_rating", turn, session))
 
-    async def share(self, request: web.Request, session: WebSession, _: Mapping[str, str]) -> web.Response:
+    async def share(self, request: Request, session: WebSession, _: Mapping[str, str]) -> Response:
         """Let others who may ask about the same repositories read an answer."""
         turn = self._find_turn(request, session)
         if turn.answer is None:
-            raise web.HTTPBadRequest(text="There is no answer to share.")
+            raise HTTPException(400, "There is no answer to share.")
         turn.is_shared = True
         if "HX-Request" not in request.headers:
-            raise web.HTTPSeeOther(f"/shared/{turn.id}")
+            return RedirectResponse(f"/shared/{turn.id}", 303)
         return send_html(self._files.call("turn.html", "show_share", turn, session))
 
-    async def show_shared(self, request: web.Request, session: WebSession) -> web.Response:
+    async def show_shared(self, request: Request, session: WebSession) -> Response:
         """Show an answer that somebody has shared."""
         turn = self._find_readable(request, session)
         return await self._show_page(session, _hold_alone(turn), panel=await self._show_behind(turn))
@@ -154,7 +163,7 @@ class AskPages:
         panel: Markup | None = None,
         written: str = "",
         problem: str = "",
-    ) -> web.Response:
+    ) -> Response:
         core = self._core.get()
         for turn in conversation.turns if conversation is not None else ():
             await self._written.prepare(turn, turn.text)
@@ -168,7 +177,7 @@ class AskPages:
 
     async def _refuse(
         self, session: WebSession, conversation: LiveConversation | None, question: str, problem: str, *, is_part: bool
-    ) -> web.Response:
+    ) -> Response:
         """Say why a question is not taken; what was written stays where it is."""
         if is_part:
             return send_html(Markup.escape(problem), {"HX-Retarget": "#composer-problem", "HX-Reswap": "innerHTML"})
@@ -181,17 +190,17 @@ class AskPages:
         label = conversation.label if conversation is not None and len(conversation.turns) == 1 else ""
         return self._files.call("turn.html", "begin_turn", turn, session, panel, label)
 
-    async def _write_events(self, turn: LiveTurn, session: WebSession) -> AsyncGenerator[ServerSentEvent, None]:
+    async def _write_events(self, turn: LiveTurn, session: WebSession) -> AsyncGenerator[bytes, None]:
         shown = -1
         async for text in turn.follow():
             await self._written.prepare(turn, text)
-            yield ServerSentEvent(event="turn", data=self._files.call("turn.html", "show_body", turn, text, session))
+            yield write_event(self._files.call("turn.html", "show_body", turn, text, session), name="turn")
             if turn.course_version != shown:
                 shown = turn.course_version
                 drawing = Markup(self._drawing.draw(turn.course.visits))  # noqa: S704 - it escapes all text
                 course = self._files.call("panel.html", "show_course_body", turn, drawing)
-                yield ServerSentEvent(event="course", data=course)
-        yield ServerSentEvent(event="done", data="done")
+                yield write_event(course, name="course")
+        yield write_event("done", name="done")
 
     async def _show_repositories(self, session: WebSession) -> Markup:
         repositories = await describe_repositories(self._core.get(), session.principal)
@@ -211,30 +220,28 @@ class AskPages:
         drawing = Markup(self._drawing.draw(turn.course.visits))  # noqa: S704 - it escapes all text
         return self._files.call("panel.html", "show_course", turn, drawing)
 
-    async def _send_panel(
-        self, request: web.Request, session: WebSession, turn: LiveTurn, panel: Markup
-    ) -> web.Response:
+    async def _send_panel(self, request: Request, session: WebSession, turn: LiveTurn, panel: Markup) -> Response:
         """Send a part to the page, or a page with it to who has opened its address."""
         if "HX-Request" in request.headers:
             return send_html(panel)
         conversation = self._core.get().turns.find_conversation(session.principal, turn.conversation)
         return await self._show_page(session, conversation or _hold_alone(turn), panel=panel)
 
-    def _conclude_form(self, request: web.Request, turn: LiveTurn) -> web.Response:
+    def _conclude_form(self, request: Request, turn: LiveTurn) -> Response:
         if "HX-Request" in request.headers:
-            return web.Response(status=204)
-        raise web.HTTPSeeOther(f"/c/{turn.conversation}")
+            return Response(status_code=204)
+        return RedirectResponse(f"/c/{turn.conversation}", 303)
 
-    def _find_turn(self, request: web.Request, session: WebSession) -> LiveTurn:
-        turn = self._core.get().turns.find_turn(session.principal, request.match_info["turn"])
+    def _find_turn(self, request: Request, session: WebSession) -> LiveTurn:
+        turn = self._core.get().turns.find_turn(session.principal, request.path_params["turn"])
         if turn is None:
-            raise web.HTTPNotFound(text=_GONE)
+            raise HTTPException(404, _GONE)
         return turn
 
-    def _find_readable(self, request: web.Request, session: WebSession) -> LiveTurn:
+    def _find_readable(self, request: Request, session: WebSession) -> LiveTurn:
         """Find a turn of one's own, or a shared one if one may ask about all that its answer was read from by now."""
         core = self._core.get()
-        turn = core.turns.find_shared(request.match_info["turn"])
+        turn = core.turns.find_shared(request.path_params["turn"])
         if turn is None or not turn.repositories or turn.repositories - set(core.list_visible(session.principal)):
             return self._find_turn(request, session)
         return turn

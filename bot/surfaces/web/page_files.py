@@ -6,9 +6,11 @@ import hashlib
 from collections.abc import Callable, Mapping
 from importlib import resources
 
-from aiohttp import web
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
 
 from bot.conversations.descriptions import format_age
 from bot.markdown import to_one_line
@@ -58,19 +60,14 @@ class PageFiles:
         module = self._templates.get_template(template).module
         return Markup(getattr(module, macro)(*values))  # noqa: S704 - as above
 
-    def join(self, application: web.Application) -> None:
+    def join(self, router: Router) -> None:
         """Serve what browsers fetch."""
-        for address in self._addresses.values():
-            application.router.add_get(address, self._send)
+        router.routes += [Route(address, self._send) for address in self._addresses.values()]
 
-    async def _send(self, request: web.Request) -> web.Response:
-        name = request.path.rpartition("/")[2]
-        response = web.Response(
-            body=self._static[name], content_type=STATIC_FILES[name], charset="utf-8",
-            headers={"Cache-Control": _FOR_GOOD, "X-Content-Type-Options": "nosniff"},
-        )  # fmt: skip
-        response.enable_compression()
-        return response
+    async def _send(self, request: Request) -> Response:
+        name = request.scope["path"].rpartition("/")[2]
+        headers = {"Cache-Control": _FOR_GOOD, "X-Content-Type-Options": "nosniff"}
+        return Response(self._static[name], 200, headers, STATIC_FILES[name])
 
 
 def format_seconds(seconds: float) -> str:

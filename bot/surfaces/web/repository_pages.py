@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from aiohttp import web
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route, Router
 
 from bot.errors import NotAllowed
 from bot.repositories.status import read_state
 from bot.surfaces.principals import Principal
+from bot.surfaces.team_surfaces import Late
 from bot.surfaces.web.page_files import PageFiles
 from bot.surfaces.web.request_guard import RequestGuard
-from bot.surfaces.web.web_core import LateWebCore, WebCore, send_html
+from bot.surfaces.web.web_core import WebCore, send_html
 from bot.surfaces.web.web_sessions import WebSession
 
 
@@ -39,27 +42,29 @@ class ShownRepository:
 class RepositoryPages:
     """The page of the repositories."""
 
-    def __init__(self, core: LateWebCore, files: PageFiles, guard: RequestGuard) -> None:
+    def __init__(self, core: Late[WebCore], files: PageFiles, guard: RequestGuard) -> None:
         self._core = core
         self._files = files
         self._guard = guard
 
-    def join(self, application: web.Application) -> None:
-        """Add the paths."""
-        router, guard = application.router, self._guard
-        router.add_get("/repositories", guard.require_session(self.show))
-        router.add_get("/repositories/list", guard.require_session(self.show_list))
-        router.add_post("/repositories/reindex", guard.require_form(self.reindex))
+    def join(self, router: Router) -> None:
+        """Add the paths to those of the server."""
+        guard = self._guard
+        router.routes += [
+            Route("/repositories", guard.require_session(self.show)),
+            Route("/repositories/list", guard.require_session(self.show_list)),
+            Route("/repositories/reindex", guard.require_form(self.reindex), methods=["POST"]),
+        ]
 
-    async def show(self, _: web.Request, session: WebSession) -> web.Response:
+    async def show(self, _: Request, session: WebSession) -> Response:
         """Show the page."""
         return await self._send_page(session)
 
-    async def show_list(self, _: web.Request, session: WebSession) -> web.Response:
+    async def show_list(self, _: Request, session: WebSession) -> Response:
         """Show how things stand, for a page that is open."""
         return await self._send_list(session)
 
-    async def reindex(self, request: web.Request, session: WebSession, fields: Mapping[str, str]) -> web.Response:
+    async def reindex(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
         """Have a repository indexed by who may; what one may not see is not there."""
         core, name, problem = self._core.get(), fields.get("repository", ""), ""
         if name not in core.list_visible(session.principal):
@@ -74,16 +79,16 @@ class RepositoryPages:
             return await self._send_list(session, problem)
         if problem:
             return await self._send_page(session, problem)
-        raise web.HTTPSeeOther("/repositories")
+        return RedirectResponse("/repositories", 303)
 
-    async def _send_page(self, session: WebSession, problem: str = "") -> web.Response:
+    async def _send_page(self, session: WebSession, problem: str = "") -> Response:
         page = self._files.render(
             "repositories.html", title="Repositories", here="Repositories", session=session,
             repositories=await self._list(session.principal), problem=problem,
         )  # fmt: skip
         return send_html(page, status=422 if problem else 200)
 
-    async def _send_list(self, session: WebSession, problem: str = "") -> web.Response:
+    async def _send_list(self, session: WebSession, problem: str = "") -> Response:
         repositories = await self._list(session.principal)
         return send_html(self._files.call("repository_list.html", "show_list", repositories, session, problem))
 

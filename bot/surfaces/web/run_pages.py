@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from statistics import median
 from typing import get_args
 
-from aiohttp import web
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
 
 from bot.storage.turn_records import KeptTurn
 from bot.surfaces.principals import Principal
 from bot.surfaces.questions import Surface
+from bot.surfaces.team_surfaces import Late
 from bot.surfaces.web.page_files import PageFiles
 from bot.surfaces.web.request_guard import RequestGuard
-from bot.surfaces.web.web_core import LateWebCore, WebCore, send_html
+from bot.surfaces.web.web_core import WebCore, send_html
 from bot.surfaces.web.web_sessions import WebSession
 
 DAYS = 7
@@ -54,16 +57,16 @@ class RunSummary:
 class RunPages:
     """The page of what was answered."""
 
-    def __init__(self, core: LateWebCore, files: PageFiles, guard: RequestGuard) -> None:
+    def __init__(self, core: Late[WebCore], files: PageFiles, guard: RequestGuard) -> None:
         self._core = core
         self._files = files
         self._guard = guard
 
-    def join(self, application: web.Application) -> None:
-        """Add the path."""
-        application.router.add_get("/runs", self._guard.require_session(self.show))
+    def join(self, router: Router) -> None:
+        """Add the path to those of the server."""
+        router.routes.append(Route("/runs", self._guard.require_session(self.show)))
 
-    async def show(self, _: web.Request, session: WebSession) -> web.Response:
+    async def show(self, _: Request, session: WebSession) -> Response:
         """Show the page."""
         core = self._core.get()
         is_admin = core.access.is_admin(session.principal.write())

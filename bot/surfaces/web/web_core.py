@@ -1,14 +1,13 @@
-"""The page's core, which is there once citebot is ready; until then the page says that it is starting."""
+"""The page's core: who answers, and what the page shows beside answers."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from aiohttp import web
+from starlette.responses import HTMLResponse, Response
 
 from agent import AsyncEventBus
 from bot.access import AccessPolicy
@@ -18,16 +17,11 @@ from bot.conversations.dispatcher import Conversations
 from bot.ports import Repositories
 from bot.repositories.status import WatchState
 from bot.storage.turn_records import TurnRecordStore
-from bot.surfaces.long_requests import LongRequests
 from bot.surfaces.principals import Principal
 from bot.surfaces.team_surfaces import SurfaceCore
 from bot.surfaces.web.cited_code import CitedCode
 from bot.surfaces.web.index_requests import IndexRequests
 from bot.surfaces.web.live_turns import AskQuestions, LiveTurns
-
-RETRY_AFTER = "5"  # seconds
-
-log = logging.getLogger(__name__)
 
 
 class RunTally:
@@ -70,7 +64,6 @@ class WebCore:
     records: TurnRecordStore
     ratings: TurnRecordStore
     tally: RunTally
-    requests: LongRequests
     access: AccessPolicy = field(default_factory=AccessPolicy)
     read_watched: Callable[[], Mapping[str, WatchState]] = dict
     mask: Callable[[str], str] = str
@@ -81,9 +74,7 @@ class WebCore:
         return self.access.list_visible(principal.write(), self.repositories.list_names())
 
 
-def make_web_core(
-    core: SurfaceCore, team: TeamApp, conversations: Conversations, requests: LongRequests, tally: RunTally
-) -> WebCore:
+def make_web_core(core: SurfaceCore, team: TeamApp, conversations: Conversations, tally: RunTally) -> WebCore:
     """Make the core of the page from what the surfaces and the chats of a process share."""
     deps = conversations.deps
     return WebCore(
@@ -94,7 +85,6 @@ def make_web_core(
         records=deps.records,
         ratings=deps.ratings,
         tally=tally,
-        requests=requests,
         access=core.access,
         read_watched=lambda: {each.repository: each for each in team.stock.watcher.status()},
         mask=deps.mask,
@@ -102,32 +92,6 @@ def make_web_core(
     )
 
 
-class LateWebCore:
-    """The core, once it is there."""
-
-    def __init__(self) -> None:
-        self._core: WebCore | None = None
-
-    def open(self, core: WebCore) -> None:
-        """Serve requests from now on."""
-        self._core = core
-
-    def close(self) -> None:
-        """Serve nothing more."""
-        self._core = None
-
-    def get(self) -> WebCore:
-        """Return the core; raises `web.HTTPServiceUnavailable` while there is none."""
-        if self._core is None:
-            raise web.HTTPServiceUnavailable(
-                text="citebot is starting or shutting down. Reload the page in a moment.",
-                headers={"Retry-After": RETRY_AFTER},
-            )
-        return self._core
-
-
-def send_html(markup: str, headers: Mapping[str, str] | None = None, *, status: int = 200) -> web.Response:
+def send_html(markup: str, headers: Mapping[str, str] | None = None, *, status: int = 200) -> Response:
     """Answer with a page, or a part of one."""
-    response = web.Response(text=markup, content_type="text/html", charset="utf-8", headers=headers, status=status)
-    response.enable_compression()
-    return response
+    return HTMLResponse(markup, status, headers)

@@ -8,23 +8,24 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from aiohttp import web
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route, Router
 
 from bot.app import TeamApp
 from bot.clock import Clock, SystemClock
 from bot.conversations.dispatcher import Conversations
-from bot.surfaces.long_requests import LongRequests
+from bot.http.throttled_warnings import RareWarnings
 from bot.surfaces.principals import Principal, Tokens, make_local_principal
-from bot.surfaces.team_surfaces import SurfaceCore
+from bot.surfaces.team_surfaces import Late, SurfaceCore
 from bot.surfaces.web.ask_pages import AskPages
 from bot.surfaces.web.cited_code import MEMORY, SECONDS, WORKER, CodeHighlighter
 from bot.surfaces.web.page_files import PageFiles
 from bot.surfaces.web.repository_pages import RepositoryPages
 from bot.surfaces.web.request_guard import LOGIN, RequestGuard, WebAddress
 from bot.surfaces.web.run_pages import RunPages
-from bot.surfaces.web.web_core import LateWebCore, RunTally, WebCore, make_web_core, send_html
+from bot.surfaces.web.web_core import RunTally, WebCore, make_web_core, send_html
 from bot.surfaces.web.web_sessions import LoginLink, WebSession, WebSessions
-from bot.webhooks.throttled_warnings import RareWarnings
 from indexer import ConfinedWorker
 
 WRONG_TOKEN = "Unknown token. Ask your citebot administrator for a new one."  # noqa: S105 - a sentence
@@ -55,7 +56,7 @@ class WebSurface:
 
     def __init__(self, options: WebOptions) -> None:
         self._options = options
-        self._core = LateWebCore()
+        self._core = Late[WebCore]()
         self._files = PageFiles()
         self._sessions = WebSessions(options.clock)
         self._guard = RequestGuard(options.address, self._sessions, self._refuse)
@@ -67,15 +68,17 @@ class WebSurface:
         )
         self._warnings = RareWarnings(log)
 
-    def join(self, application: web.Application) -> None:
-        """Add the paths."""
-        self._files.join(application)
+    def join(self, router: Router) -> None:
+        """Add the paths to those of the server."""
+        self._files.join(router)
         for pages in self._pages:
-            pages.join(application)
-        router, guard = application.router, self._guard
-        router.add_get(LOGIN, guard.open(self.show_login))
-        router.add_post(LOGIN, guard.open(self.log_in))
-        router.add_post("/logout", guard.require_form(self.log_out))
+            pages.join(router)
+        guard = self._guard
+        router.routes += [
+            Route(LOGIN, guard.open(self.show_login)),
+            Route(LOGIN, guard.open(self.log_in), methods=["POST"]),
+            Route("/logout", guard.require_form(self.log_out), methods=["POST"]),
+        ]
 
     @asynccontextmanager
     async def serve(self, core: WebCore) -> AsyncIterator[None]:
@@ -88,9 +91,9 @@ class WebSurface:
             stack.callback(self._core.close)
             yield
 
-    async def show_login(self, request: web.Request) -> web.Response:
+    async def show_login(self, request: Request) -> Response:
         """Let the printed address sign in, once, and print another one; others see how to."""
-        given, link = request.query.get("t"), self._options.link
+        given, link = request.query_params.get("t"), self._options.link
         if given is None:
             return self._show_login()
         if link is None or not link.take(given):
@@ -99,7 +102,7 @@ class WebSurface:
         link.announce()
         return self._sign_in(request, make_local_principal())
 
-    async def log_in(self, request: web.Request) -> web.Response:
+    async def log_in(self, request: Request) -> Response:
         """Let in who has a token."""
         fields = await self._guard.read_form(request)
         principal = self._options.tokens.find(fields.get("token", "").strip())
@@ -108,25 +111,25 @@ class WebSurface:
             return self._show_login(WRONG_TOKEN)
         return self._sign_in(request, principal)
 
-    async def log_out(self, request: web.Request, _: WebSession, __: Mapping[str, str]) -> web.Response:
+    async def log_out(self, request: Request, _: WebSession, __: Mapping[str, str]) -> Response:
         """End a session."""
-        response = web.Response(status=303, headers={"Location": LOGIN})
+        response = RedirectResponse(LOGIN, 303)
         self._guard.sign_out(request, response)
         return response
 
-    def _sign_in(self, request: web.Request, principal: Principal) -> web.Response:
-        response = web.Response(status=303, headers={"Location": "/"})
+    def _sign_in(self, request: Request, principal: Principal) -> Response:
+        response = RedirectResponse("/", 303)
         self._guard.sign_in(request, response, self._sessions.open(principal))
         return response
 
-    def _show_login(self, problem: str = "") -> web.Response:
+    def _show_login(self, problem: str = "") -> Response:
         page = self._files.render(
             "login.html", title="Sign in", here="", session=None, problem=problem,
             takes_tokens=self._options.link is None,
         )  # fmt: skip
         return send_html(page, status=403 if problem else 200)
 
-    def _refuse(self, status: int, text: str) -> web.Response:
+    def _refuse(self, status: int, text: str) -> Response:
         page = self._files.render(
             "message.html", title="Something went wrong", here="", session=None, text=text, has_link=status != 421
         )
@@ -135,10 +138,10 @@ class WebSurface:
 
 @asynccontextmanager
 async def serve_team_page(
-    surface: WebSurface, requests: LongRequests, core: SurfaceCore, team: TeamApp, conversations: Conversations
+    surface: WebSurface, core: SurfaceCore, team: TeamApp, conversations: Conversations
 ) -> AsyncIterator[None]:
     """Serve a page over what the surfaces and the chats of a process share."""
     tally = RunTally()
-    web_core = make_web_core(core, team, conversations, requests, tally)
+    web_core = make_web_core(core, team, conversations, tally)
     async with tally.count(team.events), surface.serve(web_core):
         yield

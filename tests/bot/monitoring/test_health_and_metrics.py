@@ -13,15 +13,17 @@ from pathlib import Path
 import aiohttp
 import pytest
 import pytest_asyncio
-from aiohttp import web
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from agent.events import AsyncEventBus
 from bot.errors import InboxError, SettingsError
+from bot.http.server import LatePostRoutes, make_application
+from bot.http.server import run_http_server as listening
 from bot.monitoring.health import Health, ProbeHandlers
 from bot.monitoring.metrics import MOST_VALUES, OTHER, ConversationMetrics, RunMetrics
 from bot.monitoring.observer import AnswerLoad
-from bot.serving.http_server import LatePostRoutes, make_application
-from bot.serving.http_server import run_http_server as listening
 from bot.settings import Settings
 from indexer.errors import IndexerError
 from indexer.types import IndexStatus
@@ -76,7 +78,7 @@ async def probed(health: Health) -> AsyncIterator[Get]:
         metrics=ConversationMetrics(),
         clock=FakeClock(),
         mask=lambda text: text.replace("s3cret", "[REDACTED]"),
-    ).join_local(server)
+    ).join_local(server.router)
     async with listening(server, host="127.0.0.1", port=0) as address:
         yield partial(got, address)
 
@@ -496,11 +498,11 @@ async def test_a_port_that_is_taken_is_an_error_in_http_mode(
 
 @pytest.mark.parametrize("closed", [False, True])
 async def test_what_comes_before_or_after_the_doors_are_open_is_to_be_sent_again(closed: bool) -> None:
-    async def receive(_: web.Request) -> web.Response:
-        return web.Response(text="taken in")
+    async def receive(_: Request) -> Response:
+        return PlainTextResponse("taken in")
 
     doors, server = LatePostRoutes(), make_application()
-    server.router.add_post("/in", doors.receive)
+    server.router.routes.append(Route("/in", doors.receive, methods=["POST"]))
     async with listening(server, host="127.0.0.1", port=0) as address, aiohttp.ClientSession() as session:
         if closed:
             doors.add_post("/in", receive)

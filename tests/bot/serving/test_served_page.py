@@ -142,7 +142,7 @@ async def test_only_names_of_the_page_are_answered_and_cookies_go_over_tls_there
 
     assert [*statuses.values()] == [200, 200, 200, 421, 421]
     assert cookie.startswith("__Host-citebot-web=")
-    assert {"Secure", "HttpOnly", "SameSite=Strict"} <= {part.strip() for part in cookie.split(";")}
+    assert {"secure", "httponly", "samesite=strict"} <= {part.strip().lower() for part in cookie.split(";")}
 
 
 @pytest.mark.parametrize("config", [TOKENS, PAGE])

@@ -15,8 +15,8 @@ from bot.clock import Clock
 from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.conversations.dispatcher import Conversations
 from bot.errors import BotError, PlatformUnreachable, PostRefused, RateLimited, SettingsError
+from bot.http.server import LatePostRoutes
 from bot.monitoring.health import Health
-from bot.serving.http_server import LatePostRoutes
 from bot.serving.platforms import PlatformConnection, PlatformContext, PlatformFactory
 from bot.serving.supervisor import PlatformSupervisor
 from bot.storage.database import open_database

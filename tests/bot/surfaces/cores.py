@@ -12,9 +12,8 @@ from typing import Any
 from agent import LOOKUPS, AsyncEventBus, CodeSearch
 from bot.access import AccessPolicy, AccessRule
 from bot.conversations.assembly import ChatPolicy, open_conversations
+from bot.http.server import make_application, run_http_server
 from bot.repositories.ref_chooser import RefChooser
-from bot.serving.connection_limits import Connections
-from bot.serving.http_server import join_surfaces, make_application, run_http_server
 from bot.serving.served_surfaces import TeamSurfaces
 from bot.settings import TokenTable
 from bot.storage.database import open_database
@@ -127,10 +126,11 @@ async def open_served(
             access=POLICY,
         )
         surfaces = TeamSurfaces(has_api=True, page=WebOptions(tokens=core.tokens))
-        served, connections = Served(core, agent), Connections()
+        served = Served(core, agent)
         server = make_application()
-        join_surfaces(server, surfaces.make(connections.keep_open))
-        listening = run_http_server(server, host="127.0.0.1", port=0, connections=connections)
+        for surface in surfaces.make():
+            surface.join(server.router)
+        listening = run_http_server(server, host="127.0.0.1", port=0)
         async with (
             listening as served.address,
             surfaces.serve(core),

@@ -16,9 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 from pydantic import SecretStr
+from starlette.routing import Route
 
 from bot.errors import SettingsError
-from bot.serving.http_server import make_application, run_http_server
+from bot.http.server import make_application, run_http_server
 from bot.webhooks.push_endpoint import LARGEST, SeenDeliveries, make_push_handler
 from bot.webhooks.pushes import find_repositories, read_payload, read_pushes
 from bot.webhooks.signatures import has_signature, verify_signature
@@ -61,12 +62,14 @@ class Hook:
 
 @pytest.fixture
 async def hook(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Hook]:
-    monkeypatch.setattr("bot.serving.http_server._UNREAD_SECONDS", 0.02)  # so that a test can refuse many bodies
+    monkeypatch.setattr("bot.http.server._UNREAD_SECONDS", 0.02)  # so that a test can refuse many bodies
     async with aiohttp.ClientSession() as session:
         hook = Hook(session, "", FakeClock(1_700_000_000))
         secrets = (SecretStr("a retired one"), SecretStr(SECRET), SecretStr(KEY))
         app = make_application()
-        app.router.add_post("/push", make_push_handler(REMOTES, secrets, hook.notify, hook.clock))
+        app.router.routes.append(
+            Route("/push", make_push_handler(REMOTES, secrets, hook.notify, hook.clock), methods=["POST"])
+        )
         async with run_http_server(app, host="127.0.0.1", port=0) as address:
             hook.url = f"{address}/push"
             yield hook
@@ -282,7 +285,7 @@ async def test_a_packed_body_is_refused_unread(hook: Hook, kind: str) -> None:
 async def test_what_nobody_reads_is_not_taken_in_for_long() -> None:
     handler = make_push_handler(REMOTES, [SecretStr(SECRET)], Hook.notify, FakeClock())  # type: ignore[arg-type]
     server = make_application()
-    server.router.add_post("/push", handler)
+    server.router.routes.append(Route("/push", handler, methods=["POST"]))
 
     async with run_http_server(server, host="127.0.0.1", port=0) as address:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(address.rpartition(":")[2]))

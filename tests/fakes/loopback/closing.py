@@ -6,7 +6,7 @@ import asyncio
 
 from aiohttp import web
 
-from bot.serving.http_server import stop_accepting
+from bot.http.server import stop_accepting
 
 
 async def close_server(runner: web.AppRunner) -> None:

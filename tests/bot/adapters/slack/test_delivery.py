@@ -5,19 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from aiohttp import web
+from starlette.routing import Route
 
 from bot.access import AccessPolicy
 from bot.adapters.slack.adapter import SlackAdapter, SlackOptions
+from bot.adapters.slack.endpoint import PATH
 from bot.clock import SystemClock
 from bot.errors import InboxError, PostRefused, SettingsError
+from bot.http.server import LatePostRoutes, make_application, run_http_server
 from bot.messages import ButtonPress, IncomingMessage, MessageKey, Place
 from bot.storage.database import open_database
 from tests.bot.adapters.slack.conftest import IN_BOTH_MODES
 from tests.bot.contract import settled
 from tests.bot.slack_worlds import Mode, SlackWorld
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
-from tests.fakes.loopback.closing import close_server
 from tests.fakes.slack import Clock, FakeSlack
 
 
@@ -108,20 +109,19 @@ async def test_an_edit_that_two_fronts_hear_of_is_answered_once(tmp_path: Path) 
 @pytest.mark.parametrize("mode", ["socket", "http"])
 async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(mode: Mode) -> None:
     async with FakeSlack(clock=Clock(frozen=True)) as fake:
-        core, server = Core(failures=1), web.Application()
+        core, server, doors = Core(failures=1), make_application(), LatePostRoutes()
+        server.router.routes.append(Route(PATH, doors.receive, methods=["POST"]))
         options = SlackOptions(
             bot_token=fake.bot_token, app_token=fake.app_token, signing_secret=fake.signing_secret, mode=mode,
             api_url=fake.api_url, connections=1,
         )  # fmt: skip
         async with (
             SlackAdapter.open(options, SystemClock()) as slack,  # so that only Slack sleeps by the other clock
-            slack.listen(core, FakeRepositories(), AccessPolicy(), server.router),
+            slack.listen(core, FakeRepositories(), AccessPolicy(), doors),
+            run_http_server(server, host="127.0.0.1", port=0) as address,
         ):
-            runner = web.AppRunner(server, shutdown_timeout=1)
-            await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
             if mode == "http":
-                fake.serve_http("http://{}:{}/slack/events".format(*runner.addresses[0][:2]))
+                fake.serve_http(f"{address}{PATH}")
             else:
                 await fake.connected()
             await fake.dm(fake.add_user("ann"), "where is send?")
@@ -130,7 +130,6 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(mode: M
                 await fake.clock.jump()
             await fake.until(lambda: core.heard)
             await fake.delivered()
-            await close_server(runner)
 
     assert [attempt.outcome.acked for attempt in delivery.attempts] == [False, True]
     assert [message.text for message in core.heard] == ["where is send?"]

@@ -36,7 +36,7 @@ DEEP = b'{"a":' * 100_000
 
 @pytest_asyncio.fixture
 async def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SlackWorld]:
-    monkeypatch.setattr("bot.serving.http_server._UNREAD_SECONDS", 0.02)  # so that a test can refuse many bodies
+    monkeypatch.setattr("bot.http.server._UNREAD_SECONDS", 0.02)  # so that a test can refuse many bodies
     async with FakeSlack() as fake, SlackWorld(fake, tmp_path / "inbox.sqlite", mode="http").running() as made:
         yield made
 

@@ -15,12 +15,12 @@ import pytest
 from agent.ports import Answer, CodeSearch
 from bot.access import AccessPolicy, AccessRule
 from bot.conversations.answer_queue import AnswerQueue
+from bot.http.connections import Connections
+from bot.http.server import make_application, run_http_server
 from bot.messages import IncomingMessage
 from bot.ports import QuestionLimiter
 from bot.repositories.choice import RepositoryChoice
 from bot.repositories.ref_chooser import RefChooser
-from bot.serving.connection_limits import Connections
-from bot.serving.http_server import join_surfaces, make_application, run_http_server
 from bot.serving.served_surfaces import TeamSurfaces
 from bot.surfaces.answer_run import QuestionDeps
 from bot.surfaces.code_lookups import CodeLookups
@@ -160,7 +160,8 @@ async def open_world(
     surfaces._repeated._grace = grace
     connections = Connections(most_long=most_long)
     server = make_application()
-    join_surfaces(server, surfaces.make(connections.keep_open))
+    for surface in surfaces.make():
+        surface.join(server.router)
     world = World(answerer, surfaces, core, router, connections)
     listening = run_http_server(server, host="127.0.0.1", port=0, connections=connections)
     async with listening as world.address, surfaces.serve(core):

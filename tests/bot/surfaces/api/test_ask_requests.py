@@ -13,11 +13,11 @@ import aiohttp
 import pytest
 
 from bot.errors import LimitReached
+from bot.http.connections import MOST_EACH
 from bot.messages import IncomingMessage
 from bot.surfaces.api.repeated_questions import ENDING
-from bot.surfaces.long_requests import MOST_EACH
+from tests.bot.http.test_event_streams import parse
 from tests.bot.surfaces.api.conftest import OTHER, TOKEN, URL, World, open_world
-from tests.bot.surfaces.test_sse import parse
 from tests.fakes.raw_http import write_request
 from tests.waiting import LIMIT_SECONDS, expect
 
@@ -52,7 +52,7 @@ def events_in(text: str) -> list[tuple[str, dict[str, Any]]]:
 async def test_an_answer_comes_with_its_citations_and_its_commit(world: World) -> None:
     reply = await world.ask("where are events sent?")
 
-    assert (reply.status, reply.headers["Content-Type"]) == (200, "application/json; charset=utf-8")
+    assert (reply.status, reply.headers["Content-Type"]) == (200, "application/json")
     assert reply.body["text"] == "Events are sent by `Session.send` [1]."
     assert reply.body["linked"].startswith(f"Events are sent by `Session.send` [[1]]({URL}).")
     assert [(each["mark"], each["path"], each["url"]) for each in reply.body["citations"]] == [

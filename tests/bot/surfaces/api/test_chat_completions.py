@@ -14,6 +14,7 @@ import openai
 import pytest
 
 from agent import BACKGROUND_HEADING
+from bot.http.event_streams import HEARTBEAT, EventStream
 from bot.surfaces.api.chat_completions import REPLACED, _Completion
 from bot.surfaces.api.completion_messages import (
     ATTACHMENTS_UNREAD,
@@ -25,7 +26,6 @@ from bot.surfaces.api.completion_messages import (
     read_messages,
 )
 from bot.surfaces.ask_events import Answered, AskEvent, CitedPlace, RunBegun, TextPart
-from bot.surfaces.sse import HEARTBEAT, stream_events
 from tests.bot.surfaces.api.conftest import CITED, OTHER, TOKEN, URL, World, open_world
 from tests.bot.surfaces.api.test_ask_requests import Refusing
 from tests.waiting import LIMIT_SECONDS, expect
@@ -281,7 +281,7 @@ async def test_a_stream_that_breaks_off_raises_an_error() -> None:
 
 
 async def test_heartbeats_keep_a_silent_stream_alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.surfaces.api.ask_requests.stream_events", partial(stream_events, beat=0.01))
+    monkeypatch.setattr("bot.surfaces.api.ask_requests.EventStream", partial(EventStream, beat=0.01))
     gate = asyncio.Event()
     async with open_world(gate=gate) as world, aiohttp.ClientSession() as session:
         headers, body = {"Authorization": f"Bearer {TOKEN}"}, {"model": "citebot", "messages": WHAT, "stream": True}

@@ -11,19 +11,17 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 
-from bot.serving.connection_limits import Connections
 from bot.surfaces.api.ask_requests import Asking
 from bot.surfaces.api.http_api import HttpApi
 from bot.surfaces.api.repeated_questions import RepeatedQuestions
-from bot.surfaces.long_requests import LateCore, LongRequests
+from bot.surfaces.team_surfaces import Late, SurfaceCore
 from tests.bot.surfaces.api.conftest import TOKEN, World, open_world
 from tests.waiting import LIMIT_SECONDS
 
 
 def make_document() -> dict[str, Any]:
-    core = LateCore()
-    requests = LongRequests(Connections().keep_open)
-    return HttpApi(core, Asking(core=core, requests=requests, repeated=RepeatedQuestions())).document
+    core = Late[SurfaceCore]()
+    return HttpApi(core, Asking(core=core, repeated=RepeatedQuestions())).application.openapi()
 
 
 # What a schema cannot say of a question, such as how long it is without blanks, is refused with 422.

@@ -18,12 +18,11 @@ from agent.ports import Answer
 from bot.access import AccessPolicy, AccessRule
 from bot.clock import SystemClock
 from bot.conversations.answer_queue import AnswerQueue
-from bot.serving.connection_limits import Connections
-from bot.serving.http_server import join_surfaces, make_application, run_http_server
+from bot.http.connections import Connections
+from bot.http.server import make_application, run_http_server
 from bot.storage.database import open_database
 from bot.storage.turn_records import TurnRecordStore
 from bot.surfaces.answer_run import QuestionDeps
-from bot.surfaces.long_requests import LongRequests
 from bot.surfaces.principals import Tokens, hash_token
 from bot.surfaces.questions import Questions
 from bot.surfaces.web.cited_code import CitedCode
@@ -164,7 +163,7 @@ async def open_site(
     address = WebAddress(hosts=frozenset(hosts), is_secure=secure)
     surface = WebSurface(WebOptions(link=link, tokens=Tokens(() if by_link else entries), address=address))
     connections, server = Connections(), make_application()
-    join_surfaces(server, [surface])
+    surface.join(server.router)
     async with (
         open_database(folder / "chat.sqlite") as database,
         run_http_server(server, host="127.0.0.1", port=0, connections=connections) as listening,
@@ -179,7 +178,6 @@ async def open_site(
         core = WebCore(
             questions=questions, turns=LiveTurns(CitedCode(library, mask), mask, SystemClock()), repositories=library,
             indexing=IndexRequests(library), records=records, ratings=records, tally=tally, access=access, mask=mask,
-            requests=LongRequests(connections.keep_open),
         )  # fmt: skip
         site = Site(answerer, library, code, core, surface, link, connections, address=listening)
         async with tally.count(AsyncEventBus()), surface.serve(core):

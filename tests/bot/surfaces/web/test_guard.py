@@ -10,9 +10,9 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from bot.http.bodies import BodyReader
 from bot.surfaces.web.request_guard import HEADERS, LONGEST_FORM, RequestGuard
 from bot.surfaces.web.web_sessions import MOST_EACH
-from bot.webhooks.body_limits import BodyReader
 from tests.bot.surfaces.web.conftest import ANN, BOB, Site, open_site
 from tests.fakes.raw_http import exchange, write_request
 
@@ -55,7 +55,7 @@ async def test_a_session_is_a_cookie_that_no_script_and_no_other_site_can_use(si
         (cookie,) = cookie_of(answer).values()
 
     assert cookie.key == f"citebot-{site.address.rpartition(':')[2]}"
-    assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Strict", "/")
+    assert (cookie["httponly"], cookie["samesite"].lower(), cookie["path"]) == (True, "strict", "/")
     assert int(cookie["max-age"]) == 12 * 3600
     assert len(cookie.value) > 40
     assert not cookie["secure"]

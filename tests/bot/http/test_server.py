@@ -10,12 +10,14 @@ from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
-from aiohttp import web
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
-from bot.serving.connection_limits import Connections
-from bot.serving.http_server import make_application, run_http_server
-from bot.webhooks.body_limits import BodyReader
-from bot.webhooks.throttled_warnings import RareWarnings
+from bot.http.bodies import BodyReader
+from bot.http.connections import Connections, keep_open
+from bot.http.server import make_application, run_http_server
+from bot.http.throttled_warnings import RareWarnings
 from tests.fakes.loop_clock import LoopClock
 from tests.fakes.raw_http import exchange, read_answer, write_request
 from tests.waiting import LIMIT_SECONDS, expect
@@ -56,24 +58,20 @@ async def serving(
     bounds = Connections(most=most, most_long=most_long, seconds=seconds)
     site = Site(bounds, bodies or BodyReader(largest=1_000, seconds=60.0, total=1_000))
 
-    async def take(request: web.Request) -> web.StreamResponse:
-        body = await site.bodies.read(request)
-        return body if isinstance(body, web.Response) else web.Response(text=str(len(body)))
+    async def take(request: Request) -> Response:
+        return PlainTextResponse(str(len(await site.bodies.read(request))))
 
-    async def alive(_: web.Request) -> web.StreamResponse:
-        return web.Response(text="alive")
+    async def alive(_: Request) -> Response:
+        return PlainTextResponse("alive")
 
-    async def stay(request: web.Request) -> web.StreamResponse:
-        if not site.connections.keep_open(request.transport, float(request.query["seconds"])):
-            raise web.HTTPServiceUnavailable
+    async def stay(request: Request) -> Response:
+        keep_open(request, "ann", seconds=float(request.query_params["seconds"]))
         site.stayed.release()
         await site.leave.wait()
-        return web.Response(text="stayed")
+        return PlainTextResponse("stayed")
 
     server = make_application()
-    server.router.add_post("/in", take)
-    server.router.add_get("/stay", stay)
-    server.router.add_get("/alive", alive)
+    server.router.routes += [Route("/in", take, methods=["POST"]), Route("/stay", stay), Route("/alive", alive)]
     async with run_http_server(server, host="127.0.0.1", port=0, connections=site.connections) as site.address:
         try:
             yield site
@@ -113,7 +111,7 @@ async def test_a_connection_that_was_answered_is_not_kept() -> None:
         answer = await read_to_end(await site.hold(write_request("GET", "/alive") * 3))
 
     assert answer.count(b"HTTP/1.1 200") == 1
-    assert b"Connection: close" in answer
+    assert b"connection: close" in answer
 
 
 @pytest.mark.parametrize("sent", [b"", SLOW_HEADERS, SLOW_BODY], ids=["idle", "headers", "body"])
@@ -175,7 +173,7 @@ async def test_connections_that_are_closed_are_told_once_in_a_while(caplog: pyte
             await site.hold()
         assert await site.is_alive()
 
-    assert [each.getMessage() for each in caplog.records if each.name == "bot.serving.connection_limits"] == [
+    assert [each.getMessage() for each in caplog.records if each.name == "bot.http.connections"] == [
         "a connection was closed: crowded; so far {'crowded': 1}"
     ]
 
@@ -266,5 +264,5 @@ async def test_no_response_names_the_server_or_repeats_what_was_sent(sent: bytes
 
     assert answer.status == status
     assert b"xoxb" not in answer.raw
-    assert b"aiohttp" not in answer.raw
+    assert b"uvicorn" not in answer.raw
     assert b"Python" not in answer.raw

@@ -12,12 +12,14 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
-from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
-from bot.serving.http_server import make_application, run_http_server
-from bot.surfaces.sse import HEARTBEAT, ServerSentEvent, stream_events
+from bot.http.event_streams import HEARTBEAT, EventStream, write_event
+from bot.http.server import make_application, run_http_server
 from tests.fakes.raw_http import read_answer, write_request
 from tests.waiting import LIMIT_SECONDS, expect
 
@@ -28,11 +30,11 @@ PATIENT = 60.0
 class Source:
     """Events as the test sends them, and whether anybody still takes them."""
 
-    queue: asyncio.Queue[ServerSentEvent | None] = field(default_factory=asyncio.Queue)
+    queue: asyncio.Queue[bytes | None] = field(default_factory=asyncio.Queue)
     taken: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
     closed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def events(self) -> AsyncGenerator[ServerSentEvent, None]:
+    async def events(self) -> AsyncGenerator[bytes, None]:
         try:
             async with expect("events"):  # which minds in which task it ends
                 while (event := await self.queue.get()) is not None:
@@ -43,12 +45,12 @@ class Source:
 
 
 @asynccontextmanager
-async def serving(source: Source, *, beat: float = PATIENT, patience: float = PATIENT) -> AsyncIterator[str]:
-    async def answer(request: web.Request) -> web.StreamResponse:
-        return await stream_events(request, source.events(), beat=beat, patience=patience)
+async def serving(source: Source, *, beat: float = PATIENT) -> AsyncIterator[str]:
+    async def answer(_: Request) -> Response:
+        return EventStream(source.events(), beat=beat)
 
     server = make_application()
-    server.router.add_get("/events", answer)
+    server.router.routes.append(Route("/events", answer))
     async with run_http_server(server, host="127.0.0.1", port=0) as address:
         yield address
 
@@ -76,24 +78,24 @@ def parse(raw: bytes) -> list[tuple[str, str, str]]:
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.from_regex(r"[a-z]{0,5}", fullmatch=True))
 def test_what_is_sent_is_what_a_browser_reads(data: str, name: str) -> None:
-    raw = ServerSentEvent(data=data, event=name, id="7").encode()
+    raw = write_event(data, name=name, id="7")
 
     assert parse(raw) == [(name, re.sub(r"\r\n|\r", "\n", data), "7")]
 
 
-@pytest.mark.parametrize("bad", [{"event": "a\nb"}, {"id": "1\rdata: x"}], ids=["event", "id"])
+@pytest.mark.parametrize("bad", [{"name": "a\nb"}, {"id": "1\rdata: x"}], ids=["name", "id"])
 def test_a_name_of_two_lines_is_refused(bad: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="one line"):
-        ServerSentEvent(data="x", **bad).encode()
+        write_event("x", **bad)
 
 
 async def test_events_come_as_they_happen_and_the_stream_ends_with_them() -> None:
     source = Source()
     async with serving(source) as address, aiohttp.ClientSession() as session:  # noqa: SIM117
         async with session.get(f"{address}/events") as answer:
-            source.queue.put_nowait(ServerSentEvent(data="one", event="text"))
+            source.queue.put_nowait(write_event("one", name="text"))
             first = await answer.content.readuntil(b"\n\n")
-            source.queue.put_nowait(ServerSentEvent(data="two"))
+            source.queue.put_nowait(write_event("two"))
             source.queue.put_nowait(None)
             rest = await answer.content.read()
 
@@ -120,21 +122,22 @@ async def test_who_goes_away_ends_what_they_asked_for() -> None:
     source = Source()
     async with serving(source) as address:
         async with aiohttp.ClientSession() as session, session.get(f"{address}/events") as answer:
-            source.queue.put_nowait(ServerSentEvent(data="one"))
+            source.queue.put_nowait(write_event("one"))
             await answer.content.readuntil(b"\n\n")
 
         async with expect("source.closed"):
             await source.closed.wait()
 
 
-async def test_who_never_reads_is_left_and_keeps_nobody_waiting() -> None:
+async def test_who_never_reads_is_left_and_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.http.server._PATIENCE_SECONDS", 0.2)
     source = Source()
-    async with serving(source, patience=0.2) as address:
+    async with serving(source) as address:
         where = urlsplit(address)
         line = await asyncio.to_thread(socket.create_connection, (where.hostname, where.port), LIMIT_SECONDS)
         line.sendall(write_request("GET", "/events"))
         for _ in range(200):
-            source.queue.put_nowait(ServerSentEvent(data="x" * 200_000))
+            source.queue.put_nowait(write_event("x" * 200_000))
         async with expect("source.closed"):
             await source.closed.wait()
         taken = source.queue.qsize()
@@ -146,15 +149,15 @@ async def test_who_never_reads_is_left_and_keeps_nobody_waiting() -> None:
 
 
 async def test_an_error_on_the_way_cuts_the_stream_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    async def fail() -> AsyncGenerator[ServerSentEvent, None]:
-        yield ServerSentEvent(data="one")
+    async def fail() -> AsyncGenerator[bytes, None]:
+        yield write_event("one")
         raise RuntimeError("broken on purpose")
 
-    async def answer(request: web.Request) -> web.StreamResponse:
-        return await stream_events(request, fail())
+    async def answer(_: Request) -> Response:
+        return EventStream(fail())
 
     server = make_application()
-    server.router.add_get("/events", answer)
+    server.router.routes.append(Route("/events", answer))
     async with run_http_server(server, host="127.0.0.1", port=0) as address, aiohttp.ClientSession() as session:  # noqa: SIM117
         async with session.get(f"{address}/events") as got:
             with pytest.raises(aiohttp.ClientPayloadError):

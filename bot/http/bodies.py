@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
-from aiohttp import web
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 
 RETRY_AFTER = "10"  # seconds
+
+
+def read_media_type(headers: Mapping[str, str]) -> str:
+    """Return the type that a body is said to have, without its parameters."""
+    return headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
 
 class BodyReader:
@@ -23,32 +30,32 @@ class BodyReader:
         self._held = 0
         self._deadlines: dict[asyncio.Timeout, int] = {}  # of those that are read, with the bytes that are here
 
-    async def read(self, request: web.Request) -> bytes | web.Response:
-        """Return the body, or the answer that says why it was not read to its end."""
+    async def read(self, request: Request) -> bytes:
+        """Return the body; raises an `HTTPException` without words where it is not read to its end."""
         if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
-            return web.Response(status=415)  # no host packs its deliveries, and a small one may unpack to anything
-        if (request.content_length or 0) > self._largest:
-            return web.Response(status=413)
+            raise HTTPException(415, "")  # no host packs its deliveries, and a small one may unpack to anything
+        if int(request.headers.get("Content-Length", "0")) > self._largest:
+            raise HTTPException(413, "")
         deadline = asyncio.timeout(self._seconds)
         try:
             async with deadline:
                 return await self._read_whole(request, deadline)
         except TimeoutError:
             if deadline not in self._deadlines:  # it was given up
-                return web.Response(status=503, headers={"Retry-After": RETRY_AFTER})
-            return web.Response(status=408)
-        except (web.RequestPayloadError, ConnectionError):
-            return web.Response(status=400)
+                raise HTTPException(503, "", {"Retry-After": RETRY_AFTER}) from None
+            raise HTTPException(408, "") from None
+        except ClientDisconnect:
+            raise HTTPException(400, "") from None
         finally:
             self._held -= self._deadlines.pop(deadline, 0)
 
-    async def _read_whole(self, request: web.Request, deadline: asyncio.Timeout) -> bytes | web.Response:
+    async def _read_whole(self, request: Request, deadline: asyncio.Timeout) -> bytes:
         body = bytearray()
         self._deadlines[deadline] = 0
-        async for part in request.content.iter_any():
+        async for part in request.stream():
             body += part
             if len(body) > self._largest:
-                return web.Response(status=413)
+                raise HTTPException(413, "")
             if deadline in self._deadlines:
                 self._deadlines[deadline] += len(part)
                 self._held += len(part)

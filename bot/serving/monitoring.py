@@ -1,0 +1,133 @@
+"""The monitoring of a process that serves, and the two servers that show it: one for others, one for this machine."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from starlette.routing import Route, Router
+
+from bot.app import TeamApp, make_redactor
+from bot.clock import Clock
+from bot.errors import SettingsError
+from bot.http.connections import Connections
+from bot.http.server import LOOPBACK, LatePostRoutes, make_application, run_http_server
+from bot.monitoring.health import Health, ProbeHandlers
+from bot.monitoring.metrics import ConversationMetrics, RunMetrics
+from bot.serving.roles import Duties
+from bot.settings import Settings
+
+MOST_LOCAL = 32  # connections of those who look after the process
+
+log = logging.getLogger(__name__)
+
+
+class ServedSurface(Protocol):
+    """A surface as the server sees it: paths that are there from the beginning."""
+
+    def join(self, router: Router) -> None:
+        """Add the paths to those of the server."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceMonitoring:
+    """What the platforms report to, and the paths that they receive at; an address is empty if nothing listens.
+
+    `metrics_address` is reached from this machine alone.
+    """
+
+    metrics: ConversationMetrics
+    health: Health
+    probes: ProbeHandlers
+    doors: LatePostRoutes
+    address: str
+    metrics_address: str
+
+
+@asynccontextmanager
+async def open_monitoring(
+    settings: Settings,
+    team: TeamApp,
+    clock: Clock,
+    *,
+    platforms: Sequence[str],
+    doors: Sequence[str],
+    duties: Duties,
+    surfaces: Sequence[ServedSurface] = (),
+) -> AsyncIterator[ServiceMonitoring]:
+    """Open everything; `doors` are the paths that platforms receive at, beside those of surfaces.
+
+    Without any of both, citebot runs without the server. Raises `SettingsError` if there are some and nothing listens.
+    """
+    metrics = ConversationMetrics()
+    watcher = team.stock.watcher
+    health = Health(
+        platforms,
+        team.stock.library,
+        clock,
+        watched=lambda: {each.repository: each for each in watcher.status()},
+        needs_indexes=duties.answers or duties.indexes,
+    )
+    token = settings.metrics_token.get_secret_value() if settings.metrics_token else ""
+    probes = ProbeHandlers(health=health, metrics=metrics, clock=clock, mask=make_redactor(settings), token=token)
+    entrance = LatePostRoutes()
+    server, local = make_application(), make_application()
+    probes.join(server.router)
+    probes.join_local(local.router)
+    server.router.routes += [Route(path, entrance.receive, methods=["POST"]) for path in doors]
+    for surface in surfaces:
+        surface.join(server.router)
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(_count_runs(team, RunMetrics(metrics.registry, settings.prices)))
+        connections = Connections(count_closed=metrics.count_closed)
+        listening = run_http_server(
+            server, host=settings.web_host, port=settings.web_port, connections=connections,
+            count_request=metrics.count_request,
+        )  # fmt: skip
+        address = await _enter(stack, listening, "/healthz and /readyz", needed=bool(doors or surfaces))
+        listening = run_http_server(
+            local, host=LOOPBACK, port=settings.metrics_port, connections=Connections(most=MOST_LOCAL),
+            count_request=metrics.count_request,
+            advice="Set CITEBOT_METRICS_PORT (0 = any free port).",
+        )  # fmt: skip
+        metrics_address = await _enter(stack, listening, "/metrics and the whole of /readyz", needed=False)
+        yield ServiceMonitoring(
+            metrics=metrics, health=health, probes=probes, doors=entrance,
+            address=address, metrics_address=metrics_address,
+        )  # fmt: skip
+
+
+async def _enter(
+    stack: AsyncExitStack, listening: AbstractAsyncContextManager[str], missing: str, *, needed: bool
+) -> str:
+    """Start to listen, and return the address; empty, with a warning, if that fails and is not needed."""
+    try:
+        return await stack.enter_async_context(listening)
+    except SettingsError as error:
+        if needed:
+            raise
+        log.warning("%s Until then %s are missing; questions are answered.", error, missing)
+        return ""
+
+
+@asynccontextmanager
+async def _count_runs(team: TeamApp, runs: RunMetrics) -> AsyncIterator[None]:
+    """Count what the agent does for as long as the context is open."""
+
+    def log_failure(task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:  # the runs themselves continue
+            log.error("Runs are not counted any more.", exc_info=error)
+
+    with team.events.subscribe() as events:
+        task = asyncio.create_task(runs.follow(events))
+        task.add_done_callback(log_failure)
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
