@@ -25,7 +25,7 @@ from agent.guard.thread_quotes import quote_line, read_quotes
 from agent.history.changes import list_sections, parse_comparison
 from agent.kinds.build_files import read_commands
 from agent.kinds.command_search import find_purposes
-from agent.llm.provider_errors import map_provider_error
+from agent.llm.providers import map_provider_error
 from agent.lookups.lookup import clean_path
 from agent.lookups.read_file import find_similar_paths, parse_ranges
 from agent.nodes.input_preprocessor import complete_from_attachments

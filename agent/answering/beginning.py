@@ -12,9 +12,8 @@ from agent.evidence.refs import make_lines_ref
 from agent.guard.reading_tools import harden, note_flags
 from agent.persistence.evidence_store import ThreadEvidence
 from agent.ports import Deps
-from agent.prompts.answer_prompts import describe_material, format_data, format_findings
+from agent.prompts.answer_prompts import describe_material, format_data, format_findings, load_overview
 from agent.prompts.prompt_evidence import EvidenceNumbers, collect_flags, list_cited, load_prompt_evidence
-from agent.prompts.repository_overview import load_overview
 from agent.questions.attachments import AttachedImage
 from agent.questions.follow_ups import find_run_turn
 from agent.state import AgentState, CitationRef, EvidenceRef, PastTurn, clear_messages, to_location

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent.errors import AgentError, CheckpointError, CheckpointOvertaken, GoalUnreachable
 from agent.events import AgentEvent, AsyncEventBus, EventKind
-from agent.goals.goal import GoalDeps, GoalMaker
+from agent.goals.goal import GoalDeps, GoalMaker, GoalState, read_stored_changes
 from agent.goals.goal_graph import GoalRun, GoalRunner
 from agent.goals.goal_nodes import NO_MODEL
-from agent.goals.goal_state import GoalState, read_stored_changes
 from agent.goals.goal_verdict import GoalVerdict, make_verdict
 from agent.goals.proposal import LONGEST_TASK, MOST_ITERATIONS, GoalProposal, GoalRequest
 from agent.goals.sandbox_tools import SANDBOX_TOOLS, make_copy_tools

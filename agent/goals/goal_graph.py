@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from agent.goals.goal import GoalDeps
+from agent.goals.goal import GoalDeps, GoalState
 from agent.goals.goal_nodes import act, evaluate, human_check, plan
-from agent.goals.goal_state import GoalState
 from agent.runs.graph_runner import GraphOutcome, make_config, stream_graph
 
 if TYPE_CHECKING:

@@ -17,14 +17,16 @@ from agent.errors import (
     ToolsUnsupported,
     WorkspaceTooLarge,
 )
-from agent.goals.goal import GoalDeps, GoalResult, add_commands
-from agent.goals.goal_state import (
+from agent.goals.goal import (
     MAX_MESSAGES,
+    GoalDeps,
+    GoalResult,
     GoalState,
     GoalToolResult,
     GoalUsage,
     PendingCall,
     StoredChange,
+    add_commands,
     hash_changes,
     store_changes,
 )

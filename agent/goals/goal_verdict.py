@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.goals.goal import Goal
-from agent.goals.goal_state import GoalState, read_stored_changes
+from agent.goals.goal import Goal, GoalState, read_stored_changes
 from agent.limits import TokenUsage
 from agent.ports import Redactor
 from agent.sandbox.patch import FileChange, format_change, leads_out

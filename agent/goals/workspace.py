@@ -17,10 +17,9 @@ from pathlib import Path
 
 from agent.errors import WorkingCopyError
 from agent.ports import Emit, Redactor
-from agent.sandbox.box_folders import choose_folder, make_passable, wait_for_boxes
+from agent.sandbox.box_folders import choose_folder, make_passable, remove_folder, wait_for_boxes
 from agent.sandbox.patch import FileChange
 from agent.sandbox.sandbox import Execution, Sandbox, SandboxCommand, SandboxLimits
-from agent.sandbox.untrusted_folder import remove_folder
 from agent.sandbox.working_copy import CommitObjects, WorkingCopy
 
 _PREFIX = "copy-"

@@ -19,8 +19,7 @@ from agent.errors import (
     ToolsUnsupported,
 )
 from agent.limits import TokenUsage
-from agent.llm.provider_errors import find_bad_ending, is_truncated, map_provider_error
-from agent.llm.providers import ModelSpec, Sampling
+from agent.llm.providers import ModelSpec, Sampling, find_bad_ending, is_truncated, map_provider_error
 from agent.ports import ChatModel
 from agent.text.code_fences import strip_fence
 

@@ -1,19 +1,32 @@
-"""Builds the chat models of LangChain's packages from their names, arguments and keys."""
+"""Providers of chat models: how a model is named and built, and what exceptions and bad endings of theirs mean."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent.errors import ModelMisconfigured
+from agent.errors import (
+    AnswerBlocked,
+    AnswerMalformed,
+    InvalidApiKey,
+    ModelError,
+    ModelMisconfigured,
+    ModelTimeout,
+    ModelUnavailable,
+    QuotaExceeded,
+    RequestRefused,
+    ToolsUnsupported,
+    UnknownModel,
+)
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from pydantic import SecretStr
+
 
 GOOGLE = "google_genai"
 
@@ -155,3 +168,118 @@ def parse_model_spec(
         api_key=google_api_key if is_google else None,
         base_url=google_base_url if is_google else None,
     )
+
+
+_BLOCKED = frozenset(
+    "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY LANGUAGE CONTENT_FILTER REFUSAL".split()
+)
+_MALFORMED = frozenset("MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS MALFORMED_RESPONSE".split())
+_SECONDS = re.compile(r"(\d{1,5}(?:\.\d{1,9})?)")
+_RETRY_IN = re.compile(r"(?i)retry(?: in |delay\W{1,6})(\d{1,5}(?:\.\d{1,9})?) ?s")
+_LONGEST_TEXT = 20_000  # characters of an error
+_CUT = frozenset({"MAX_TOKENS", "LENGTH"})
+_UNBLOCKED = frozenset({"", "0", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"})
+
+
+def map_provider_error(error: Exception, model: str, key_variable: str) -> ModelError:
+    """Return our error for one of a provider's; its text quotes nothing, since some services repeat the key."""
+    from langchain_core.exceptions import OutputParserException
+
+    if isinstance(error, OutputParserException):
+        return AnswerMalformed(f"The language model {model} gave an answer that cannot be read.")
+    status = _find_status(error)
+    if _is_key_refused(error, status):
+        variable = f"set the variable {key_variable} to a valid one" if key_variable else "check how it is set up"
+        return InvalidApiKey(f"The provider of the language model {model} refused the API key; {variable}.")
+    if status is None:
+        return _map_connection_error(error, model)
+    if status < 500 and status != 429 and _is_calling_refused(error):
+        return ToolsUnsupported(f"The language model {model} cannot call functions.")
+    if status == 429:
+        message = f"The quota of the language model {model} is used up (status 429); wait, or use another."
+        return QuotaExceeded(message, retry_after=_find_retry_delay(error))
+    return _map_status_error(status, model)
+
+
+def _is_calling_refused(error: BaseException) -> bool:
+    """Tell that a model has no function calls: services have no code for it, and say so in words."""
+    said = " ".join(str(each)[:2000].lower() for each in _iter_causes(error))
+    is_about_calls = any(word in said for word in ("tool", "function call"))
+    return is_about_calls and any(word in said for word in ("not support", "unsupported", "not enabled"))
+
+
+def _find_retry_delay(error: BaseException) -> float:
+    """Find how many seconds a provider asks to wait, in a header or in its text; 0 where it names none."""
+    for each in _iter_causes(error):
+        headers = getattr(getattr(each, "response", None), "headers", None)
+        written = str(headers.get("retry-after", "")) if isinstance(headers, Mapping) else ""
+        found = _SECONDS.fullmatch(written.strip()[:20]) or _RETRY_IN.search(str(each)[:_LONGEST_TEXT])
+        if found:
+            return float(found[1])
+    return 0.0
+
+
+def _map_status_error(status: int, model: str) -> ModelError:
+    if status == 404:
+        return UnknownModel(f"The provider knows no language model {model} (status 404); check CITEBOT_MODEL.")
+    if status in {408, 504}:
+        return ModelTimeout(f"The language model {model} did not answer in time (status {status}).")
+    if status >= 500:
+        return ModelUnavailable(f"The provider of the language model {model} failed (status {status}).")
+    return RequestRefused(f"The provider of the language model {model} refused the request (status {status}).")
+
+
+def _map_connection_error(error: Exception, model: str) -> ModelError:
+    from langchain_core.exceptions import ContextOverflowError, ModelTimeoutError
+
+    if isinstance(error, TimeoutError | ModelTimeoutError) or "Timeout" in type(error).__name__:
+        return ModelTimeout(f"The language model {model} did not answer in time.")
+    if isinstance(error, ContextOverflowError):
+        return RequestRefused(f"The request is too long for the language model {model}.")
+    return ModelUnavailable(
+        f"The answer of the language model {model} broke off ({type(list(_iter_causes(error))[-1]).__name__})."
+    )
+
+
+def find_bad_ending(metadata: dict[str, Any], model: str) -> ModelError | None:
+    """Tell whether an answer ended as it should not have; the packages raise nothing for that."""
+    reason = str(metadata.get("finish_reason") or metadata.get("stop_reason") or "").rpartition(".")[2].upper()
+    feedback = metadata.get("prompt_feedback")
+    block_reason = str((feedback.get("block_reason") if isinstance(feedback, dict) else None) or "").rpartition(".")[2]
+    if reason in _BLOCKED or block_reason not in _UNBLOCKED:
+        return AnswerBlocked(f"The provider of the language model {model} withheld its answer ({reason or 'prompt'}).")
+    if reason in _MALFORMED:
+        return AnswerMalformed(f"The language model {model} called a tool in a form that cannot be read.")
+    return None
+
+
+def is_truncated(metadata: dict[str, Any]) -> bool:
+    """Tell whether an answer ended at the model's limit of length."""
+    reason = str(metadata.get("finish_reason") or metadata.get("stop_reason") or "")
+    return reason.rpartition(".")[2].upper() in _CUT
+
+
+def _iter_causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error and what it was raised from; LangChain wraps what the services' clients raise."""
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def _find_status(error: BaseException) -> int | None:
+    """Return the HTTP status under an error; each client keeps it under one of two names."""
+    for each in _iter_causes(error):
+        if type(each).__module__ == "aiohttp.http_exceptions":
+            continue  # calls a connection that was reset a "400"
+        for attribute in ("status_code", "code"):
+            if isinstance(status := getattr(each, attribute, None), int):
+                return status
+    return None
+
+
+def _is_key_refused(error: BaseException, status: int | None) -> bool:
+    """Tell a refused key; Gemini answers an invalid one with 400 and a reason."""
+    if status == 400:
+        return any("API_KEY_INVALID" in str(each) or "API key" in str(each) for each in _iter_causes(error))
+    return status in {401, 403}

@@ -42,7 +42,9 @@ async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> Agen
 
 def add_turn(state: AgentState, turn: PastTurn) -> AgentState:
     """Return the history of a conversation with one more turn; a run that is remembered again is there once."""
-    earlier = [_drop_evidence(one) for one in state.get("conversation_history", [])]
+    # Only the newest turn is leaned on, so what was shown for earlier ones is forgotten.
+    history = state.get("conversation_history", [])
+    earlier: list[PastTurn] = [{**one, "evidence": []} if one.get("evidence") else one for one in history]
     run = turn.get("run", "")
     history = [*(one for one in earlier if not run or one.get("run", "") != run), turn]
     is_short = len(history) <= MAX_TURNS
@@ -102,11 +104,6 @@ def _is_name_missing(decision: RouterDecision, metadata: RetrievalMetadata) -> b
     asked = {request["query"] for request in decision["requests"]}
     is_elsewhere = any(totals.get(place) for place in ("said", "mention", "attributes"))
     return bool(unknown) and asked <= {*unknown, " ".join(unknown)} and not is_elsewhere
-
-
-def _drop_evidence(turn: PastTurn) -> PastTurn:
-    """Forget what was shown for an earlier turn: only the newest is leaned on."""
-    return {**turn, "evidence": []} if turn.get("evidence") else turn
 
 
 def _make_turn(state: AgentState, deps: Deps) -> PastTurn:

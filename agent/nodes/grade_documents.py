@@ -9,10 +9,9 @@ from agent.errors import ModelError
 from agent.evidence.refs import is_overlapping
 from agent.guard.reading_tools import harden, note_flags
 from agent.ports import ChatModel, Deps, Runtime, SourceFiles, TextSearch
-from agent.prompts.answer_prompts import GRADE, make_messages
+from agent.prompts.answer_prompts import GRADE, load_overview, make_messages
 from agent.prompts.output_schemas import GradeOutput
 from agent.prompts.prompt_evidence import PromptEvidence, collect_flags, format_prompt_evidence, load_prompt_evidence
-from agent.prompts.repository_overview import load_overview
 from agent.questions.mentions import find_mentions
 from agent.questions.terms import find_content_terms, match_terms
 from agent.state import AgentState, EvidenceRef, Grade, make_empty_metadata, to_location

@@ -11,9 +11,8 @@ from agent.evidence.intent_router import asks_for_dependencies
 from agent.guard.injection.normalization import strip_invisible
 from agent.guard.thread_quotes import read_quotes, split_background
 from agent.ports import Deps, Runtime
-from agent.prompts.answer_prompts import PREPROCESS, format_past_turns, make_messages
+from agent.prompts.answer_prompts import PREPROCESS, format_past_turns, load_overview, make_messages
 from agent.prompts.output_schemas import IntentOutput
-from agent.prompts.repository_overview import load_overview
 from agent.questions.attachments import find_attached_error, find_attached_name
 from agent.questions.follow_ups import (
     Antecedent,
@@ -85,7 +84,8 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
     picked = further["question"] if further is not None else resolve_selection(question, history)
     intent = _classify_intent(question, history) if picked is None else "follow_up_with_retrieval"
     target = find_antecedent(history)
-    mode = _choose_mode(runtime.context)
+    main = runtime.context.models.main
+    mode: AnswerMode = "rules" if main is None else "tools" if main.calls_tools else "forms"  # as far as is known
     tree = await load_overview(state, runtime.context) if mode != "rules" else ""
     written = own.strip()
     completed = complete_from_attachments(question, state.get("attached", []))
@@ -118,13 +118,6 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
         changes["final_answer"] = _format_questions(history)
         runtime.context.emit("token", text=changes["final_answer"])
     return changes
-
-
-def _choose_mode(deps: Deps) -> AnswerMode:
-    """Say how the turn is answered: by what its model can do, as far as is known."""
-    if deps.models.main is None:
-        return "rules"
-    return "tools" if deps.models.main.calls_tools else "forms"
 
 
 def _lean_on_history(written: str, resolved: str, intent: Intent, history: Sequence[PastTurn]) -> tuple[Intent, str]:

@@ -43,8 +43,8 @@ async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     proposal = state.get("proposal")  # of the model which answers
     form = PlanOutput.model_validate(proposal) if proposal is not None else await _make_plan(state, deps)
     known = frozenset(name.partition(": ")[2].lower() for name in state.get("findings", {}))
-    steps = clean_steps(form.steps, known=known, most=MAX_PLAN) if form is not None else []
-    waiting = _find_dependent(form, steps) if form is not None else []
+    steps = clean_steps(form.steps, known=known, most=MAX_PLAN)
+    waiting = _find_dependent(form, steps)
     steps = [deps.redact(step) for step in steps] or [f"Search for code about: {state.get('cleaned_query', '')[:200]}"]
     return {
         "plan": steps,
@@ -54,7 +54,7 @@ async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         "proposal": None,
         "loop_decision": "CONTINUE",
         "iteration_count": state.get("iteration_count", 0) + 1,
-        "pause_reason": _find_pause_reason(state, deps, steps, form.tools if form is not None else []),
+        "pause_reason": _find_pause_reason(state, deps, steps, form.tools),
     }
 
 
@@ -66,16 +66,16 @@ def _find_dependent(form: PlanOutput, steps: Sequence[str]) -> list[int]:
     return [at for at, step in enumerate(steps) if step in waiting]
 
 
-async def _make_plan(state: AgentState, deps: Deps) -> PlanOutput | None:
+async def _make_plan(state: AgentState, deps: Deps) -> PlanOutput:
     if deps.models.main is None:
-        return None
+        return PlanOutput(steps=[])
     messages = build_planner_prompt(state, deps)
     try:
         form = await deps.models.main.generate_structured(messages, PlanOutput, task="planner")
         check_leaks(form.steps, messages, deps.masked)
     except ModelError as error:
         log.warning("no plan was made: %s", error)
-        return None
+        return PlanOutput(steps=[])
     return form
 
 

@@ -14,10 +14,9 @@ from agent.guard.evidence_check import mark_text
 from agent.guard.leak_check import check_leaks
 from agent.limits import MAX_ITERATIONS
 from agent.ports import Deps, Runtime
-from agent.prompts.answer_prompts import ROUTER, format_question, make_messages
+from agent.prompts.answer_prompts import ROUTER, format_question, load_overview, make_messages
 from agent.prompts.output_schemas import CallOutput, RouterOutput, SearchOutput
 from agent.prompts.prompt_evidence import format_tool_results
-from agent.prompts.repository_overview import load_overview
 from agent.repositories.routing import route_question
 from agent.state import (
     AgentState,

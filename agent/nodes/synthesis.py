@@ -17,7 +17,7 @@ from agent.evidence.requests import decide_retrieval
 from agent.guard.reading_tools import harden, note_flags
 from agent.kinds.part_answers import answer_parts, write_answer
 from agent.ports import ChatModel, Deps, Runtime
-from agent.prompts.answer_prompts import describe_material, format_answer_rules, make_messages
+from agent.prompts.answer_prompts import describe_material, format_answer_rules, load_overview, make_messages
 from agent.prompts.prompt_evidence import (
     EvidenceNumbers,
     collect_flags,
@@ -25,7 +25,6 @@ from agent.prompts.prompt_evidence import (
     list_exhibits,
     load_prompt_evidence,
 )
-from agent.prompts.repository_overview import load_overview
 from agent.questions.intent import is_repeat_request
 from agent.questions.question_parts import split_questions
 from agent.questions.terms import find_content_terms

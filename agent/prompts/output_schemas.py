@@ -122,7 +122,7 @@ def list_turn_tools(state: AgentState, *, can_ask: bool = True) -> list[Mapping[
     if can_ask and not state.get("clarified"):
         names.insert(0, ASK_PERSON)
     return [
-        {"name": name, "description": _DESCRIPTIONS[name], "parameters": _make_schema(_FORMS[name])} for name in names
+        {"name": name, "description": _DESCRIPTIONS[name], "parameters": make_schema(_FORMS[name])} for name in names
     ]
 
 
@@ -146,11 +146,11 @@ def is_turn_tool(name: str) -> bool:
 
 
 @cache
-def _make_schema(form: type[ModelForm]) -> Mapping[str, Any]:
-    """Describe a form, once: to work it out takes longer than most lookups."""
+def make_schema(form: type[BaseModel]) -> Mapping[str, Any]:
+    """Describe a form or the arguments of a tool, once: to work it out takes longer than most lookups."""
     schema = form.model_json_schema()
     properties = {
-        name: {key: value for key, value in about.items() if key not in {"title", "default"}}
+        name: {key: value for key, value in about.items() if key != "title"}
         for name, about in schema.get("properties", {}).items()
     }
     return {"type": "object", "properties": properties, "required": schema.get("required", [])}

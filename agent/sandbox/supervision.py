@@ -20,9 +20,8 @@ from pathlib import Path
 from typing import cast
 
 from agent.errors import SandboxUnavailable
-from agent.sandbox.box_folders import BoxFolders
+from agent.sandbox.box_folders import BoxFolders, exceeds
 from agent.sandbox.sandbox import BoundedOutput, Channel, Ending, Execution, SandboxCommand, SandboxLimits, StartProgram
-from agent.sandbox.untrusted_folder import exceeds
 
 _PROCESSES = Path("/proc")
 _BLOCK = 512  # bytes of a block as `stat` counts them

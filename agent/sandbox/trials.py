@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.errors import SandboxUnavailable
-from agent.sandbox.box_folders import choose_folder, give_away
+from agent.sandbox.box_folders import choose_folder, give_away, remove_folder
 from agent.sandbox.boxes import Bubblewrap, Landlock, PythonEnvironment
 from agent.sandbox.memory_group import MemoryGroup, find_memory_group
 from agent.sandbox.sandbox import Sandbox, SandboxCommand, SandboxLimits, StartProgram
-from agent.sandbox.untrusted_folder import remove_folder
 
 _SECONDS = 10.0
 _HELD = "held"

@@ -14,9 +14,16 @@ from pathlib import Path
 from typing import Protocol
 
 from agent.errors import WorkingCopyError
-from agent.sandbox.box_folders import give_away, make_passable
+from agent.sandbox.box_folders import (
+    DEEPEST,
+    FolderEntry,
+    TooDeep,
+    give_away,
+    make_passable,
+    remove_folder,
+    walk_folder,
+)
 from agent.sandbox.patch import FileChange, FileVersion, format_change, hash_blob
-from agent.sandbox.untrusted_folder import DEEPEST, FolderEntry, TooDeep, remove_folder, walk_folder
 
 _LINK, _SUBMODULE, _PROGRAM, _FILE = "120000", "160000", "100755", "100644"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Any
 
 from cachetools import LRUCache
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from agent.errors import AgentError, CodeMoved
 from agent.evidence.refs import tell_places
@@ -21,6 +21,7 @@ from agent.guard.reading_tools import note_flags
 from agent.lookups.catalogue import LOOKUPS
 from agent.lookups.tool import Tool
 from agent.ports import CodeSearch, Deps, ToolMenu, ToolOutcome
+from agent.prompts.output_schemas import make_schema
 from agent.repositories.joined_code import JoinedCode
 from agent.state import EvidenceRef, ToolRecord
 from agent.text.storable import is_storable, make_storable
@@ -59,7 +60,8 @@ class ToolRegistry(ToolMenu):
 
     def _offer(self, tool: Tool[Any], deps: Deps) -> Mapping[str, Any]:
         if tool.offered_as not in self._offers:
-            made = {"name": tool.offered_as, "description": tool.description, "parameters": _make_schema(tool)}
+            arguments: type[BaseModel] = tool.arguments
+            made = {"name": tool.offered_as, "description": tool.description, "parameters": make_schema(arguments)}
             self._offers[tool.offered_as] = made
         offer = self._offers[tool.offered_as]
         return _offer_repositories(offer, deps.code) if tool.only_reads else offer
@@ -163,16 +165,6 @@ def _offer_repositories(offer: Mapping[str, Any], code: CodeSearch) -> Mapping[s
     parameters = offer["parameters"]
     properties = {**parameters["properties"], REPOSITORY: choice}
     return {**offer, "parameters": {**parameters, "properties": properties}}
-
-
-def _make_schema(tool: Tool[Any]) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments, without the titles that pydantic adds."""
-    schema = tool.arguments.model_json_schema()
-    properties = {
-        name: {key: value for key, value in about.items() if key != "title"}
-        for name, about in schema.get("properties", {}).items()
-    }
-    return {"type": "object", "properties": properties, "required": schema.get("required", [])}
 
 
 def _check_size(args: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from agent.agent import Agent
 from agent.llm.models import open_models
 from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
 from agent.ports import Answer, Deps
-from agent.prompts.repository_overview import MAX_JOINED_CHARACTERS, format_overview
+from agent.prompts.answer_prompts import MAX_JOINED_CHARACTERS, format_overview
 from agent.repositories.joined_code import JoinedCode, pin_repositories
 from agent.repositories.labels import make_labels
 from agent.tools.registry import make_tool_registry

@@ -12,8 +12,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, Field, field_validator
 
 from agent.errors import GoalUnreachable
-from agent.goals.goal import Goal, GoalResult, is_analysis_setting
-from agent.goals.goal_state import GoalState, read_stored_changes
+from agent.goals.goal import Goal, GoalResult, GoalState, is_analysis_setting, read_stored_changes
 from agent.goals.workspace import Workspace
 from agent.sandbox.patch import FileChange
 from agent.sandbox.sandbox import Execution, SandboxCommand

@@ -8,8 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, field_validator
 
-from agent.goals.goal import Goal, GoalResult
-from agent.goals.goal_state import GoalState, read_stored_changes
+from agent.goals.goal import Goal, GoalResult, GoalState, read_stored_changes
 from agent.goals.pytest_run import PytestFailure, PytestRun, format_pytest_command, run_claim
 from agent.goals.workspace import Workspace
 from agent.sandbox.patch import FileChange

@@ -10,8 +10,7 @@ from pathlib import PurePosixPath
 from pydantic import BaseModel, Field
 
 from agent.errors import GoalUnreachable
-from agent.goals.goal import Goal, GoalResult, describe_left_out, is_pytest_setting
-from agent.goals.goal_state import GoalState, read_stored_changes
+from agent.goals.goal import Goal, GoalResult, GoalState, describe_left_out, is_pytest_setting, read_stored_changes
 from agent.goals.pytest_run import (
     NO_PYTHON,
     NO_TESTS,

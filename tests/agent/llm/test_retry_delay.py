@@ -9,8 +9,7 @@ from agent.errors import ModelError, QuotaExceeded
 from agent.limits import Budget, TurnLimits
 from agent.llm.chat_model import LangChainChatModel
 from agent.llm.models import RetryPolicy, _Attempts
-from agent.llm.provider_errors import map_provider_error
-from agent.llm.providers import parse_model_spec
+from agent.llm.providers import map_provider_error, parse_model_spec
 
 
 class Refusal(Exception):

@@ -7,7 +7,7 @@ from pathlib import Path
 from agent.agent import Agent
 from agent.persistence.checkpointer import SafeSqliteSaver
 from agent.ports import Deps
-from agent.prompts.repository_overview import MAX_CHARACTERS, format_overview
+from agent.prompts.answer_prompts import MAX_CHARACTERS, format_overview
 from agent.prompts.research_prompts import build_executor_prompt, build_planner_prompt
 from tests.agent.conftest import SECRET, Told, answer_to, redact
 from tests.fakes.code import FakeCode, FakeLibrary

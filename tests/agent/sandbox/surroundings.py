@@ -15,10 +15,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.sandbox.box_folders import find_user, give_away, make_passable
+from agent.sandbox.box_folders import find_user, give_away, make_passable, remove_folder
 from agent.sandbox.kernel.seccomp import find_architecture
 from agent.sandbox.sandbox import SandboxCommand
-from agent.sandbox.untrusted_folder import remove_folder
 from tests.waiting import LIMIT_SECONDS
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
