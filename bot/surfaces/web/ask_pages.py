@@ -15,9 +15,9 @@ from starlette.routing import Route, Router
 from bot.http.connections import keep_open
 from bot.http.event_streams import EventStream, write_event
 from bot.markdown import format_location
-from bot.pictures.agent_graph import AgentGraphDrawing
 from bot.surfaces.ask_events import Answered, CitedPlace
 from bot.surfaces.team_surfaces import Late
+from bot.surfaces.web.agent_graph import AgentGraphDrawing
 from bot.surfaces.web.answer_markup import AnswerMarkup, MarkLink
 from bot.surfaces.web.cited_code import MOST_LINES, CodeHighlighter
 from bot.surfaces.web.live_turns import LiveConversation, LiveTurn, Refusal

@@ -5,37 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Protocol
 
 from agent import Step, list_steps
 from bot.pictures.flow import Flow, FlowBox, FlowLine, Look
 from bot.pictures.flow_svg import write_svg_part
 from bot.pictures.layered_layout import lay_out
 from bot.pictures.placed_flow import measure_box, place_flow
+from bot.surfaces.web.run_course import NodeVisit
 
 # Everything stands closer than in a picture of its own: the drawing is half as wide as a window, and is to be read.
 _GAP = 4.0
 _PASSAGE = 4.0
-
-
-class NodePassage(Protocol):
-    """One time that a node has run, or runs."""
-
-    @property
-    def node(self) -> str:
-        """Its name."""
-
-    @property
-    def seconds(self) -> float:
-        """How long it took."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended."""
-
-    @property
-    def tokens(self) -> int:
-        """What chat models have read and written for it."""
 
 
 class AgentGraphDrawing:
@@ -49,13 +29,13 @@ class AgentGraphDrawing:
         widths = {step.name: measure_box(FlowBox(key="", label=step.name)) for step in self._steps}
         self._layout = lay_out(widths, self._lines, gap=_GAP, passage=_PASSAGE)
 
-    def draw(self, visits: Sequence[NodePassage]) -> str:
+    def draw(self, visits: Sequence[NodeVisit]) -> str:
         """Return the drawing; each node that was passed has its time below its name."""
         return write_svg_part(place_flow(self._describe_way(visits), self._layout, "downwards", is_bare=True))
 
-    def _describe_way(self, visits: Sequence[NodePassage]) -> Flow:
+    def _describe_way(self, visits: Sequence[NodeVisit]) -> Flow:
         taken = set(pairwise(visit.node for visit in visits))
-        by_node: dict[str, list[NodePassage]] = defaultdict(list)
+        by_node: dict[str, list[NodeVisit]] = defaultdict(list)
         for visit in visits:
             by_node[visit.node].append(visit)
         return Flow(
@@ -71,34 +51,26 @@ class AgentGraphDrawing:
             ],
         )  # fmt: skip
 
-    def _make_box(self, name: str, passed: Sequence[NodePassage]) -> FlowBox:
-        look: Look = "plain" if not passed else "now" if _is_running(passed) else "taken"
+    def _make_box(self, name: str, passed: Sequence[NodeVisit]) -> FlowBox:
+        look: Look = "plain" if not passed else "taken" if all(visit.is_over for visit in passed) else "now"
         return FlowBox(
             key=name, label=name, note=self._write_time(passed), look=look, hint=self._describe(name, passed)
         )
 
-    def _write_time(self, passed: Sequence[NodePassage]) -> str:
-        if not passed:
-            return ""
+    def _write_time(self, passed: Sequence[NodeVisit]) -> str:
+        if not all(visit.is_over for visit in passed):
+            return "running"
         times = f"{len(passed)} × " if len(passed) > 1 else ""
-        return (
-            "running"
-            if _is_running(passed)
-            else f"{times}{self._format_seconds(sum(visit.seconds for visit in passed))}"
-        )
+        return f"{times}{self._format_seconds(sum(visit.seconds for visit in passed))}" if passed else ""
 
-    def _describe(self, name: str, passed: Sequence[NodePassage]) -> str:
+    def _describe(self, name: str, passed: Sequence[NodeVisit]) -> str:
         if not passed:
             return f"{name}: not passed"
         tokens = sum(visit.tokens for visit in passed)
         return f"{name}: {self._write_time(passed)}" + (f", {tokens:,} tokens" if tokens else "")
 
 
-def _is_running(passed: Sequence[NodePassage]) -> bool:
-    return any(not visit.is_over for visit in passed)
-
-
-def _summarize(visits: Sequence[NodePassage]) -> str:
+def _summarize(visits: Sequence[NodeVisit]) -> str:
     way = ", ".join(visit.node.replace("_", " ") for visit in visits)
     return (
         f"The graph of the agent. The way taken: {way}." if way else "The graph of the agent. Nothing was passed yet."
