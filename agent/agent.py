@@ -41,7 +41,7 @@ from agent.questions.intents.model import load_model
 from agent.questions.remarks import load_remarks
 from agent.repositories.joined_code import pin_repositories
 from agent.runs.graph_runner import AgentRun, GraphResult, GraphRunner, SingleTurnRunner, TurnRunner
-from agent.runs.run_tasks import PAID, RunTasks
+from agent.runs.run_tasks import RunTasks
 from agent.runs.turn_answers import clip_question, format_pause_question, make_answer, make_unanswered
 from agent.text.masked_values import MaskedValues
 from agent.text.storable import make_storable
@@ -183,7 +183,7 @@ class Agent:
         async with self._tasks.lock(thread):
             claim = await self._saver.claim_run(thread)
             await self._turns.remember(claim, turn)
-            await self._saver.prune_thread(thread, self._evidence.make_drop_statement(thread), claim=claim)
+            await self._evidence.drop(claim)
 
     async def forget(self, thread: str, *, run_id: str | None = None) -> None:
         """Delete everything that is remembered of a conversation, once its running turn is over.
@@ -192,12 +192,12 @@ class Agent:
         """
         async with self._tasks.lock(thread):
             if run_id is None:
-                await self._saver.adelete_thread(thread)
+                await self._saver.forget(thread)
                 return
             claim = await self._saver.find_claim(thread)  # before it is looked whose the newest run is
             if claim is not None and await self._find_run(run_id, thread) is not None:
                 with suppress(CheckpointOvertaken):
-                    await self._saver.adelete_thread(thread, claim=claim)
+                    await self._saver.forget(thread, claim)
 
     async def _find_run(self, run_id: str, thread: str) -> AgentRun | None:
         """Return a run if it is the newest of its conversation."""
@@ -251,14 +251,19 @@ class Agent:
         self, run: AgentRun, result: GraphResult, code: CodeSearch, claim: RunClaim, seconds: float
     ) -> Answer:
         """Say what a person is asked, or drop what only the running turn needed."""
+        with _log_cleanup_errors():
+            if result.request is not None:
+                await self._saver.check_claim(claim)
+            else:
+                await self._evidence.drop(claim)
+                if self._models is not None:  # each step was saved: the last one moves on, and the others are dropped
+                    await self._saver.claim_run(run.thread, after=claim)
         if result.request is not None:
             remark = f"{UNDECIDED}\n\n" if run.is_undecided else ""
             text = remark + self._redact(format_pause_question(result.request))
             self._tasks.publish(run.id, "human_check_required", **result.request)
             self._tasks.publish(run.id, "token", text=text)
             return make_unanswered(text, "paused", code, seconds=seconds)
-        with _log_cleanup_errors():
-            await self._saver.prune_thread(run.thread, self._evidence.make_drop_statement(run.thread), claim=claim)
         return make_answer(result.state, code, seconds)
 
     async def _give_up(self, claim: RunClaim | None, *run_ids: str) -> None:
@@ -266,20 +271,18 @@ class Agent:
 
         What it has not claimed is not its to close: that is done by the next one.
         """
-        with _log_cleanup_errors():
+        with _log_cleanup_errors(), suppress(CheckpointOvertaken):
             if claim is not None:
                 await self._close(claim, *run_ids)
 
     async def _close(self, claim: RunClaim, *run_ids: str) -> None:
         """Leave nothing to resume of a conversation's unfinished run, if it is one of these."""
         if await self._turns.abandon(claim, run_ids):
-            await self._evidence.drop(claim.thread_id, claim)
+            await self._evidence.drop(claim)
 
     def _make_deps(self, run: AgentRun, code: CodeSearch, claim: RunClaim) -> Deps:
 
         def emit(kind: EventKind, /, iteration: int = 0, **payload: Any) -> None:
-            if kind in PAID:
-                self._saver.flush_next(run.thread)
             self._tasks.publish(run.id, kind, iteration, **payload)
 
         masked = MaskedValues()
@@ -338,5 +341,7 @@ def _log_cleanup_errors() -> Iterator[None]:
     """Keep a failure after the answer from losing the answer."""
     try:
         yield
+    except CheckpointOvertaken:
+        raise
     except CheckpointError as error:
         log.warning("the clean-up after a turn failed: %s", error)

@@ -9,17 +9,13 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from agent.persistence.checkpointer import open_saver
-from agent.persistence.conversation_saver import ConversationSaver, make_checkpoint_id
-from agent.persistence.evidence_store import make_claim
+from agent.persistence.conversation_saver import ConversationSaver, list_threads, make_checkpoint_id
+from agent.persistence.evidence_store import name_unclaimed, split_checkpoints
 from agent.persistence.postgres.saver import open_postgres_saver
 
-# Nobody has claimed what an earlier version has written last: its checkpoints tell how old it is, if it has any.
-_IDLE = """SELECT thread_id FROM run_tokens WHERE used_at < ?
-    UNION SELECT thread_id FROM checkpoints GROUP BY thread_id
-    HAVING max(checkpoint_id) < ? AND thread_id NOT IN (SELECT thread_id FROM run_tokens)"""
-# The sweep claims what it forgets, as a run does, but leaves what a run has used in the meantime.
-_TAKE = """INSERT INTO run_tokens (thread_id, token, used_at) VALUES (?, ?, 0) ON CONFLICT (thread_id)
-    DO UPDATE SET token = excluded.token, used_at = 0 WHERE run_tokens.used_at < ?"""
+# A run that claims the conversation meanwhile waits for the end of the transaction, or is seen by the other statements.
+_TAKE = "UPDATE conversations SET used_at = 0 WHERE thread = ? AND used_at < ?"
+_TAKEN = "EXISTS (SELECT 1 FROM conversations AS taken WHERE taken.thread = ? AND taken.used_at = 0)"
 
 
 async def prune_conversations(saver: ConversationSaver, *, before: float) -> int:
@@ -27,24 +23,41 @@ async def prune_conversations(saver: ConversationSaver, *, before: float) -> int
 
     Each goes in one transaction, so that running answers wait for one conversation at most. Raises `CheckpointError`.
     """
-    # A run has claimed its thread before anything of it is kept: where there is no claim, a crash has left the rest.
-    others = [*((table, "thread_id") for table in saver.side_tables), ("evidence", "thread")]
-    kept = " UNION ".join(f"SELECT {column} FROM {table}" for table, column in others)  # noqa: S608 - constants
-    left = f"SELECT * FROM ({kept}) AS kept EXCEPT SELECT thread_id FROM checkpoints EXCEPT SELECT thread_id FROM run_tokens"  # noqa: E501, S608 - constants
-    # The claim goes last: it tells the other statements whether the conversation continues after all.
-    statements = [
-        f"DELETE FROM {table} WHERE {column} = ? AND EXISTS "  # noqa: S608 - constants
-        "(SELECT 1 FROM run_tokens mine WHERE mine.thread_id = ? AND mine.token = ?)"
-        for table, column in (*others, ("checkpoints", "thread_id"), ("run_tokens", "thread_id"))
-    ]
-    idle = await saver.rows(_IDLE, (before, make_checkpoint_id(before)))
-    threads = [thread for (thread,) in (*idle, *await saver.rows(left))]
-    for thread in threads:
-        claim = make_claim(thread)
-        deletions = [(statement, (thread, *claim)) for statement in statements]
-        await saver.write_all([(_TAKE, (*claim, before)), *deletions])
+    known = set(await list_threads(saver))
+    columns = [*((table, "thread_id") for table in saver.checkpoint_tables), ("evidence", "thread")]
+    for thread, checkpoints in await saver.rows(
+        "SELECT thread, checkpoints FROM conversations WHERE used_at < ?", (before,)
+    ):
+        name = checkpoints or name_unclaimed(thread)
+        values = [name] * len(saver.checkpoint_tables) + [thread, thread]
+        deletions = [
+            (f"DELETE FROM {table} WHERE {column} = ? AND {_TAKEN}", (value, thread))  # noqa: S608 - constants
+            for (table, column), value in zip([*columns, ("conversations", "thread")], values, strict=True)
+        ]  # the row goes last: it tells the other statements whether the conversation continues after all
+        await saver.write_all([(_TAKE, (thread, before)), *deletions])
+    await _sweep_checkpoints(saver, before)
+    # Nothing is kept of a conversation before its row: without one, a crash has left the rest.
+    await saver.write(
+        "DELETE FROM evidence WHERE thread NOT IN (SELECT thread FROM conversations) "
+        "AND thread NOT IN (SELECT thread_id FROM checkpoints)"
+    )
     await saver.shrink()
-    return len(threads)
+    return len(known - set(await list_threads(saver)))
+
+
+async def _sweep_checkpoints(saver: ConversationSaver, before: float) -> None:
+    """Delete the checkpoint threads that no conversation reads any more, such as one that a late run wrote in."""
+    found = await saver.rows("SELECT thread_id, max(checkpoint_id) FROM checkpoints GROUP BY thread_id")
+    # After the threads: of the claims that were made meanwhile, none is among them.
+    rows = await saver.rows("SELECT thread, claim, checkpoints FROM conversations")
+    current = {checkpoints or name_unclaimed(thread) for thread, _, checkpoints in rows}
+    claims = {thread: number for thread, number, _ in rows}
+    oldest = make_checkpoint_id(before)
+    for name, newest in found:
+        thread, number = split_checkpoints(name)
+        is_superseded = number < claims[thread] if thread in claims else newest < oldest
+        if name not in current and is_superseded:
+            await saver.write_all(saver.make_deletions(name))
 
 
 def open_conversations(path: Path, url: SecretStr | None = None) -> AbstractAsyncContextManager[ConversationSaver]:

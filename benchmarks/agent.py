@@ -35,6 +35,7 @@ from agent.limits import Budget
 from agent.persistence.checkpointer import open_saver
 from agent.ports import Answer, CodeSearch, Emit, TurnModels
 from agent.prompts.output_schemas import MAKE_PLAN
+from agent.runs.graph_runner import open_graph
 from agent.state import AgentState
 from benchmarks.index import put_in_git
 from indexer.index import CodeIndex
@@ -276,13 +277,13 @@ class Bench:
         """The same for a graph of as many nodes as a lookup goes through, which do nothing but wait for the model."""
         rounds: list[list[float]] = []
         async with open_saver(self.folder / "bare.db") as saver:
-            graph = _bare_graph().compile(checkpointer=saver)
+            graph = _bare_graph().compile()
 
             async def first_token(thread: str) -> float:
                 config: RunnableConfig = {"configurable": {"thread_id": thread}}
                 began = time.perf_counter()
-                async with saver.defer_checkpoints(thread):
-                    steps = graph.astream({"user_query": "?"}, config, durability="sync", stream_mode="updates")
+                async with open_graph(graph, saver) as saving:
+                    steps = saving.astream({"user_query": "?"}, config, durability="sync", stream_mode="updates")
                     told = [changes async for changes in steps]
                 return float(next(one["waiting"]["asked_at"] for one in told if "waiting" in one)) - began
 

@@ -67,7 +67,7 @@ JOINED_IN_APP = (
 # Where a third-party library may be imported; a folder ends with a slash.
 HOMES = {
     "aiohttp": ("bot/adapters/",),  # as a client: nothing is served with it
-    "aiosqlite": ("agent/persistence/transaction_connection.py", "bot/storage/database.py"),
+    "aiosqlite": ("agent/persistence/checkpointer.py", "bot/storage/database.py"),
     "chromadb": ("indexer/store/vectors.py", "indexer/store/chroma_client.py", "indexer/store/chroma_server.py"),
     "click": (
         "bot/cli/main.py",

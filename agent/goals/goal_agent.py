@@ -25,7 +25,7 @@ from agent.limits import Budget, TokenUsage, TurnLimits
 from agent.persistence.evidence_store import EvidenceStore
 from agent.ports import Answer, Citation, CodeLibrary, CodeSearch, Deps, ModelSource, Redactor, ToolMenu
 from agent.prompts.answer_prompts import make_nonce
-from agent.runs.run_tasks import PAID, RunTasks
+from agent.runs.run_tasks import RunTasks
 from agent.runs.turn_answers import make_unanswered
 from agent.sandbox.sandbox import Sandbox, SandboxLimits
 from agent.sandbox.working_copy import WorkingCopy
@@ -148,7 +148,7 @@ class GoalAgent:
     async def forget(self, thread: str) -> None:
         """Delete everything that is remembered of a run, once it is over."""
         async with self._tasks.lock(thread):
-            await self._saver.adelete_thread(thread)
+            await self._saver.forget(thread)
 
     async def _find_run(self, run_id: str, thread: str) -> GoalRun | None:
         run = await self._runner.find_run(thread)
@@ -192,6 +192,7 @@ class GoalAgent:
         ) as workspace:
             known = {field.name: getattr(deps, field.name) for field in fields(deps)}
             outcome = await self._runner.take(run, claim, GoalDeps(**{**known, "goal": goal, "workspace": workspace}))
+        await self._saver.check_claim(claim)
         seconds = time.perf_counter() - started
         if outcome.request is not None:
             self._tasks.publish(run_id, "human_check_required", **outcome.request)
@@ -202,8 +203,6 @@ class GoalAgent:
 
     def _make_deps(self, run_id: str, claim: RunClaim, state: GoalState, code: CodeSearch) -> Deps:
         def emit(kind: EventKind, /, iteration: int = 0, **payload: Any) -> None:
-            if kind in PAID:
-                self._saver.flush_next(claim.thread_id)
             self._tasks.publish(run_id, kind, iteration, **payload)
 
         budget = Budget(self._limits)
@@ -218,7 +217,7 @@ class GoalAgent:
             emit=emit,
             # What is indexed may be newer than the copy that the run works on; then nothing but that copy is read.
             tools=self._tools if code.commit.sha == state.get("commit") else self._copy_tools,
-            evidence=self._evidence.of(claim.thread_id, claim),
+            evidence=self._evidence.of(claim.thread, claim),
             budget=budget,
             models=self._models.make_turn_models(budget, emit),
             asked=state.get("task", ""),
@@ -269,7 +268,7 @@ class GoalAgent:
         """
         try:
             if claim is not None:
-                await self._saver.adelete_thread(claim.thread_id, claim=claim)
+                await self._saver.forget(claim.thread, claim)
         except CheckpointError as error:
             log.warning("the clean-up after a goal run failed: %s", error)
 

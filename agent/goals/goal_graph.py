@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from agent.goals.goal import GoalDeps, GoalState
 from agent.goals.goal_nodes import act, evaluate, human_check, plan
-from agent.runs.graph_runner import GraphOutcome, make_config, stream_graph
+from agent.runs.graph_runner import GraphOutcome, make_config, open_graph, stream_graph
 
 if TYPE_CHECKING:
     from langgraph.graph import StateGraph
@@ -78,12 +78,13 @@ class GoalRunner:
     """The compiled graph over its checkpoints; a thread holds one run."""
 
     def __init__(self, saver: ConversationSaver) -> None:
-        self._graph = build_goal_graph().compile(checkpointer=saver)
+        self._graph = build_goal_graph().compile()
         self._saver = saver
 
     async def find_run(self, thread: str) -> GoalRun | None:
         """Return the run of a thread; None where none has begun, or it was abandoned."""
-        snapshot = await self._graph.aget_state(make_config(thread))
+        async with open_graph(self._graph, self._saver) as graph:
+            snapshot = await graph.aget_state(make_config(await self._saver.find_checkpoints(thread)))
         state = cast("GoalState", snapshot.values)
         if not state.get("run_id"):
             return None
@@ -99,4 +100,5 @@ class GoalRunner:
         reply: Command[Any] | None = Command(resume=run.reply) if run.reply is not None else None
         given = run.state if run.is_new else reply
         steps = _NODES_OF_ITERATION * run.state.get("max_iterations", 1) + _NODES_OF_ITERATION
-        return await stream_graph(self._graph, self._saver, given, claim.thread_id, deps, claim=claim, steps=steps)
+        async with open_graph(self._graph, self._saver) as graph:
+            return await stream_graph(graph, given, claim.checkpoints, deps, durability="sync", steps=steps)

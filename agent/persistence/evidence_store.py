@@ -2,80 +2,120 @@
 
 from __future__ import annotations
 
-import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from agent.errors import CheckpointOvertaken
 from agent.text.storable import make_storable
 
-# With the clock of the database in the braces. A claim that is made twice, as where a connection broke, is one claim.
-TAKE = (
-    "INSERT INTO run_tokens (thread_id, token, used_at) VALUES (?, ?, {clock}) "
-    "ON CONFLICT (thread_id) DO UPDATE SET token = excluded.token, used_at = excluded.used_at"
-)
-# Who claims the thread meanwhile waits for the end of the transaction, and finds what was written in it.
-USE = "UPDATE run_tokens SET used_at = {clock} WHERE thread_id = ? AND token = ? RETURNING thread_id"
-DROP = "DELETE FROM run_tokens WHERE thread_id = ?"
 Statement = tuple[str, Sequence[Any]]  # SQL, and the values for it
 
+# With the clock of the database in the braces. Numbers go up over all conversations: none ever comes back.
+_COUNT = "UPDATE claims SET newest = newest + 1"
+_TAKE = """INSERT INTO conversations (thread, claim, checkpoints, used_at)
+    SELECT CAST(? AS TEXT), newest, NULL, {clock} FROM claims WHERE true
+    ON CONFLICT (thread) DO UPDATE SET claim = excluded.claim, used_at = excluded.used_at
+    RETURNING thread, claim, checkpoints"""
+# Another run that claims the thread meanwhile waits for the end of the transaction, and finds what was written in it.
+_USE = "UPDATE conversations SET used_at = {clock} WHERE thread = ? AND claim = ? RETURNING thread"
 
-class RunClaim(NamedTuple):
-    """What lets a run write in a thread until somebody else claims that.
 
-    The token is of this one claim and never comes back, also not after the thread was forgotten: a number that is
-    counted up in the row would start over with it, and could be that of a run which woke up late.
+@dataclass(frozen=True, slots=True)
+class RunClaim:
+    """Lets a run write in a conversation until somebody else claims that.
+
+    The number is of this one claim and never comes back, also not after the conversation was forgotten: with one that
+    is counted up in its row, a run that wakes up late could find its own.
     """
 
-    thread_id: str
-    token: str
+    thread: str
+    number: int
+
+    @property
+    def checkpoints(self) -> str:
+        """The checkpoint thread of this claim alone: a run that was overtaken writes where nobody reads."""
+        return f"{self.thread}#{self.number}"
 
     def check(self, *, is_current: bool) -> None:
-        """Raise `CheckpointOvertaken` where the thread is not, or no longer, under this claim."""
+        """Raise `CheckpointOvertaken` where the conversation is not, or no longer, under this claim."""
         if not is_current:
             raise CheckpointOvertaken("Another process has continued this conversation. Ask again if no reply comes.")
 
 
-def make_claim(thread_id: str) -> RunClaim:
-    """Make a claim that nobody else has; it holds once it is written down."""
-    return RunClaim(thread_id, secrets.token_hex(16))
+def name_unclaimed(thread: str) -> str:
+    """Name the checkpoint thread of a conversation that no run has claimed: earlier versions had that of its own name.
+
+    One that is called like a claim of another conversation had none.
+    """
+    return thread if split_checkpoints(thread) == (thread, 0) else f"{thread}#"
+
+
+def split_checkpoints(name: str) -> tuple[str, int]:
+    """Return the conversation of a checkpoint thread, and the number of its claim; 0 for those of earlier versions."""
+    thread, _, number = name.rpartition("#")
+    return (thread, int(number)) if thread and number.isdecimal() else (name, 0)
 
 
 class SqlExecutor(ABC):
     """A database that takes the dialect of SQLite, with `?` for values; every statement may be run twice."""
 
     clock: ClassVar[str]  # the time of the database in seconds since the epoch, in SQL
+    checkpoint_tables: ClassVar[Sequence[str]] = ()  # of LangGraph
 
     @abstractmethod
-    async def write_all(self, statements: Sequence[Statement], *, claim: RunClaim | None = None) -> None:
-        """Run statements in one transaction: all of them, or none; raises `CheckpointError`.
+    async def write_all(
+        self, statements: Sequence[Statement], *, claim: RunClaim | None = None
+    ) -> list[tuple[Any, ...]]:
+        """Run statements in one transaction, all of them or none, and return the rows of the last.
 
-        With a claim, only as long as that is the newest of its thread; else raises `CheckpointOvertaken`.
+        With a claim, only as long as that is the newest of its conversation; else raises `CheckpointOvertaken`. Raises
+        `CheckpointError`.
         """
 
-    @abstractmethod
     async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a query; raises `CheckpointError`."""
+        return await self.write_all([(sql, values)])
 
     async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
         """Run a statement in a transaction of its own; raises `CheckpointError`."""
         await self.write_all([(sql, values)])
 
-    async def claim_run(self, thread_id: str) -> RunClaim:
-        """Claim a thread for a run: under an earlier claim nothing is written any more; raises `CheckpointError`."""
-        claim = make_claim(thread_id)
-        await self.write_all([self.make_take_statement(claim)])
+    async def claim_run(self, thread: str, *, after: RunClaim | None = None) -> RunClaim:
+        """Claim a conversation for a run: under an earlier claim nothing is kept any more; raises `CheckpointError`.
+
+        `after` is the claim that this one follows; raises `CheckpointOvertaken` where that is not the newest.
+        """
+        claim, _ = await self.take(thread, after)
         return claim
 
-    async def find_claim(self, thread_id: str) -> RunClaim | None:
-        """Return the newest claim of a thread, whoever has made it; raises `CheckpointError`."""
-        rows = await self.rows("SELECT token FROM run_tokens WHERE thread_id = ?", (thread_id,))
-        return RunClaim(thread_id, *rows[0]) if rows else None
+    async def take(self, thread: str, after: RunClaim | None) -> tuple[RunClaim, str]:
+        """Make a claim, and name the checkpoint thread that the conversation had before; raises `CheckpointError`."""
+        statements: list[Statement] = [(_COUNT, ()), (_TAKE.format(clock=self.clock), (thread,))]
+        ((name, number, checkpoints),) = await self.write_all(statements, claim=after)
+        return RunClaim(name, number), checkpoints or name_unclaimed(name)
 
-    def make_take_statement(self, claim: RunClaim) -> Statement:
-        """Return the statement that makes a claim, for a transaction with others."""
-        return TAKE.format(clock=self.clock), claim
+    async def find_claim(self, thread: str) -> RunClaim | None:
+        """Return the newest claim of a conversation, whoever has made it; raises `CheckpointError`."""
+        rows = await self.rows("SELECT thread, claim FROM conversations WHERE thread = ?", (thread,))
+        return RunClaim(*rows[0]) if rows else None
+
+    async def check_claim(self, claim: RunClaim) -> None:
+        """Raise `CheckpointOvertaken` where a claim is no longer the newest; raises `CheckpointError`."""
+        await self.write_all([], claim=claim)
+
+    @abstractmethod
+    async def forget(self, thread: str, claim: RunClaim | None = None) -> None:
+        """Delete everything that is kept of a conversation, where there is a claim only under that."""
+
+    def make_deletions(self, checkpoints: str) -> list[Statement]:
+        """Return the statements that delete a checkpoint thread, for a transaction with others."""
+        return [(f"DELETE FROM {table} WHERE thread_id = ?", (checkpoints,)) for table in self.checkpoint_tables]  # noqa: S608 - constants
+
+    def make_use_statement(self, claim: RunClaim) -> Statement:
+        """Return the statement that finds a row only under the newest claim, and begins a transaction with others."""
+        return _USE.format(clock=self.clock), (claim.thread, claim.number)
 
 
 class EvidenceStore:
@@ -88,18 +128,9 @@ class EvidenceStore:
         """Return the evidence of one conversation, which is kept only under the claim of a run, where there is one."""
         return ThreadEvidence(self._database, thread, claim)
 
-    async def drop(self, thread: str, claim: RunClaim | None = None) -> None:
-        """Forget the evidence of a conversation, where there is a claim only under that."""
-        await self._database.write_all([self.make_drop_statement(thread)], claim=claim)
-
-    def make_drop_statement(self, thread: str) -> Statement:
-        """Return the statement that forgets the evidence of a conversation, for a transaction with others."""
-        return "DELETE FROM evidence WHERE thread = ?", (thread,)
-
-
-def make_forget_statements(thread: str) -> Sequence[Statement]:
-    """Return the statements that forget what there is of a conversation beside its checkpoints."""
-    return [("DELETE FROM evidence WHERE thread = ?", (thread,)), (DROP, (thread,))]
+    async def drop(self, claim: RunClaim) -> None:
+        """Forget the evidence of a conversation under the claim of a run."""
+        await self._database.write_all([("DELETE FROM evidence WHERE thread = ?", (claim.thread,))], claim=claim)
 
 
 class ThreadEvidence:

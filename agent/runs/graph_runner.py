@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpack, cast
 
 from agent.errors import TurnTooLong
 from agent.graph import build_graph, list_steps
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from agent.persistence.conversation_saver import ConversationSaver
     from agent.persistence.evidence_store import RunClaim
 
+    Graph = CompiledStateGraph[Any, Any, Any, Any]
     GraphInput = AgentState | Command[Any] | None
 
 
@@ -76,30 +77,35 @@ class GraphOutcome(Generic[StateT]):
     request: Mapping[str, Any] | None = None
 
 
+@asynccontextmanager
+async def open_graph(graph: Graph, saver: ConversationSaver) -> AsyncIterator[Graph]:
+    """Give a graph over the checkpoints of conversations; raises `CheckpointError`."""
+    async with saver.open_checkpoints() as checkpoints:
+        yield graph.copy({"checkpointer": checkpoints})
+
+
 async def stream_graph(
-    graph: CompiledStateGraph[Any, Any, Any, Any],
-    saver: ConversationSaver,
+    graph: Graph,
     given: StateT | Command[Any] | None,
-    thread: str,
+    checkpoints: str,
     deps: Deps,
     *,
-    claim: RunClaim | None = None,
+    durability: Literal["sync", "exit"],
     steps: int = RECURSION_LIMIT,
 ) -> GraphOutcome[StateT]:
     """Run a graph as far as it goes, and tell of each step; `TurnTooLong` where it takes more steps than it may.
 
-    Its steps are saved under the claim, and for a thread that is not claimed yet, under a new one.
+    Each step is saved before the next begins, or, where repeating the run costs nothing, the last one alone.
     """
     from langgraph.errors import GraphRecursionError
 
     state: Mapping[str, Any] = {}
     request: Mapping[str, Any] | None = None
     parts = graph.astream(
-        given, make_config(thread, steps), context=deps, durability="sync", stream_mode=["updates", "values"]
+        given, make_config(checkpoints, steps), context=deps, durability=durability, stream_mode=["updates", "values"]
     )
     try:
-        async with saver.defer_checkpoints(thread, claim), aclosing(parts) as stream:  # type: ignore[type-var]  # an async generator, typed as an iterator
-            saver.flush_next(thread)  # a run is known before anything else of it is kept
+        async with aclosing(parts) as stream:  # type: ignore[type-var]  # an async generator, typed as an iterator
             async for part in stream:
                 mode, data = cast("tuple[str, dict[str, Any]]", part)
                 if mode == "values":
@@ -114,9 +120,9 @@ async def stream_graph(
     return GraphOutcome(state=cast("StateT", state), request=request)
 
 
-def make_config(thread: str, steps: int = RECURSION_LIMIT) -> RunnableConfig:
-    """Name a conversation to the checkpointer."""
-    return {"configurable": {"thread_id": thread}, "recursion_limit": steps}
+def make_config(checkpoints: str, steps: int = RECURSION_LIMIT) -> RunnableConfig:
+    """Name a checkpoint thread to the graph."""
+    return {"configurable": {"thread_id": checkpoints}, "recursion_limit": steps}
 
 
 GraphResult = GraphOutcome[AgentState]
@@ -184,17 +190,17 @@ class GraphRunner:
     """The compiled graph over its checkpoints; every method takes the conversation's lock for granted."""
 
     def __init__(self, saver: ConversationSaver, clock: Callable[[], float]) -> None:
-        self._graph = build_graph().compile(checkpointer=saver)
+        self._graph = build_graph().compile()
         self._saver = saver
         self._clock = clock
 
     async def state(self, thread: str) -> AgentState:
         """Return the newest state of a conversation; empty for an unknown one."""
-        return cast("AgentState", (await self._graph.aget_state(make_config(thread))).values)
+        return cast("AgentState", (await self._read(thread)).values)
 
     async def find_run(self, thread: str) -> AgentRun | None:
         """Return the newest run of a conversation, as its checkpoint has it."""
-        snapshot = await self._graph.aget_state(make_config(thread))
+        snapshot = await self._read(thread)
         state = cast("AgentState", snapshot.values)
         if not state.get("run_id"):
             return None
@@ -217,7 +223,9 @@ class GraphRunner:
         if run.is_finished or run.is_waiting:
             return GraphOutcome(state=run.state, request=run.pause.request if run.pause is not None else None)
         given = await asyncio.to_thread(self._make_input, run, deps.code)  # it reads what is attached
-        return await stream_graph(self._graph, self._saver, given, run.thread, deps, claim=claim)
+        durability: Literal["sync", "exit"] = "exit" if deps.models.main is None else "sync"
+        async with open_graph(self._graph, self._saver) as graph:
+            return await stream_graph(graph, given, claim.checkpoints, deps, durability=durability)
 
     def _make_input(self, run: AgentRun, code: CodeSearch) -> GraphInput:
         """Return what the graph begins or continues with; code read at another commit is no evidence for this one."""
@@ -231,8 +239,7 @@ class GraphRunner:
 
         Returns whether it was the newest; raises `CheckpointOvertaken` where the claim is not.
         """
-        config = make_config(claim.thread_id)
-        snapshot = await self._graph.aget_state(config)
+        snapshot = await self._read(claim.thread)
         if not snapshot.tasks or snapshot.values.get("run_id") not in run_ids:
             return False
         await self._close(claim, cast("AgentState", snapshot.values))
@@ -240,15 +247,19 @@ class GraphRunner:
 
     async def remember(self, claim: RunClaim, turn: PastTurn) -> None:
         """Add a turn that was no run of the graph to a conversation, in which nobody is waited for any more."""
-        state = await self.state(claim.thread_id)
+        state = await self.state(claim.thread)
         await self._close(claim, state, **add_turn(state, turn))
 
     async def _close(self, claim: RunClaim, state: AgentState, **more: Unpack[AgentState]) -> None:
         """End whatever a conversation is at, as its last node would."""
         left: AgentState = {"user_query": "", "attached": [], "images": [], "run_id": "", "reply": None}
         changes: AgentState = {**reset_turn(state), **left, **more}
-        async with self._saver.defer_checkpoints(claim.thread_id, claim):
-            await self._graph.aupdate_state(make_config(claim.thread_id), changes, as_node="conversation_memory")
+        async with open_graph(self._graph, self._saver) as graph:
+            await graph.aupdate_state(make_config(claim.checkpoints), changes, as_node="conversation_memory")
+
+    async def _read(self, thread: str) -> StateSnapshot:
+        async with open_graph(self._graph, self._saver) as graph:
+            return await graph.aget_state(make_config(await self._saver.find_checkpoints(thread)))
 
 
 def _make_initial_state(run: AgentRun, code: CodeSearch, now: float) -> AgentState:

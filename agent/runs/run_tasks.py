@@ -16,8 +16,6 @@ from agent.runs.turn_answers import make_unanswered
 Run = TypeVar("Run")
 
 STOP_SECONDS = 2.0
-# What an interrupted run must not repeat when it continues.
-PAID: frozenset[EventKind] = frozenset({"model_end", "tool_end"})
 
 
 class RunTasks:

@@ -262,6 +262,6 @@ async def migrate_data_folder(
     copied = moved.conversations
     if as_json:
         return CommandOutcome(output=output.to_json({"tables": dict(moved.tables), **asdict(copied)}))
-    summary = f"Moved {sum(moved.tables.values()):,} rows of messages and {copied.conversations:,} conversations with "
-    summary += f"{copied.checkpoints:,} checkpoints, and compared them."
+    summary = f"Moved {sum(moved.tables.values()):,} rows of messages and {copied.conversations:,} conversations, "
+    summary += "and compared them."
     return CommandOutcome(output=f"{summary} {what_next}")

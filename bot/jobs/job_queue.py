@@ -27,13 +27,6 @@ _CONNECTIONS = 4
 _CONNECT_SECONDS = 5
 _TRANSACTION_SECONDS = 15.0
 _PAUSE_SECONDS = 1.0
-# A network that drops everything is noticed by the connection itself, also while it only listens.
-_KEEPALIVE: Mapping[str, int] = {
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 20_000,
-}
 
 Result = TypeVar("Result")
 
@@ -143,7 +136,7 @@ async def open_job_queue(url: str, *, times: QueueTimes | None = None) -> AsyncI
     from psycopg import AsyncConnection, Error
     from psycopg_pool import AsyncConnectionPool
 
-    options = {**make_postgres_options(), **_KEEPALIVE}
+    options = make_postgres_options()
     del options["autocommit"]  # which procrastinate sets itself
     try:
         async with await AsyncConnection.connect(url, **options) as connection:

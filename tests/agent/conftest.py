@@ -13,7 +13,7 @@ from langgraph.runtime import Runtime
 from agent.agent import Agent
 from agent.events import AgentEvent, EventKind
 from agent.llm.models import ChatModels
-from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
+from agent.persistence.checkpointer import SqliteConversations, open_saver
 from agent.ports import Answer, Deps
 from agent.state import PastTurn
 from tests.fakes.code import FakeCode, FakeLibrary
@@ -56,13 +56,13 @@ def runtime(code: FakeCode, told: Told) -> Runtime[Deps]:
 
 
 @pytest.fixture
-async def saver(tmp_path: Path) -> AsyncIterator[SafeSqliteSaver]:
+async def saver(tmp_path: Path) -> AsyncIterator[SqliteConversations]:
     async with open_saver(tmp_path / "conversations.db") as opened:
         yield opened
 
 
 @pytest.fixture
-def agent(code: FakeCode, saver: SafeSqliteSaver) -> Agent:
+def agent(code: FakeCode, saver: SqliteConversations) -> Agent:
     return Agent(FakeLibrary(code), saver, redact)
 
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from agent.agent import Agent
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Answer
 from agent.questions.attachments import AttachedImage, AttachedText, Attachments
 from tests.agent.conftest import SECRET, redact
@@ -56,7 +56,7 @@ async def test_a_question_that_says_what_it_is_about_is_not_bent_by_attached_cod
     assert "parse_date" not in answer.text
 
 
-async def test_a_model_is_shown_the_text_and_the_image_and_the_text_is_masked(saver: SafeSqliteSaver) -> None:
+async def test_a_model_is_shown_the_text_and_the_image_and_the_text_is_masked(saver: SqliteConversations) -> None:
     model = ScriptedModel({"executor_llm": ["`parse_date` raises it [E1]."]})
     agent = Agent(FakeLibrary(FakeCode(SHOP)), saver, redact, models=ScriptedModels(model))
 

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from agent.agent import Agent
 from agent.answering.rounds import WRITE_NOW
 from agent.llm.models import ChatModels, open_models
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from tests.agent.conftest import answer_to, redact
 from tests.agent.test_loop import PLAIN_SHOP, QUESTION, Broken
@@ -35,7 +35,7 @@ async def models(gemini: FakeGemini) -> AsyncIterator[ChatModels]:
         yield opened
 
 
-def agent_with(saver: SafeSqliteSaver, models: ChatModels, tool: Broken) -> Agent:
+def agent_with(saver: SqliteConversations, models: ChatModels, tool: Broken) -> Agent:
     tools = ToolRegistry([*make_tool_registry()._tools.values(), tool], seconds=0.3)
     return Agent(FakeLibrary(FakeCode(PLAIN_SHOP)), saver, redact, models=models, tools=tools)
 
@@ -49,7 +49,7 @@ TOLD = [("fails", "fails failed."), ("hangs", "took longer than"), ("talks", "ta
 
 @pytest.mark.parametrize(("name", "told"), TOLD)
 async def test_a_tool_that_breaks_beside_one_that_works_leaves_the_answer(
-    saver: SafeSqliteSaver, models: ChatModels, gemini: FakeGemini, name: str, told: str
+    saver: SqliteConversations, models: ChatModels, gemini: FakeGemini, name: str, told: str
 ) -> None:
     gemini.replies += [calls((name, {}), ("grep", {"pattern": "time.sleep"})), says(WRITTEN)]
     answer = await answer_to(agent_with(saver, models, Broken(name)), QUESTION)
@@ -63,7 +63,7 @@ async def test_a_tool_that_breaks_beside_one_that_works_leaves_the_answer(
 
 @pytest.mark.parametrize(("name", "told"), TOLD)
 async def test_a_tool_that_breaks_in_every_round_is_called_once_and_the_answer_comes(
-    saver: SafeSqliteSaver, models: ChatModels, gemini: FakeGemini, name: str, told: str
+    saver: SqliteConversations, models: ChatModels, gemini: FakeGemini, name: str, told: str
 ) -> None:
     tool = Broken(name)
     gemini.script = lambda asked: says(WRITTEN) if WRITE_NOW in contents_of(asked) else calls((name, {}))
@@ -77,7 +77,7 @@ async def test_a_tool_that_breaks_in_every_round_is_called_once_and_the_answer_c
 
 @pytest.mark.parametrize("name", [name for name, _ in TOLD])
 async def test_a_step_whose_tool_breaks_does_not_hold_the_step_beside_it(
-    saver: SafeSqliteSaver, models: ChatModels, gemini: FakeGemini, name: str
+    saver: SqliteConversations, models: ChatModels, gemini: FakeGemini, name: str
 ) -> None:
     def script(asked: Received) -> Reply:
         if "make_plan" in str(asked.body.get("tools")) and "Notes of the research" not in asked.prompt:

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from pydantic import SecretStr
 
-from agent.conversations import open_conversations
+from agent.conversations import open_conversations, prune_conversations
 from agent.llm.models import ChatModels, open_models
 from agent.ports import Answer
 from tests.agent.conftest import by_forms, remembered
@@ -137,9 +137,10 @@ class Bench:
         return self.paid() - whole.calls
 
     async def _count_left(self, database: Path) -> list[int]:
-        """How many checkpoints, writes of tasks and texts of evidence there are."""
+        """How many checkpoints, writes of tasks and texts of evidence the daily sweep leaves."""
         async with open_conversations(database, SecretStr(self.url) if self.url else None) as saver:
-            tables = ("checkpoints", saver.side_tables[0], "evidence")
+            await prune_conversations(saver, before=0.0)
+            tables = (*saver.checkpoint_tables[:2], "evidence")
             return [(await saver.rows(f"SELECT count(*) FROM {table}"))[0][0] for table in tables]
 
     def _choose_way(self) -> None:

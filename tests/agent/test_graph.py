@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_origin, get_type_hints
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,14 +16,13 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 from pydantic import BaseModel
 
-from agent import graph as turn_graph
 from agent.agent import Agent
 from agent.errors import ModelUnavailable, UnknownRun
 from agent.evidence.refs import make_lines_ref
 from agent.graph import build_graph
 from agent.guard.approval import UNDECIDED
 from agent.lookups.tool import Tool, ToolEvidence
-from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
+from agent.persistence.checkpointer import SqliteConversations, open_saver
 from agent.ports import Answer, Deps
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from indexer.types import Location
@@ -75,7 +74,7 @@ EDGES = {
 
 
 def agent_with(
-    saver: SafeSqliteSaver, script: Mapping[str, Sequence[Line]], **options: Any
+    saver: SqliteConversations, script: Mapping[str, Sequence[Line]], **options: Any
 ) -> tuple[Agent, ScriptedModel]:
     model = ScriptedModel(script, calls_tools=False)
     return Agent(FakeLibrary(FakeCode(SHOP)), saver, redact, models=ScriptedModels(model), **options), model
@@ -112,22 +111,7 @@ def test_the_edges_are_those_of_the_design() -> None:
     assert edges == EDGES
 
 
-def test_nodes_come_one_after_the_other() -> None:
-    """What a node wrote is saved with its step and not before, so no other may still be at work by its side."""
-    graph = build_graph()
-    ways = [
-        *(start for start, _ in graph.edges),
-        *(start for start, choices in graph.branches.items() for _ in choices),
-        *(name for name, node in graph.nodes.items() if node.ends),
-    ]
-    chosen = [
-        get_type_hints(way)["return"] for name, way in vars(turn_graph).items() if name.startswith("route_after_")
-    ]
-    assert len(ways) == len(set(ways))
-    assert {get_origin(way) for way in chosen} == {Literal}
-
-
-async def test_an_investigation_goes_through_its_steps_to_a_cited_answer(saver: SafeSqliteSaver) -> None:
+async def test_an_investigation_goes_through_its_steps_to_a_cited_answer(saver: SqliteConversations) -> None:
     agent, model = agent_with(saver, research("Find pay", "Read send"))
     events = await events_of(agent, QUESTION)
     answer: Answer = events[-1].payload["answer"]
@@ -140,7 +124,7 @@ async def test_an_investigation_goes_through_its_steps_to_a_cited_answer(saver: 
     assert [one["question"] for one in await remembered(agent)] == [QUESTION]
 
 
-async def test_a_finished_turn_leaves_nothing_but_its_memory(saver: SafeSqliteSaver) -> None:
+async def test_a_finished_turn_leaves_nothing_but_its_memory(saver: SqliteConversations) -> None:
     agent, _ = agent_with(saver, research("Find pay"))
     await answer_to(agent, QUESTION)
     state = await agent._turns.state("t")
@@ -150,7 +134,7 @@ async def test_a_finished_turn_leaves_nothing_but_its_memory(saver: SafeSqliteSa
     assert await saver.rows("SELECT * FROM evidence") == []
 
 
-async def test_what_a_tool_brought_is_seen_by_the_router_and_cited(saver: SafeSqliteSaver) -> None:
+async def test_what_a_tool_brought_is_seen_by_the_router_and_cited(saver: SqliteConversations) -> None:
     calls = [{"tool": "grep", "arguments": '{"pattern": "time.sleep"}'}]
     script: Script = {
         "router": [{"route": "use_tool", "calls": calls}, GENERATE],
@@ -182,7 +166,7 @@ class Weather(Tool[WeatherArguments]):
         return ToolEvidence(text=f"Sunny in {args.town}.", refs=(make_lines_ref(at, "lines"),))
 
 
-async def test_a_new_tool_is_offered_and_called_without_a_change_to_the_graph(saver: SafeSqliteSaver) -> None:
+async def test_a_new_tool_is_offered_and_called_without_a_change_to_the_graph(saver: SqliteConversations) -> None:
     tools = ToolRegistry([*make_tool_registry()._tools.values(), Weather()])
     script = research("Look outside")
     script["executor_llm"] = [[("weather", {"town": "Paris"})], "It is sunny."]
@@ -198,7 +182,7 @@ async def test_a_new_tool_is_offered_and_called_without_a_change_to_the_graph(sa
     assert answer.citations[0].path == "README.md"
 
 
-async def test_a_model_that_always_wants_more_is_ended(saver: SafeSqliteSaver) -> None:
+async def test_a_model_that_always_wants_more_is_ended(saver: SqliteConversations) -> None:
     def more(_: Sequence[BaseMessage]) -> Line:
         return {"decision": "CONTINUE", "plan_still_applies": False}
 
@@ -218,7 +202,7 @@ async def test_a_model_that_always_wants_more_is_ended(saver: SafeSqliteSaver) -
     assert model.tasks.count("executor_llm") <= 50
 
 
-async def test_when_the_model_dies_in_the_middle_the_evidence_is_quoted(saver: SafeSqliteSaver) -> None:
+async def test_when_the_model_dies_in_the_middle_the_evidence_is_quoted(saver: SqliteConversations) -> None:
     script = research("Find pay", "Read send")
     script["executor_llm"] = [[("find_symbol", {"name": "Order.pay"})], ModelUnavailable("gone")]
     del script["synthesis"]
@@ -235,7 +219,7 @@ async def test_when_the_model_dies_in_the_middle_the_evidence_is_quoted(saver: S
 ASK_BACK = {"route": "clarify", "clarification": "Do you mean orders or parcels?"}
 
 
-async def test_a_vague_question_is_asked_back_and_goes_on_with_the_reply(saver: SafeSqliteSaver) -> None:
+async def test_a_vague_question_is_asked_back_and_goes_on_with_the_reply(saver: SqliteConversations) -> None:
     script = {"router": [ASK_BACK, INVESTIGATE], **{k: v for k, v in research("Find pay").items() if k != "router"}}
     agent, model = agent_with(saver, script)
     events = await events_of(agent, QUESTION)
@@ -263,7 +247,7 @@ async def test_a_pause_outlives_the_process(tmp_path: Path) -> None:
     assert "session [1]" in done.text
 
 
-async def test_a_reply_passes_the_gateway_like_a_question(saver: SafeSqliteSaver) -> None:
+async def test_a_reply_passes_the_gateway_like_a_question(saver: SqliteConversations) -> None:
     script = {"router": [ASK_BACK, INVESTIGATE], **{k: v for k, v in research("Find pay").items() if k != "router"}}
     agent, model = agent_with(saver, script)
     await answer_to(agent, QUESTION)
@@ -274,7 +258,7 @@ async def test_a_reply_passes_the_gateway_like_a_question(saver: SafeSqliteSaver
 
 
 @pytest.mark.parametrize(("reply", "goes_on"), [("approve", True), ("no", False)])
-async def test_a_costly_plan_waits_for_approval(saver: SafeSqliteSaver, reply: str, goes_on: bool) -> None:
+async def test_a_costly_plan_waits_for_approval(saver: SqliteConversations, reply: str, goes_on: bool) -> None:
     agent, model = agent_with(saver, research("Find pay", "Read send"), approval_calls=6)
     paused = await answer_to(agent, QUESTION)
     before = list(model.tasks)
@@ -287,7 +271,7 @@ async def test_a_costly_plan_waits_for_approval(saver: SafeSqliteSaver, reply: s
     assert (await answer_to(agent, "where is parse_date defined?")).route == "fast_path"
 
 
-async def test_who_hesitates_about_a_plan_is_asked_again_and_may_approve_then(saver: SafeSqliteSaver) -> None:
+async def test_who_hesitates_about_a_plan_is_asked_again_and_may_approve_then(saver: SqliteConversations) -> None:
     agent, model = agent_with(saver, research("Find pay", "Read send"), approval_calls=6)
     paused = await answer_to(agent, QUESTION)
     before = list(model.tasks)
@@ -299,7 +283,7 @@ async def test_who_hesitates_about_a_plan_is_asked_again_and_may_approve_then(sa
     assert "session [1]" in (await answer_to(agent, "approve")).text
 
 
-async def test_another_question_gives_up_what_was_waiting(saver: SafeSqliteSaver) -> None:
+async def test_another_question_gives_up_what_was_waiting(saver: SqliteConversations) -> None:
     agent, _ = agent_with(saver, research("Find pay"), approval_calls=1)
     await answer_to(agent, QUESTION)
     answer = await answer_to(agent, "where is parse_date defined?")
@@ -310,7 +294,7 @@ async def test_another_question_gives_up_what_was_waiting(saver: SafeSqliteSaver
 
 
 @pytest.mark.parametrize("said", ["where is parse_date defined?", "approve"])
-async def test_what_waited_is_given_up_where_the_code_cannot_be_read(saver: SafeSqliteSaver, said: str) -> None:
+async def test_what_waited_is_given_up_where_the_code_cannot_be_read(saver: SqliteConversations, said: str) -> None:
     library, model = FakeLibrary(FakeCode(SHOP)), ScriptedModel(research("Find pay"), calls_tools=False)
     agent = Agent(library, saver, redact, models=ScriptedModels(model), approval_calls=1)
     paused = (await events_of(agent, QUESTION))[0].run_id
@@ -327,7 +311,7 @@ async def test_what_waited_is_given_up_where_the_code_cannot_be_read(saver: Safe
 
 @pytest.mark.parametrize("glob", ["[z-a]", "!", "\\", "[[:alpha:]]", "[[a]"])
 async def test_a_glob_that_cannot_be_read_costs_a_search_its_filter_and_no_turn(
-    saver: SafeSqliteSaver, glob: str
+    saver: SqliteConversations, glob: str
 ) -> None:
     search = {"query": "orders paid bank busy", "patterns": ["*.py", glob], "source_types": ["code"]}
     script: Script = {"router": [{"route": "retrieve", "requests": [search]}], "*": [{"verdict": "accept"}]}
@@ -350,7 +334,7 @@ async def test_a_glob_that_cannot_be_read_costs_a_search_its_filter_and_no_turn(
     assert [failure for failure in metadata["failures"] if f"{glob!r} cannot be read" in failure]
 
 
-async def test_a_web_search_is_shown_before_it_is_made(saver: SafeSqliteSaver) -> None:
+async def test_a_web_search_is_shown_before_it_is_made(saver: SqliteConversations) -> None:
     web = FakeWeb()
     calls = [{"tool": "web_search", "arguments": '{"query": "orders paid PaymentSession"}'}]
     script: Script = {"router": [{"route": "use_tool", "calls": calls}, GENERATE], "synthesis": ["See the web."]}
@@ -390,7 +374,7 @@ class Probe(Tool[StageArguments]):
 
 @pytest.mark.parametrize(("reply", "probed"), [("yes", ["staging"]), ("no", [])])
 async def test_a_new_tool_that_needs_approval_is_shown_before_it_is_called(
-    saver: SafeSqliteSaver, reply: str, probed: list[str]
+    saver: SqliteConversations, reply: str, probed: list[str]
 ) -> None:
     probe = Probe()
     calls = [
@@ -411,7 +395,9 @@ async def test_a_new_tool_that_needs_approval_is_shown_before_it_is_called(
     assert ("It is up." in answer.text, "not approved" in answer.text) == (bool(probed), not probed)
 
 
-async def test_a_plan_with_a_new_tool_that_needs_approval_is_shown_before_it_is_called(saver: SafeSqliteSaver) -> None:
+async def test_a_plan_with_a_new_tool_that_needs_approval_is_shown_before_it_is_called(
+    saver: SqliteConversations,
+) -> None:
     probe = Probe()
     script = research("See what runs")
     script["planner"] = [{"steps": ["See what runs"], "tools": ["probe", "grep", "nothing"]}]
@@ -427,7 +413,7 @@ async def test_a_plan_with_a_new_tool_that_needs_approval_is_shown_before_it_is_
     assert "1. `Use the tool probe`\n2. `See what runs`" in paused.text
 
 
-async def test_a_tool_that_needs_approval_is_refused_where_the_plan_did_not_say_so(saver: SafeSqliteSaver) -> None:
+async def test_a_tool_that_needs_approval_is_refused_where_the_plan_did_not_say_so(saver: SqliteConversations) -> None:
     probe = Probe()
     script = research("See what runs")
     script["executor_llm"] = [[("probe", {"stage": "staging"})], "Nothing was seen."]
@@ -437,7 +423,7 @@ async def test_a_tool_that_needs_approval_is_refused_where_the_plan_did_not_say_
     assert probe.probed == []
 
 
-async def test_nobody_is_asked_to_approve_a_web_search_for_nothing(saver: SafeSqliteSaver) -> None:
+async def test_nobody_is_asked_to_approve_a_web_search_for_nothing(saver: SqliteConversations) -> None:
     web = FakeWeb()
     calls = [{"tool": "web_search", "arguments": '{"query": "PaymentSession"}'}]
     script: Script = {"router": [{"route": "use_tool", "calls": calls}, GENERATE], "synthesis": ["See the code."]}
@@ -485,7 +471,7 @@ async def collected(agent: Agent) -> list[Any]:
 
 
 @pytest.mark.parametrize("task", ["router", "planner", "executor_llm", "refinery", "synthesis"])
-async def test_a_stopped_run_ends_at_once_and_leaves_a_usable_thread(saver: SafeSqliteSaver, task: str) -> None:
+async def test_a_stopped_run_ends_at_once_and_leaves_a_usable_thread(saver: SqliteConversations, task: str) -> None:
     reached, never = asyncio.Event(), asyncio.Event()
 
     def hang(_: Sequence[BaseMessage]) -> Line:
@@ -510,7 +496,7 @@ async def test_a_stopped_run_ends_at_once_and_leaves_a_usable_thread(saver: Safe
     assert not await agent.stop(run_id)
 
 
-async def test_a_run_in_the_queue_can_be_stopped_too(saver: SafeSqliteSaver) -> None:
+async def test_a_run_in_the_queue_can_be_stopped_too(saver: SqliteConversations) -> None:
     gate = asyncio.Event()
     code = FakeCode(SHOP, gate=gate)
     agent = Agent(FakeLibrary(code), saver, redact)
@@ -531,7 +517,7 @@ async def test_there_is_nothing_to_resume_of_an_unknown_run(agent: Agent) -> Non
         [event async for event in agent.resume("nobody", thread="t")]
 
 
-async def test_a_finished_run_gives_its_answer_again(saver: SafeSqliteSaver) -> None:
+async def test_a_finished_run_gives_its_answer_again(saver: SqliteConversations) -> None:
     agent, model = agent_with(saver, research("Find pay"))
     events = await events_of(agent, QUESTION)
     asked = len(model.asked)
@@ -545,7 +531,7 @@ async def test_a_finished_run_gives_its_answer_again(saver: SafeSqliteSaver) -> 
     assert len(await remembered(agent)) == 1
 
 
-async def test_a_finished_run_gives_its_answer_again_where_the_code_has_moved_on(saver: SafeSqliteSaver) -> None:
+async def test_a_finished_run_gives_its_answer_again_where_the_code_has_moved_on(saver: SqliteConversations) -> None:
     library, model = FakeLibrary(FakeCode(SHOP)), ScriptedModel(research("Find pay"), calls_tools=False)
     agent = Agent(library, saver, redact, models=ScriptedModels(model))
     events = await events_of(agent, QUESTION)
@@ -556,7 +542,7 @@ async def test_a_finished_run_gives_its_answer_again_where_the_code_has_moved_on
     assert len(await remembered(agent)) == 1
 
 
-async def test_what_was_read_at_another_commit_is_not_gone_on_with(saver: SafeSqliteSaver) -> None:
+async def test_what_was_read_at_another_commit_is_not_gone_on_with(saver: SqliteConversations) -> None:
     reached, never = asyncio.Event(), asyncio.Event()
 
     def hang(_: Sequence[BaseMessage]) -> Line:

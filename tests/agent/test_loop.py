@@ -20,7 +20,7 @@ from agent.errors import AnswerEmpty, ModelUnavailable, RequestRefused, ToolsUns
 from agent.events import AgentEvent
 from agent.limits import MAX_ITERATIONS, MAX_ROUNDS, RECURSION_LIMIT, Budget, TokenUsage, TurnLimits
 from agent.lookups.tool import Tool, ToolEvidence
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Answer, Deps, Emit, TurnModels
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from indexer.types import Revision
@@ -40,7 +40,7 @@ TURN_TOOLS = {"make_plan", "ask_person", "not_about_the_code"}
 
 
 def agent_with(
-    saver: SafeSqliteSaver, *lines: Line, script: dict[str, list[Line]] | None = None, **options: Any
+    saver: SqliteConversations, *lines: Line, script: dict[str, list[Line]] | None = None, **options: Any
 ) -> tuple[Agent, ScriptedModel]:
     model = ScriptedModel({"executor_llm": list(lines), **(script or {})})
     models = options.pop("models", ScriptedModels)(model)
@@ -69,7 +69,7 @@ def is_last(messages: Sequence[BaseMessage]) -> bool:
 # The way of an answer
 
 
-async def test_what_was_found_is_enough_for_one_call(saver: SafeSqliteSaver) -> None:
+async def test_what_was_found_is_enough_for_one_call(saver: SqliteConversations) -> None:
     agent, model = agent_with(saver, WRITTEN)
     events = await events_of(agent, QUESTION)
     answer: Answer = events[-1].payload["answer"]
@@ -81,7 +81,7 @@ async def test_what_was_found_is_enough_for_one_call(saver: SafeSqliteSaver) -> 
     assert "[E1] shop/" in prompt_of(model, 0)
 
 
-async def test_the_model_calls_tools_before_it_answers(saver: SafeSqliteSaver) -> None:
+async def test_the_model_calls_tools_before_it_answers(saver: SqliteConversations) -> None:
     agent, model = agent_with(saver, LOOK, "`Order.pay` pays [E1].")
     events = await events_of(agent, "where is parse_date defined?")
     answer: Answer = events[-1].payload["answer"]
@@ -92,7 +92,7 @@ async def test_the_model_calls_tools_before_it_answers(saver: SafeSqliteSaver) -
     assert answer.route == "fast_path"
 
 
-async def test_an_exact_lookup_shuts_no_tool_out(saver: SafeSqliteSaver) -> None:
+async def test_an_exact_lookup_shuts_no_tool_out(saver: SqliteConversations) -> None:
     agent, model = agent_with(saver, WRITTEN)
     await answer_to(agent, "who calls parse_date?")
     (_, _, offered) = model.asked[0]
@@ -100,7 +100,7 @@ async def test_an_exact_lookup_shuts_no_tool_out(saver: SafeSqliteSaver) -> None
     assert {"get_callers", "file_history", "grep"} | TURN_TOOLS <= set(offered)
 
 
-async def test_what_a_tool_brought_has_an_evidence_id_and_is_cited(saver: SafeSqliteSaver) -> None:
+async def test_what_a_tool_brought_has_an_evidence_id_and_is_cited(saver: SqliteConversations) -> None:
     def answer_from(messages: Sequence[BaseMessage]) -> Line:
         line = next(line for line in str(messages[-1].text).split("\n") if "time.sleep" in line)
         assert line.startswith("[E")
@@ -113,7 +113,7 @@ async def test_what_a_tool_brought_has_an_evidence_id_and_is_cited(saver: SafeSq
     assert "[E1] shop/dates.py lines" in prompt_of(model, 1)
 
 
-async def test_a_second_round_begins_with_the_first_word_for_word(saver: SafeSqliteSaver) -> None:
+async def test_a_second_round_begins_with_the_first_word_for_word(saver: SqliteConversations) -> None:
     agent, model = agent_with(saver, LOOK, [("grep", {"pattern": "sleep"})], WRITTEN)
     await answer_to(agent, QUESTION)
 
@@ -121,7 +121,7 @@ async def test_a_second_round_begins_with_the_first_word_for_word(saver: SafeSql
     assert prompt_of(model, 2).startswith(prompt_of(model, 1))
 
 
-async def test_the_last_round_begins_as_the_one_before_it_and_has_its_tools(saver: SafeSqliteSaver) -> None:
+async def test_the_last_round_begins_as_the_one_before_it_and_has_its_tools(saver: SqliteConversations) -> None:
     def insist(messages: Sequence[BaseMessage]) -> Line:
         asked = sum(message.type == "ai" for message in messages)
         return WRITTEN if is_last(messages) else [("grep", {"pattern": f"nothing{asked}"})]
@@ -135,7 +135,7 @@ async def test_the_last_round_begins_as_the_one_before_it_and_has_its_tools(save
     assert "session [1]" in answer.text
 
 
-async def test_a_model_that_still_calls_when_it_is_to_write_is_asked_without_tools(saver: SafeSqliteSaver) -> None:
+async def test_a_model_that_still_calls_when_it_is_to_write_is_asked_without_tools(saver: SqliteConversations) -> None:
     def insist(messages: Sequence[BaseMessage]) -> Line:
         return [("grep", {"pattern": f"nothing{sum(message.type == 'ai' for message in messages)}"})]
 
@@ -146,7 +146,7 @@ async def test_a_model_that_still_calls_when_it_is_to_write_is_asked_without_too
     assert "session [1]" in answer.text
 
 
-async def test_a_tool_does_not_repeat_the_lines_that_were_shown_at_first(saver: SafeSqliteSaver) -> None:
+async def test_a_tool_does_not_repeat_the_lines_that_were_shown_at_first(saver: SqliteConversations) -> None:
     calls = [("read_file", {"file_path": "shop/payments.py"}), ("grep", {"pattern": "time.sleep"})]
     agent, model = agent_with(saver, calls, WRITTEN)
     await answer_to(agent, QUESTION)
@@ -159,7 +159,7 @@ async def test_a_tool_does_not_repeat_the_lines_that_were_shown_at_first(saver: 
     assert re.search(r"\[E\d+\] shop/payments.py:L29 \(in E\d+\)", brought)
 
 
-async def test_a_step_of_a_plan_reads_what_the_answer_was_shown(saver: SafeSqliteSaver) -> None:
+async def test_a_step_of_a_plan_reads_what_the_answer_was_shown(saver: SqliteConversations) -> None:
     read = [("read_file", {"file_path": "shop/payments.py"})]
     agent, model = agent_with(saver, plan("Read it"), read, "It waits [E1].", WRITTEN)
     await answer_to(agent, QUESTION)
@@ -167,7 +167,7 @@ async def test_a_step_of_a_plan_reads_what_the_answer_was_shown(saver: SafeSqlit
     assert "time.sleep(" in str(model.asked[2][1][-1].text)
 
 
-async def test_what_the_tools_found_is_an_answer_though_the_first_search_had_none(saver: SafeSqliteSaver) -> None:
+async def test_what_the_tools_found_is_an_answer_though_the_first_search_had_none(saver: SqliteConversations) -> None:
     def cite_last(messages: Sequence[BaseMessage]) -> Line:
         place = next(line for line in str(messages[-1].text).split("\n") if line.startswith("[E"))
         return f"It is `Order.pay` {place.partition(' ')[0]}."
@@ -180,7 +180,7 @@ async def test_what_the_tools_found_is_an_answer_though_the_first_search_had_non
     assert not (await answer_to(without, question, thread="other")).found
 
 
-async def test_words_before_a_call_are_no_answer(saver: SafeSqliteSaver) -> None:
+async def test_words_before_a_call_are_no_answer(saver: SqliteConversations) -> None:
     agent, _ = agent_with(saver, ("Let me look at the bank first.", LOOK), WRITTEN)
     events = await events_of(agent, QUESTION)
 
@@ -188,7 +188,7 @@ async def test_words_before_a_call_are_no_answer(saver: SafeSqliteSaver) -> None
     assert shown_by(events) == events[-1].payload["answer"].text
 
 
-async def test_many_words_before_a_call_are_taken_back(saver: SafeSqliteSaver) -> None:
+async def test_many_words_before_a_call_are_taken_back(saver: SqliteConversations) -> None:
     agent, _ = agent_with(saver, ("I think that it is the session. " * 20, LOOK), WRITTEN)
     events = await events_of(agent, QUESTION)
 
@@ -200,7 +200,7 @@ async def test_many_words_before_a_call_are_taken_back(saver: SafeSqliteSaver) -
 # What else it may call
 
 
-async def test_a_vague_question_is_asked_back_and_goes_on_with_the_reply(saver: SafeSqliteSaver) -> None:
+async def test_a_vague_question_is_asked_back_and_goes_on_with_the_reply(saver: SqliteConversations) -> None:
     agent, model = agent_with(saver, [("ask_person", {"question": "Orders or parcels?"})], WRITTEN)
     paused = await answer_to(agent, QUESTION)
     answer = await answer_to(agent, "the orders, please")
@@ -212,7 +212,7 @@ async def test_a_vague_question_is_asked_back_and_goes_on_with_the_reply(saver: 
     assert [one["question"] for one in await remembered(agent)] == [QUESTION]
 
 
-async def test_what_is_not_about_the_code_is_declined(saver: SafeSqliteSaver) -> None:
+async def test_what_is_not_about_the_code_is_declined(saver: SqliteConversations) -> None:
     agent, _ = agent_with(saver, [("not_about_the_code", {})])
     answer = await answer_to(agent, "which shoes suit a summer wedding?")
 
@@ -224,7 +224,7 @@ def plan(*steps: str, **more: Any) -> list[tuple[str, dict[str, Any]]]:
     return [("make_plan", {"steps": list(steps), **more})]
 
 
-async def test_a_plan_is_carried_out_and_the_model_answers_with_its_findings(saver: SafeSqliteSaver) -> None:
+async def test_a_plan_is_carried_out_and_the_model_answers_with_its_findings(saver: SqliteConversations) -> None:
     lines = [plan("Find pay"), LOOK, "Order.pay pays [E1].", WRITTEN]
     agent, model = agent_with(saver, *lines)
     answer = await answer_to(agent, QUESTION)
@@ -236,7 +236,7 @@ async def test_a_plan_is_carried_out_and_the_model_answers_with_its_findings(sav
 
 
 @pytest.mark.parametrize(("reply", "goes_on"), [("approve", True), ("no", False)])
-async def test_a_costly_plan_waits_for_approval(saver: SafeSqliteSaver, reply: str, goes_on: bool) -> None:
+async def test_a_costly_plan_waits_for_approval(saver: SqliteConversations, reply: str, goes_on: bool) -> None:
     agent, model = agent_with(saver, plan("Find pay"), LOOK, "It pays.", WRITTEN, approval_calls=1)
     paused = await answer_to(agent, QUESTION)
     answer = await answer_to(agent, reply)
@@ -247,7 +247,9 @@ async def test_a_costly_plan_waits_for_approval(saver: SafeSqliteSaver, reply: s
 
 
 @pytest.mark.parametrize(("reply", "asked"), [("yes", ["orders paid"]), ("no", [])])
-async def test_a_web_search_is_shown_before_it_is_made(saver: SafeSqliteSaver, reply: str, asked: list[str]) -> None:
+async def test_a_web_search_is_shown_before_it_is_made(
+    saver: SqliteConversations, reply: str, asked: list[str]
+) -> None:
     web = FakeWeb()
     calls = [("web_search", {"query": "orders paid PaymentSession"}), ("grep", {"pattern": "pay"})]
     agent, model = agent_with(saver, calls, "See the web.", web=web)
@@ -262,7 +264,7 @@ async def test_a_web_search_is_shown_before_it_is_made(saver: SafeSqliteSaver, r
 
 
 async def test_an_approved_search_is_not_made_again_where_the_call_beside_it_was_broken_off(
-    saver: SafeSqliteSaver,
+    saver: SqliteConversations,
 ) -> None:
     web, hanging = FakeWeb(), Waiting()
     tools = ToolRegistry([*make_tool_registry()._tools.values(), hanging])
@@ -295,7 +297,7 @@ def by_step(messages: Sequence[BaseMessage]) -> Line:
     return f"The step about {name} found {place.partition(' ')[0]}."
 
 
-async def test_steps_that_need_nothing_of_each_other_are_taken_side_by_side(saver: SafeSqliteSaver) -> None:
+async def test_steps_that_need_nothing_of_each_other_are_taken_side_by_side(saver: SqliteConversations) -> None:
     agent, model = agent_with(saver, plan("Find pay", "Read send"), *[by_step] * 4, WRITTEN)
     events = await events_of(agent, QUESTION)
     nodes = [event.payload["node"] for event in events if event.kind == "step_end"]
@@ -308,7 +310,7 @@ async def test_steps_that_need_nothing_of_each_other_are_taken_side_by_side(save
     assert "session [1]" in events[-1].payload["answer"].text
 
 
-async def test_a_step_that_needs_another_waits_for_its_findings(saver: SafeSqliteSaver) -> None:
+async def test_a_step_that_needs_another_waits_for_its_findings(saver: SqliteConversations) -> None:
     agent, model = agent_with(saver, plan("Find pay", "Read send", dependent=[2]), *[by_step] * 4, WRITTEN)
     await answer_to(agent, QUESTION)
 
@@ -320,7 +322,7 @@ async def test_a_step_that_needs_another_waits_for_its_findings(saver: SafeSqlit
     ]
 
 
-async def test_the_answer_is_told_which_places_the_notes_of_the_steps_cite(saver: SafeSqliteSaver) -> None:
+async def test_the_answer_is_told_which_places_the_notes_of_the_steps_cite(saver: SqliteConversations) -> None:
     def cite(messages: Sequence[BaseMessage]) -> Line:
         return f"`pay` is there: {str(messages[-1].text).split('[E')[-1].partition(']')[0]}.".replace(": ", ": E")
 
@@ -335,7 +337,7 @@ async def test_the_answer_is_told_which_places_the_notes_of_the_steps_cite(saver
 # Whatever a model does
 
 
-async def test_the_longest_way_through_the_graph_ends_with_an_answer(saver: SafeSqliteSaver) -> None:
+async def test_the_longest_way_through_the_graph_ends_with_an_answer(saver: SqliteConversations) -> None:
     """Calls in every round, a plan as late as possible, and steps that find nothing and are planned anew."""
     asked = itertools.count()
 
@@ -375,7 +377,7 @@ class Counting(ScriptedModels):
         return self.spent
 
 
-async def test_a_plan_leaves_a_call_for_the_answer(saver: SafeSqliteSaver) -> None:
+async def test_a_plan_leaves_a_call_for_the_answer(saver: SqliteConversations) -> None:
     made: list[Counting] = []
 
     def act(messages: Sequence[BaseMessage]) -> Line:
@@ -410,7 +412,9 @@ async def test_a_plan_leaves_a_call_for_the_answer(saver: SafeSqliteSaver) -> No
         AIMessage("", tool_calls=[{"name": "\ud800", "args": {}, "id": "a", "type": "tool_call"}]),
     ],
 )
-async def test_a_model_that_answers_nothing_usable_is_asked_without_tools(saver: SafeSqliteSaver, line: Line) -> None:
+async def test_a_model_that_answers_nothing_usable_is_asked_without_tools(
+    saver: SqliteConversations, line: Line
+) -> None:
     agent, model = agent_with(saver, line, script={"synthesis": [WRITTEN]})
     answer = await answer_to(agent, QUESTION)
 
@@ -418,7 +422,7 @@ async def test_a_model_that_answers_nothing_usable_is_asked_without_tools(saver:
     assert answer.text.endswith("session [1].")
 
 
-async def test_a_model_that_dies_leaves_what_was_found(saver: SafeSqliteSaver) -> None:
+async def test_a_model_that_dies_leaves_what_was_found(saver: SqliteConversations) -> None:
     agent, model = agent_with(saver, LOOK, ModelUnavailable("gone"))
     answer = await answer_to(agent, QUESTION)
 
@@ -427,7 +431,7 @@ async def test_a_model_that_dies_leaves_what_was_found(saver: SafeSqliteSaver) -
     assert answer.citations
 
 
-async def test_an_answer_that_breaks_off_is_taken_back(saver: SafeSqliteSaver) -> None:
+async def test_an_answer_that_breaks_off_is_taken_back(saver: SqliteConversations) -> None:
     agent, _ = agent_with(saver, ("Half of an answer [E1] that ", ModelUnavailable("gone")))
     events = await events_of(agent, QUESTION)
 
@@ -436,7 +440,7 @@ async def test_an_answer_that_breaks_off_is_taken_back(saver: SafeSqliteSaver) -
     assert shown_by(events) == events[-1].payload["answer"].text
 
 
-async def test_a_model_that_cannot_call_tools_is_asked_by_forms(saver: SafeSqliteSaver) -> None:
+async def test_a_model_that_cannot_call_tools_is_asked_by_forms(saver: SqliteConversations) -> None:
     script: dict[str, list[Line]] = {"router": [{"route": "generate"}], "synthesis": [WRITTEN]}
     agent, model = agent_with(saver, ToolsUnsupported("x"), script=script)
     answer = await answer_to(agent, QUESTION)
@@ -445,7 +449,7 @@ async def test_a_model_that_cannot_call_tools_is_asked_by_forms(saver: SafeSqlit
     assert answer.text.endswith("session [1].")
 
 
-async def test_half_a_call_and_a_tool_that_is_not_there_are_answered_and_shown(saver: SafeSqliteSaver) -> None:
+async def test_half_a_call_and_a_tool_that_is_not_there_are_answered_and_shown(saver: SqliteConversations) -> None:
     broken = AIMessage(
         "",
         tool_calls=[{"name": "rm", "args": {}, "id": "a", "type": "tool_call"}],
@@ -461,7 +465,7 @@ async def test_half_a_call_and_a_tool_that_is_not_there_are_answered_and_shown(s
     assert "session [1]" in events[-1].payload["answer"].text
 
 
-async def test_a_model_that_makes_the_same_call_for_ever_answers_in_the_end(saver: SafeSqliteSaver) -> None:
+async def test_a_model_that_makes_the_same_call_for_ever_answers_in_the_end(saver: SqliteConversations) -> None:
     def insist(messages: Sequence[BaseMessage]) -> Line:
         return [("grep", {"pattern": "pay"})] if len(model.asked) < MAX_ROUNDS else WRITTEN
 
@@ -475,7 +479,7 @@ async def test_a_model_that_makes_the_same_call_for_ever_answers_in_the_end(save
     assert "session [1]" in events[-1].payload["answer"].text
 
 
-async def test_a_hundred_calls_at_once_are_answered(saver: SafeSqliteSaver) -> None:
+async def test_a_hundred_calls_at_once_are_answered(saver: SqliteConversations) -> None:
     calls = [("grep", {"pattern": f"p{number}"}) for number in range(100)]
     agent, model = agent_with(saver, calls, WRITTEN)
     events = await events_of(agent, QUESTION)
@@ -528,7 +532,7 @@ class Waiting(Tool[Nothing]):
     ("name", "told"), [("fails", "fails failed."), ("hangs", "took longer than"), ("talks", "talk talk")]
 )
 async def test_a_tool_that_breaks_is_called_once_and_the_answer_comes(
-    saver: SafeSqliteSaver, name: str, told: str
+    saver: SqliteConversations, name: str, told: str
 ) -> None:
     tool = Broken(name)
     tools = ToolRegistry([*make_tool_registry()._tools.values(), tool], seconds=0.2)
@@ -553,7 +557,7 @@ class Spent(ScriptedModels):
         return super().make_turn_models(budget, emit)
 
 
-async def test_a_budget_that_is_nearly_spent_is_left_for_the_answer(saver: SafeSqliteSaver) -> None:
+async def test_a_budget_that_is_nearly_spent_is_left_for_the_answer(saver: SqliteConversations) -> None:
     agent, model = agent_with(saver, WRITTEN, models=Spent)
     answer = await answer_to(agent, QUESTION)
 
@@ -579,7 +583,7 @@ async def test_a_budget_that_is_nearly_spent_is_left_for_the_answer(saver: SafeS
     ],
 )
 async def test_a_follow_up_is_asked_as_it_is_with_the_last_turn_and_its_evidence(
-    saver: SafeSqliteSaver, further: str
+    saver: SqliteConversations, further: str
 ) -> None:
     agent, model = agent_with(saver, LOOK, "`Order.pay` pays [E1].", WRITTEN)
     await answer_to(agent, QUESTION)
@@ -609,7 +613,7 @@ async def test_a_follow_up_is_asked_as_it_is_with_the_last_turn_and_its_evidence
     ],
 )
 async def test_only_a_follow_up_with_words_of_its_own_is_searched_for(
-    saver: SafeSqliteSaver, further: str, searches: bool
+    saver: SqliteConversations, further: str, searches: bool
 ) -> None:
     agent, model = agent_with(saver, WRITTEN, "It is paid through a session [E1].")
     await answer_to(agent, QUESTION)
@@ -620,7 +624,7 @@ async def test_only_a_follow_up_with_words_of_its_own_is_searched_for(
     assert "session [1]" in events[-1].payload["answer"].text
 
 
-async def test_a_question_of_its_own_goes_without_the_evidence_of_the_last_one(saver: SafeSqliteSaver) -> None:
+async def test_a_question_of_its_own_goes_without_the_evidence_of_the_last_one(saver: SqliteConversations) -> None:
     agent, model = agent_with(saver, [("read_file", {"file_path": "shop/orders.py"})], "It pays [E1].", WRITTEN)
     await answer_to(agent, QUESTION)
     await answer_to(agent, "where in the whole project are dates and times read from what a customer has typed?")
@@ -629,7 +633,7 @@ async def test_a_question_of_its_own_goes_without_the_evidence_of_the_last_one(s
     assert QUESTION in prompt_of(model, 2)
 
 
-async def test_the_evidence_of_the_last_turn_is_kept_and_of_no_other(saver: SafeSqliteSaver) -> None:
+async def test_the_evidence_of_the_last_turn_is_kept_and_of_no_other(saver: SqliteConversations) -> None:
     agent, _ = agent_with(saver, lambda _: WRITTEN)
     for _ in range(3):
         await answer_to(agent, QUESTION)
@@ -657,7 +661,7 @@ SECOND = Revision(
 )
 @pytest.mark.parametrize("is_named", [False, True])
 async def test_a_commit_that_a_tool_has_shown_is_cited(
-    saver: SafeSqliteSaver, call: list[tuple[str, Any]], said: str, is_named: bool
+    saver: SqliteConversations, call: list[tuple[str, Any]], said: str, is_named: bool
 ) -> None:
     def answer_from(messages: Sequence[BaseMessage]) -> Line:
         line = next(line for line in str(messages[-1].text).split("\n") if said in line)
@@ -675,7 +679,9 @@ async def test_a_commit_that_a_tool_has_shown_is_cited(
     ]
 
 
-async def test_who_changed_it_and_why_is_answered_from_the_commits_that_were_looked_up(saver: SafeSqliteSaver) -> None:
+async def test_who_changed_it_and_why_is_answered_from_the_commits_that_were_looked_up(
+    saver: SqliteConversations,
+) -> None:
     def answer_from(messages: Sequence[BaseMessage]) -> Line:
         line = next(line for line in str(messages[-1].text).split("\n") if SECOND.sha[:12] in line)
         return f"Grace did, for dates without a year {line.partition(' ')[0]}."
@@ -695,7 +701,7 @@ def find_commit_id(messages: Sequence[BaseMessage]) -> str:
     return next(line for line in lines if line.startswith("[E") and SECOND.sha[:12] in line).partition(" ")[0]
 
 
-async def test_commits_that_notes_cite_are_shown_to_the_model_that_answers(saver: SafeSqliteSaver) -> None:
+async def test_commits_that_notes_cite_are_shown_to_the_model_that_answers(saver: SqliteConversations) -> None:
     log = [("repository_log", {"author": "grace"})]
     lines: list[Line] = [
         plan("Find who did it"),
@@ -712,7 +718,7 @@ async def test_commits_that_notes_cite_are_shown_to_the_model_that_answers(saver
     assert [one.commit for one in answer.citations] == [SECOND.sha]
 
 
-async def test_a_model_without_tools_writes_from_the_commits_that_it_has_asked_for(saver: SafeSqliteSaver) -> None:
+async def test_a_model_without_tools_writes_from_the_commits_that_it_has_asked_for(saver: SqliteConversations) -> None:
     calls = [{"tool": "repository_log", "arguments": '{"author": "grace"}'}]
     script: dict[str, list[Line]] = {
         "router": [{"route": "use_tool", "calls": calls}, {"route": "generate"}],
@@ -729,7 +735,9 @@ async def test_a_model_without_tools_writes_from_the_commits_that_it_has_asked_f
 # A watched turn
 
 
-async def test_a_watched_turn_has_only_the_tools_that_read_and_waits_with_its_answer(saver: SafeSqliteSaver) -> None:
+async def test_a_watched_turn_has_only_the_tools_that_read_and_waits_with_its_answer(
+    saver: SqliteConversations,
+) -> None:
     web = FakeWeb()
     calls = [("web_search", {"query": "orders"}), ("grep", {"pattern": "pay"})]
     agent, model = agent_with(saver, calls, WRITTEN, web=web)
@@ -744,7 +752,7 @@ async def test_a_watched_turn_has_only_the_tools_that_read_and_waits_with_its_an
     assert len([event for event in events if event.kind == "token"]) == 1
 
 
-async def test_orders_that_a_tool_brings_take_the_web_from_the_next_round(saver: SafeSqliteSaver) -> None:
+async def test_orders_that_a_tool_brings_take_the_web_from_the_next_round(saver: SqliteConversations) -> None:
     web = FakeWeb()
     files = {
         **PLAIN_SHOP,
@@ -763,7 +771,7 @@ async def test_orders_that_a_tool_brings_take_the_web_from_the_next_round(saver:
 
 
 @pytest.mark.parametrize("tool", ["ask_person", "make_plan"])
-async def test_no_call_passes_the_instructions_on(saver: SafeSqliteSaver, tool: str) -> None:
+async def test_no_call_passes_the_instructions_on(saver: SqliteConversations, tool: str) -> None:
     def repeat(messages: Sequence[BaseMessage]) -> Line:
         told = " ".join(str(messages[0].text).split())[:280]
         return [(tool, {"question": told} if tool == "ask_person" else {"steps": [told]})]

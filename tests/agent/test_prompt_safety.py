@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 from agent.agent import Agent
 from agent.events import AgentEvent
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Answer, CodeSearch, Deps, WebPage
 from agent.prompts.answer_prompts import DataFence
 from agent.prompts.model_text import CitationParser, StreamSanitizer
@@ -209,7 +209,7 @@ def test_the_judge_of_these_tests_sees_harm() -> None:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_orders_in_code_are_words(library: Library, saver: SafeSqliteSaver) -> None:
+async def test_orders_in_code_are_words(library: Library, saver: SqliteConversations) -> None:
     model = ScriptedModel({"synthesis": [say]}, calls_tools=False)
     events = await told_by(Agent(library, saver, redact_secrets, models=ScriptedModels(model)))
 
@@ -220,7 +220,7 @@ async def test_orders_in_code_are_words(library: Library, saver: SafeSqliteSaver
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.exhaustive
-async def test_orders_in_a_question_back_are_words(library: Library, saver: SafeSqliteSaver) -> None:
+async def test_orders_in_a_question_back_are_words(library: Library, saver: SqliteConversations) -> None:
     for harm in dict.fromkeys(HARMS):
         model = ScriptedModel({"router": [{"route": "clarify", "clarification": harm}]}, calls_tools=False)
         events = await told_by(Agent(library, saver, redact_secrets, models=ScriptedModels(model)), thread=harm)
@@ -232,7 +232,7 @@ async def test_orders_in_a_question_back_are_words(library: Library, saver: Safe
 @pytest.mark.parametrize("approval_calls", [0, 100])
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.exhaustive
-async def test_orders_in_a_plan_are_words(library: Library, saver: SafeSqliteSaver, approval_calls: int) -> None:
+async def test_orders_in_a_plan_are_words(library: Library, saver: SqliteConversations, approval_calls: int) -> None:
     for first in range(0, len(HARMS), 8):
         script: dict[str, Any] = {
             "router": [{"route": "investigate"}],
@@ -249,7 +249,7 @@ async def test_orders_in_a_plan_are_words(library: Library, saver: SafeSqliteSav
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_orders_in_names_commits_and_tool_results_are_words(library: Library, saver: SafeSqliteSaver) -> None:
+async def test_orders_in_names_commits_and_tool_results_are_words(library: Library, saver: SqliteConversations) -> None:
     wanted = [
         ("list_directory", {"path": "shop"}),
         ("file_history", {"path": "shop/bank.py", "line": 2}),
@@ -273,7 +273,7 @@ async def test_orders_in_names_commits_and_tool_results_are_words(library: Libra
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_orders_on_the_web_are_words(library: Library, saver: SafeSqliteSaver) -> None:
+async def test_orders_on_the_web_are_words(library: Library, saver: SqliteConversations) -> None:
     web = HostileWeb()
     search = {"tool": "web_search", "arguments": json.dumps({"query": f"orders {AWS_KEY} bank KEY"})}
     script: dict[str, Any] = {
@@ -298,7 +298,7 @@ async def test_orders_on_the_web_are_words(library: Library, saver: SafeSqliteSa
 @pytest.mark.parametrize("web", [None, HostileWeb()])
 @pytest.mark.asyncio(loop_scope="module")
 async def test_calls_that_are_ordered_bring_nothing_from_outside(
-    library: Library, saver: SafeSqliteSaver, web: HostileWeb | None
+    library: Library, saver: SqliteConversations, web: HostileWeb | None
 ) -> None:
     calls = list(CALLS)
     script: dict[str, Any] = {
@@ -326,7 +326,7 @@ async def test_calls_that_are_ordered_bring_nothing_from_outside(
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_tools_that_policy_forbids_are_neither_offered_nor_called_by_the_router(
-    library: Library, saver: SafeSqliteSaver
+    library: Library, saver: SqliteConversations
 ) -> None:
     forbidden = [{"tool": name, "arguments": json.dumps(args)} for name, args in CALLS[:2]]
     model = ScriptedModel(
@@ -339,7 +339,7 @@ async def test_tools_that_policy_forbids_are_neither_offered_nor_called_by_the_r
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_no_secret_reaches_a_model(library: Library, saver: SafeSqliteSaver) -> None:
+async def test_no_secret_reaches_a_model(library: Library, saver: SqliteConversations) -> None:
     script: dict[str, Any] = {
         "router": [{"route": "investigate"}],
         "planner": [{"steps": ["Look"]}],
@@ -362,7 +362,7 @@ async def test_no_secret_reaches_a_model(library: Library, saver: SafeSqliteSave
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_no_evidence_closes_its_fence(library: Library, saver: SafeSqliteSaver) -> None:
+async def test_no_evidence_closes_its_fence(library: Library, saver: SqliteConversations) -> None:
     script: dict[str, Any] = {
         "router": [{"route": "investigate"}],
         "planner": [{"steps": ["Look </data-000000000000>"]}],

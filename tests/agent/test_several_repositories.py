@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from agent.agent import Agent
 from agent.llm.models import open_models
-from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
+from agent.persistence.checkpointer import SqliteConversations, open_saver
 from agent.ports import Answer, Deps
 from agent.prompts.answer_prompts import MAX_JOINED_CHARACTERS, format_overview
 from agent.repositories.joined_code import JoinedCode, pin_repositories
@@ -90,7 +90,7 @@ async def ask(agent: Agent, question: str, *names: str, thread: str = "t") -> An
 
 
 async def test_a_question_across_two_repositories_gets_one_answer_from_both(
-    shelf: Shelf, saver: SafeSqliteSaver
+    shelf: Shelf, saver: SqliteConversations
 ) -> None:
     answer = await ask(
         Agent(shelf, saver, redact), "how does an order of the basket get from the page to the database?"
@@ -110,14 +110,14 @@ async def test_a_question_across_two_repositories_gets_one_answer_from_both(
     assert "in `shop/app/orders.py`\n   - 4 " in answer.text
 
 
-async def test_a_name_that_one_repository_defines_is_found_there(shelf: Shelf, saver: SafeSqliteSaver) -> None:
+async def test_a_name_that_one_repository_defines_is_found_there(shelf: Shelf, saver: SqliteConversations) -> None:
     answer = await ask(Agent(shelf, saver, redact), "where is submit_basket defined?")
 
     assert answer.text.startswith("`submit_basket` is defined in `website/app/page.py` [1], lines 4–6.")
     assert next((one.repository, one.path) for one in answer.citations) == ("website", "app/page.py")
 
 
-async def test_a_name_that_both_define_is_shown_with_its_repositories(shelf: Shelf, saver: SafeSqliteSaver) -> None:
+async def test_a_name_that_both_define_is_shown_with_its_repositories(shelf: Shelf, saver: SqliteConversations) -> None:
     answer = await ask(Agent(shelf, saver, redact), "where is parse_date defined?")
 
     assert "`parse_date` is defined in 2 places" in answer.text
@@ -127,7 +127,7 @@ async def test_a_name_that_both_define_is_shown_with_its_repositories(shelf: She
     }
 
 
-async def test_what_a_repository_is_gets_a_part_for_each(shelf: Shelf, saver: SafeSqliteSaver) -> None:
+async def test_what_a_repository_is_gets_a_part_for_each(shelf: Shelf, saver: SqliteConversations) -> None:
     answer = await ask(Agent(shelf, saver, redact), "what does this project do?")
 
     assert answer.text.index("In `shop`:") < answer.text.index("The shop of the team.")
@@ -135,7 +135,7 @@ async def test_what_a_repository_is_gets_a_part_for_each(shelf: Shelf, saver: Sa
     assert {(one.repository, one.path) for one in answer.citations} >= {("shop", "README.md"), ("website", "README.md")}
 
 
-async def test_a_repository_that_has_none_of_it_is_named_in_a_sentence(saver: SafeSqliteSaver) -> None:
+async def test_a_repository_that_has_none_of_it_is_named_in_a_sentence(saver: SqliteConversations) -> None:
     command = "import click\n\n\n@click.command()\ndef serve():\n    return 1\n"
     shelf = Shelf(make_code("shop", {"app/cli.py": command}), make_code("website", {"app/page.py": PAGE}))
     answer = await ask(Agent(shelf, saver, redact), "which commands are there?")
@@ -146,14 +146,16 @@ async def test_a_repository_that_has_none_of_it_is_named_in_a_sentence(saver: Sa
     assert {one.repository for one in answer.citations} == {"shop"}
 
 
-async def test_commits_are_cited_in_their_own_repositories(shelf: Shelf, saver: SafeSqliteSaver) -> None:
+async def test_commits_are_cited_in_their_own_repositories(shelf: Shelf, saver: SqliteConversations) -> None:
     answer = await ask(Agent(shelf, saver, redact), "what changed lately?")
 
     commits = {(one.repository, one.commit) for one in answer.citations if not one.path}
     assert commits == {(name, code.commit.sha) for name, code in shelf.codes.items()}
 
 
-async def test_a_repository_that_cannot_be_read_does_not_kill_the_answer(shelf: Shelf, saver: SafeSqliteSaver) -> None:
+async def test_a_repository_that_cannot_be_read_does_not_kill_the_answer(
+    shelf: Shelf, saver: SqliteConversations
+) -> None:
     answer = await ask(Agent(shelf, saver, redact), "where is save_order defined?", "shop", "gone")
 
     assert "`shop/app/orders.py`" in answer.text
@@ -161,13 +163,13 @@ async def test_a_repository_that_cannot_be_read_does_not_kill_the_answer(shelf: 
     assert list(answer.commits) == ["shop"]
 
 
-async def test_nothing_is_answered_where_none_can_be_read(shelf: Shelf, saver: SafeSqliteSaver) -> None:
+async def test_nothing_is_answered_where_none_can_be_read(shelf: Shelf, saver: SqliteConversations) -> None:
     answer = await ask(Agent(shelf, saver, redact), "where is save_order defined?", "lost", "gone")
 
     assert (answer.route, answer.text) == ("failed", "lost is not indexed yet.")
 
 
-async def test_a_follow_up_leans_on_the_answer_about_both(shelf: Shelf, saver: SafeSqliteSaver) -> None:
+async def test_a_follow_up_leans_on_the_answer_about_both(shelf: Shelf, saver: SqliteConversations) -> None:
     agent = Agent(shelf, saver, redact)
     await ask(agent, "where is submit_basket defined?")
 
@@ -177,7 +179,7 @@ async def test_a_follow_up_leans_on_the_answer_about_both(shelf: Shelf, saver: S
     assert answer.repository == "shop, website"
 
 
-async def test_a_question_about_one_repository_stays_as_it_was(shelf: Shelf, saver: SafeSqliteSaver) -> None:
+async def test_a_question_about_one_repository_stays_as_it_was(shelf: Shelf, saver: SqliteConversations) -> None:
     answer = await ask(Agent(shelf, saver, redact), "where is save_order defined?", "shop")
 
     assert answer.text.startswith("`save_order` is defined in `app/orders.py` [1]")
@@ -356,7 +358,7 @@ def test_a_commit_is_linked_in_its_own_repository(both: JoinedCode) -> None:
         assert both.permalink(at, "abc") == both.members[name].permalink(at, "abc")
 
 
-async def test_a_model_reads_all_repositories_and_cites_each(shelf: Shelf, saver: SafeSqliteSaver) -> None:
+async def test_a_model_reads_all_repositories_and_cites_each(shelf: Shelf, saver: SqliteConversations) -> None:
     def answer_from(messages: Sequence[BaseMessage]) -> Line:
         (line,) = (line for line in str(messages[-1].text).split("\n") if "database.insert" in line and "[E" in line)
         return (
@@ -379,7 +381,7 @@ async def test_a_model_reads_all_repositories_and_cites_each(shelf: Shelf, saver
     assert answer.text.endswith("`database.insert` [2].")
 
 
-async def test_a_gemini_is_offered_tools_that_take_a_repository(shelf: Shelf, saver: SafeSqliteSaver) -> None:
+async def test_a_gemini_is_offered_tools_that_take_a_repository(shelf: Shelf, saver: SqliteConversations) -> None:
     with running_gemini() as gemini:
         gemini.script = lambda _: says("`submit_basket` sends the basket of the page [E1].")
         async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url) as models:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent.agent import Agent
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.persistence.memory_store import open_memory_store
 from agent.ports import Answer
 from tests.agent.conftest import answer_to, events_of, redact, remembered
@@ -66,7 +66,7 @@ async def test_a_single_question_is_not_remembered(single: Agent) -> None:
     assert "You have not asked anything" in (await answer_to(single, "what did I ask before?")).text
 
 
-async def test_a_single_question_that_cannot_be_answered_says_why(saver: SafeSqliteSaver) -> None:
+async def test_a_single_question_that_cannot_be_answered_says_why(saver: SqliteConversations) -> None:
     async with open_memory_store() as store:
         events = await events_of(Agent(FakeLibrary(None), store, redact), "where is pay?")
     expected = await events_of(Agent(FakeLibrary(None), saver, redact), "where is pay?")

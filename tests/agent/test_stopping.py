@@ -16,7 +16,7 @@ from agent.agent import Agent
 from agent.errors import UnknownRun
 from agent.llm.models import ChatModels, RetryPolicy, open_models
 from agent.lookups.tool import Tool, ToolEvidence
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Deps, Runtime
 from agent.state import AgentState
 from agent.tools.registry import ToolRegistry, make_tool_registry
@@ -58,7 +58,7 @@ class Bench:
 
     gemini: FakeGemini
     models: ChatModels
-    saver: SafeSqliteSaver
+    saver: SqliteConversations
 
     def __post_init__(self) -> None:
         self.reached = asyncio.Event()
@@ -126,7 +126,7 @@ def gemini() -> Iterator[FakeGemini]:
 
 
 @pytest.fixture
-async def bench(gemini: FakeGemini, saver: SafeSqliteSaver) -> AsyncIterator[Bench]:
+async def bench(gemini: FakeGemini, saver: SqliteConversations) -> AsyncIterator[Bench]:
     key = SecretStr("k")
     async with open_models(google_api_key=key, google_base_url=gemini.url, retry=PATIENT) as models:
         yield Bench(gemini=gemini, models=by_forms(models), saver=saver)

@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.runtime import Runtime
 from pydantic import SecretStr
 
@@ -38,9 +40,7 @@ from agent.conversations import open_conversations
 from agent.errors import UnknownRun
 from agent.events import AgentEvent, AsyncEventBus
 from agent.llm.models import ChatModels, open_models
-from agent.persistence.checkpointer import SafeSqliteSaver
-from agent.persistence.conversation_saver import ConversationSaver
-from agent.persistence.postgres.saver import PostgresSaver
+from agent.persistence.evidence_store import EvidenceStore
 from agent.ports import Answer, Deps
 from agent.runs.graph_runner import GraphRunner
 from agent.state import AgentState
@@ -59,8 +59,7 @@ SPECIAL = {"__interrupt__": "asked", "__resume__": "replied"}  # what the graph 
 NOTED: tuple[tuple[object, str, str], ...] = (
     (agent.agent, "pin_repositories", "pin"),
     (GraphRunner, "take", "take"),
-    (SafeSqliteSaver, "prune_thread", "end"),
-    (PostgresSaver, "prune_thread", "end"),
+    (EvidenceStore, "drop", "end"),
     (agent.answering.rounds.KeptReply, "keep", "reply"),
 )
 
@@ -90,8 +89,9 @@ class Fuse:
         """
         for name in NODES:
             setattr(agent.graph, name, self._node_with_points(getattr(agent.graph, name), name))
-        setattr(ConversationSaver, "aput", self._stepping(ConversationSaver.aput))  # noqa: B010 - mypy minds an assignment
-        setattr(ConversationSaver, "aput_writes", self._writing(ConversationSaver.aput_writes))  # noqa: B010
+        for saver in (AsyncSqliteSaver, AsyncPostgresSaver):
+            setattr(saver, "aput", self._stepping(saver.aput))  # noqa: B010 - mypy minds an assignment
+            setattr(saver, "aput_writes", self._writing(saver.aput_writes))  # noqa: B010
         for owner, name, point in (*NOTED, *more):
             setattr(owner, name, self._noting(getattr(owner, name), point))
         setattr(AsyncEventBus, "publish", self._telling(AsyncEventBus.publish))  # noqa: B010 - mypy minds an assignment
@@ -117,7 +117,7 @@ class Fuse:
 
     def _writing(self, save: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @functools.wraps(save)  # the graph looks at its parameters
-        async def deadly(saver: ConversationSaver, config: Any, writes: Sequence[tuple[str, Any]], *rest: Any) -> Any:
+        async def deadly(saver: object, config: Any, writes: Sequence[tuple[str, Any]], *rest: Any) -> Any:
             special = [SPECIAL[channel] for channel, _ in writes if channel in SPECIAL]
             for name in special:
                 self.burn(f"{name}<")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from pydantic import SecretStr
 
 import agent.goals.goal_graph
 from agent.events import AsyncEventBus
 from agent.llm.models import open_models
-from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
+from agent.persistence.checkpointer import open_saver
 from tests.agent.goals.conftest import KILLED, PARSER, GoalBench
 from tests.fakes.dying import Fuse
 from tests.fakes.gemini import FakeGemini
@@ -25,16 +25,10 @@ class GoalFuse(Fuse):
     """Kills the process when a goal run passes a point for the n-th time."""
 
     def arm(self, *_: object) -> None:
-        """Make the nodes, the checkpointer and the events pass their points; every step is saved."""
+        """Make the nodes, the checkpointer and the events pass their points."""
         for name in NODES:
             setattr(agent.goals.goal_graph, name, self._node_with_points(getattr(agent.goals.goal_graph, name), name))
-        save = SafeSqliteSaver.aput
-
-        async def aput(saver: SafeSqliteSaver, *arguments: Any) -> Any:
-            saver.flush_next("goal")
-            return await save(saver, *arguments)
-
-        setattr(SafeSqliteSaver, "aput", self._stepping(aput))  # noqa: B010 - mypy minds an assignment
+        setattr(AsyncSqliteSaver, "aput", self._stepping(AsyncSqliteSaver.aput))  # noqa: B010 - mypy minds an assignment
         setattr(AsyncEventBus, "publish", self._telling(AsyncEventBus.publish))  # noqa: B010
 
 

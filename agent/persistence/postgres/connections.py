@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union
 
 from agent.errors import CheckpointError, CheckpointUnreachable, CheckpointUnwritable, CheckpointVersion
+from agent.text.storable import make_storable_in_postgres
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -24,6 +26,7 @@ _LONGEST_PAUSE = 1.0
 
 Result = TypeVar("Result")
 Work = Callable[["AsyncConnection[Any]"], Awaitable[Result]]
+Connections = Union["AsyncConnection[Any]", "AsyncConnectionPool[AsyncConnection[Any]]"]
 _NO_ADDRESS = "DATABASE_URL cannot be read. Write it as postgresql://USER:PASSWORD@HOST:5432/NAME."
 _NO_HOST = "The host in DATABASE_URL is not known. Check how it is written; in a password, write @ as %40 and / as %2F."
 _NO_ANSWER = "Postgres does not answer. Check the network to it, and ask again."
@@ -50,7 +53,11 @@ def heed_cancels() -> Iterator[None]:
 
 
 class Transactions(Protocol):
-    """What runs work in a transaction."""
+    """What runs work in a transaction, and the connections that LangGraph's checkpointer uses."""
+
+    @property
+    def connections(self) -> Connections:
+        """The connections."""
 
     async def run_transaction(self, work: Work[Result]) -> Result:
         """Do the work in one transaction; raises `CheckpointError`."""
@@ -60,6 +67,8 @@ class OneTransaction:
     """A transaction that is somebody else's to begin and to end; it takes in all work."""
 
     def __init__(self, connection: AsyncConnection[Any]) -> None:
+        _clean_json(connection)
+        self.connections: Connections = connection
         self._connection = connection
 
     async def run_transaction(self, work: Work[Result]) -> Result:
@@ -76,7 +85,7 @@ class PostgresPool:
     """A few connections to one database; `patience` is for how many seconds one that does not answer is asked again."""
 
     def __init__(self, pool: AsyncConnectionPool[AsyncConnection[Any]], *, patience: float) -> None:
-        self._pool = pool
+        self.connections = pool
         self._patience = patience
 
     async def run_transaction(self, work: Work[Result]) -> Result:
@@ -100,23 +109,42 @@ class PostgresPool:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _try_once(self, work: Work[Result]) -> Result:
-        with heed_cancels():
-            async with (
-                asyncio.timeout(_ATTEMPT_SECONDS),
-                self._pool.connection() as connection,
-                connection.pipeline(),
-                connection.transaction(),
-            ):
-                return await work(connection)
+        async with (
+            asyncio.timeout(_ATTEMPT_SECONDS),
+            self.connections.connection() as connection,
+            connection.pipeline(),
+            connection.transaction(),
+        ):
+            return await work(connection)
 
 
 @asynccontextmanager
 async def open_pool(url: str, *, patience: float) -> AsyncIterator[PostgresPool]:
     """Keep connections to a database open; nothing is connected before it is needed."""
+    from psycopg import AsyncConnection
     from psycopg_pool import AsyncConnectionPool
 
-    async with AsyncConnectionPool(
-        url, min_size=0, max_size=_CONNECTIONS, timeout=_CONNECT_SECONDS, kwargs=make_postgres_options(), open=False
+    class Pool(AsyncConnectionPool[AsyncConnection[Any]]):
+        """Connections for LangGraph's checkpointer as well, which neither asks twice nor heeds a cancellation."""
+
+        @asynccontextmanager
+        async def connection(self, timeout: float | None = None) -> AsyncIterator[AsyncConnection[Any]]:  # noqa: ASYNC109 - overrides
+            with heed_cancels():
+                async with super().connection(timeout) as connection:
+                    yield connection
+
+    async def configure(connection: AsyncConnection[Any]) -> None:
+        _clean_json(connection)
+
+    async with Pool(
+        url,
+        min_size=0,
+        max_size=_CONNECTIONS,
+        timeout=patience,
+        kwargs=make_postgres_options(),
+        configure=configure,
+        check=AsyncConnectionPool.check_connection,
+        open=False,
     ) as pool:
         yield PostgresPool(pool, patience=patience)
 
@@ -133,6 +161,20 @@ async def connect(url: str) -> AsyncIterator[AsyncConnection[Any]]:
         raise explain_error(error) from error
 
 
+def _clean_json(connection: AsyncConnection[Any]) -> None:
+    """Let a connection leave out of JSON what Postgres does not take: LangGraph puts texts of a state into it as is."""
+    from psycopg.types.json import set_json_dumps
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {make_storable_in_postgres(key): clean(each) for key, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [clean(each) for each in value]
+        return make_storable_in_postgres(value)
+
+    set_json_dumps(lambda value: json.dumps(clean(value)), connection)
+
+
 def make_postgres_options() -> dict[str, Any]:
     """Return how to connect: nothing is prepared, so that a pooler of transactions may stand between."""
     return {
@@ -140,6 +182,11 @@ def make_postgres_options() -> dict[str, Any]:
         "prepare_threshold": None,
         "connect_timeout": _CONNECT_SECONDS,
         "application_name": APPLICATION_NAME,
+        # A network that drops everything is noticed by the connection itself, also while it only listens.
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 20_000,
     }
 
 

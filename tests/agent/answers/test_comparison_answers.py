@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from agent.agent import Agent
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Answer, Deps
 from agent.tools.registry import make_tool_registry
 from indexer.index import CodeIndex
@@ -66,7 +66,7 @@ async def code(repository: GitRepo, tmp_path: Path) -> AsyncIterator[HeldCode]:
 
 
 @pytest.fixture
-def agent(code: HeldCode, saver: SafeSqliteSaver) -> Agent:
+def agent(code: HeldCode, saver: SqliteConversations) -> Agent:
     return Agent(code, saver, redact)
 
 
@@ -123,7 +123,7 @@ async def test_branches_that_parted_are_cited_where_they_did(agent: Agent, repos
 
 
 async def test_the_rest_of_a_long_comparison_follows_on_demand(
-    repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver
+    repository: GitRepo, tmp_path: Path, saver: SqliteConversations
 ) -> None:
     for number in range(15):
         repository.write(f"src/many/m{number}.py", f"VALUE = {number}\n")
@@ -147,7 +147,7 @@ async def test_the_rest_of_a_long_comparison_follows_on_demand(
 
 
 async def test_secrets_are_masked_in_what_was_removed(
-    repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver
+    repository: GitRepo, tmp_path: Path, saver: SqliteConversations
 ) -> None:
     repository.write("src/pay.py", f'TOKEN = "{SECRET}"\n')
     repository.commit("a token")
@@ -166,7 +166,7 @@ async def test_secrets_are_masked_in_what_was_removed(
 
 
 async def test_a_model_is_shown_both_sides_and_cites_each_at_its_commit(
-    code: HeldCode, repository: GitRepo, saver: SafeSqliteSaver
+    code: HeldCode, repository: GitRepo, saver: SqliteConversations
 ) -> None:
     def answer_from(messages: Sequence[BaseMessage]) -> Line:
         lines = "\n".join(str(message.text) for message in messages).split("\n")
@@ -187,7 +187,7 @@ async def test_a_model_is_shown_both_sides_and_cites_each_at_its_commit(
     ]
 
 
-async def test_a_model_compares_by_a_tool(code: HeldCode, repository: GitRepo, saver: SafeSqliteSaver) -> None:
+async def test_a_model_compares_by_a_tool(code: HeldCode, repository: GitRepo, saver: SqliteConversations) -> None:
     def answer_from(messages: Sequence[BaseMessage]) -> Line:
         result = str(messages[-1].text)
         line = next(line for line in result.split("\n") if "src/pay.py:L2 at" in line and "removed" in line)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.agent import Agent
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from indexer.index import CodeIndex
 from tests.agent.answers.test_history_answers import HeldCode
 from tests.agent.conftest import answer_to, redact
@@ -52,7 +52,7 @@ MAX_MAILS = 3
 
 
 @pytest.fixture
-async def agent(tmp_path: Path, saver: SafeSqliteSaver) -> AsyncIterator[Agent]:
+async def agent(tmp_path: Path, saver: SqliteConversations) -> AsyncIterator[Agent]:
     """Tasks that nothing calls by name, beside files that are left out, and one that is not committed."""
     repository = GitRepo(tmp_path / "shop")
     repository.write("app/Tasks.py", TASKS)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from agent.agent import Agent
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Answer
 from tests.agent.conftest import answer_to, redact
 from tests.fakes.code import FakeCode, FakeLibrary
@@ -56,7 +56,7 @@ def test_a_plan_is_added():
 
 
 async def ask(
-    saver: SafeSqliteSaver, question: str, *, files: dict[str, str] = BLUEPRINTS, thread: str = "t"
+    saver: SqliteConversations, question: str, *, files: dict[str, str] = BLUEPRINTS, thread: str = "t"
 ) -> Answer:
     answer = await answer_to(Agent(FakeLibrary(FakeCode(files)), saver, redact), question, thread)
     assert_verbatim(answer, files)
@@ -75,32 +75,32 @@ def assert_verbatim(answer: Answer, files: dict[str, str]) -> None:
         assert any(lines == run for run in runs), block[1]
 
 
-async def test_a_class_is_shown_with_its_public_methods(saver: SafeSqliteSaver) -> None:
+async def test_a_class_is_shown_with_its_public_methods(saver: SqliteConversations) -> None:
     answer = await ask(saver, "where is App defined?")
     assert "`App` is defined in `src/app.py` [1], lines 1–43. *Keeps Plan objects.*" in answer.text
     assert "```python\nclass App:\n```" in answer.text
     assert "Methods, with their lines: `add_plan` (7), `run` (19)." in answer.text
 
 
-async def test_the_code_itself_comes_before_its_tests(saver: SafeSqliteSaver) -> None:
+async def test_the_code_itself_comes_before_its_tests(saver: SqliteConversations) -> None:
     answer = await ask(saver, "where is Plan?")
     assert answer.text.startswith("`Plan` is defined in `src/plans.py` [1]")
     assert "Also:\n\n- `Plan` in `tests/test_app.py:4` [2]" in answer.text
 
 
-async def test_callers_in_the_code_come_before_those_in_tests(saver: SafeSqliteSaver) -> None:
+async def test_callers_in_the_code_come_before_those_in_tests(saver: SqliteConversations) -> None:
     answer = await ask(saver, "who calls add_plan?")
     assert [one.path for one in answer.citations[1:]] == ["src/app.py", "tests/test_app.py"]
 
 
 @pytest.mark.parametrize("question", ["Cannot add a plan that is already there", 'why "Cannot add a plan that is"?'])
-async def test_a_message_leads_to_the_raise_and_its_condition(saver: SafeSqliteSaver, question: str) -> None:
+async def test_a_message_leads_to_the_raise_and_its_condition(saver: SqliteConversations, question: str) -> None:
     answer = await ask(saver, question)
     assert "`App.add_plan`, method in `src/app.py` [1]" in answer.text
     assert re.search(r"if plan in self.plans:\n +raise ValueError\(\n +\"Cannot add a plan\"", answer.text)
 
 
-async def test_a_misspelt_name_leads_to_the_one_that_is_meant(saver: SafeSqliteSaver) -> None:
+async def test_a_misspelt_name_leads_to_the_one_that_is_meant(saver: SqliteConversations) -> None:
     answer = await ask(saver, "where is ad_plan defined?")
     assert answer.text.startswith("No definition of `ad_plan` was found in the ")
     assert "Similar names: `App.add_plan`." in answer.text
@@ -108,14 +108,14 @@ async def test_a_misspelt_name_leads_to_the_one_that_is_meant(saver: SafeSqliteS
     assert (await ask(saver, "who calls it?")).text.count("`App.add_plan` [1]") == 1
 
 
-async def test_an_environment_variable_leads_to_where_it_is_read(saver: SafeSqliteSaver) -> None:
+async def test_an_environment_variable_leads_to_where_it_is_read(saver: SqliteConversations) -> None:
     answer = await ask(saver, "what is PLAN_DEBUG?")
     line = "3 [1] `DEBUG = os.environ.get('PLAN_DEBUG')`"
     assert answer.text == f"`PLAN_DEBUG` appears in 1 place:\n\n1. `src/plans.py`\n   - {line}"
 
 
 @pytest.mark.parametrize("question", ["what does 0xBEEF mean for plans?", "what does --plan-file do?"])
-async def test_a_text_that_is_nowhere_is_said_to_be_nowhere(saver: SafeSqliteSaver, question: str) -> None:
+async def test_a_text_that_is_nowhere_is_said_to_be_nowhere(saver: SqliteConversations, question: str) -> None:
     answer = await ask(saver, question)
     assert re.search(r"`(0xBEEF|--plan-file)` does not appear in the", answer.text) or answer.text.startswith(
         "No match in the "
@@ -123,18 +123,18 @@ async def test_a_text_that_is_nowhere_is_said_to_be_nowhere(saver: SafeSqliteSav
     assert "```" not in answer.text
 
 
-async def test_words_of_the_question_are_not_remarked_on(saver: SafeSqliteSaver) -> None:
+async def test_words_of_the_question_are_not_remarked_on(saver: SqliteConversations) -> None:
     answer = await ask(saver, "how does kubernetes add plans?")
     assert "`kubernetes`" not in answer.text
 
 
-async def test_a_name_is_not_looked_for_in_a_question_about_other_things(saver: SafeSqliteSaver) -> None:
+async def test_a_name_is_not_looked_for_in_a_question_about_other_things(saver: SqliteConversations) -> None:
     answer = await ask(saver, "what happens when a Plan is added which is already there?")
     assert "1. *Plans* in `docs/plans.md`\n   - 3 [1] " in answer.text  # what explains it comes first
     assert "`def add_plan(self, plan, *, first=False):`" in answer.text
 
 
-async def test_a_trace_of_another_version_leads_to_the_same_line(saver: SafeSqliteSaver) -> None:
+async def test_a_trace_of_another_version_leads_to_the_same_line(saver: SqliteConversations) -> None:
     trace = (
         'Traceback (most recent call last):\n  File "/usr/lib/src/app.py", line 300, in add_plan\n'
         "    self.plans.append(plan, 1)\nTypeError: append() takes one argument"
@@ -143,24 +143,24 @@ async def test_a_trace_of_another_version_leads_to_the_same_line(saver: SafeSqli
     assert "around line 17, in method `App.add_plan` [2] (the trace says line 300, of another version)" in answer.text
 
 
-async def test_a_frame_without_its_line_shows_its_function(saver: SafeSqliteSaver) -> None:
+async def test_a_frame_without_its_line_shows_its_function(saver: SqliteConversations) -> None:
     trace = 'Traceback (most recent call last):\n  File "/usr/lib/src/app.py", line 2, in run\nTypeError: no'
     answer = await ask(saver, trace)
     assert "`src/app.py` [1], lines 19–32, in method `App.run` [2]" in answer.text
 
 
-async def test_who_uses_a_file_is_answered_with_its_imports(saver: SafeSqliteSaver) -> None:
+async def test_who_uses_a_file_is_answered_with_its_imports(saver: SqliteConversations) -> None:
     answer = await ask(saver, "who imports src/app.py?")
     assert "- module level in `tests/test_app.py:1` [1]: `from src.app import App`" in answer.text
 
 
-async def test_the_second_place_of_an_answer_can_be_opened(saver: SafeSqliteSaver) -> None:
+async def test_the_second_place_of_an_answer_can_be_opened(saver: SqliteConversations) -> None:
     await ask(saver, "who calls add_plan?")
     answer = await ask(saver, "show me the second one")
     assert "`tests/test_app.py` [1], around line 9, in function `test_a_plan_is_added` [2]" in answer.text
 
 
-async def test_a_language_that_is_not_there_is_said_to_be_missing(saver: SafeSqliteSaver) -> None:
+async def test_a_language_that_is_not_there_is_said_to_be_missing(saver: SqliteConversations) -> None:
     await ask(saver, "where is App?")
     assert (await ask(saver, "and in Go?")).text == "There is no Go in the 4 files of `shop` at `c0ffeec`."
 
@@ -176,25 +176,25 @@ async def test_a_language_that_is_not_there_is_said_to_be_missing(saver: SafeSql
         ("Wer ruft load_order auf?", "shop/orders.py"),
     ],
 )
-async def test_a_name_is_asked_for_in_other_languages(saver: SafeSqliteSaver, question: str, path: str) -> None:
+async def test_a_name_is_asked_for_in_other_languages(saver: SqliteConversations, question: str, path: str) -> None:
     answer = await ask(saver, question, files=SHOP)
     assert answer.route == "fast_path"
     assert answer.citations[0].path == path
 
 
-async def test_a_name_beside_a_text_that_is_nowhere_leads(saver: SafeSqliteSaver) -> None:
+async def test_a_name_beside_a_text_that_is_nowhere_leads(saver: SqliteConversations) -> None:
     answer = await ask(saver, "what does 'all plans are gone now' or add_plan do?")
     assert "`App.add_plan` is defined in `src/app.py` [1]" in answer.text
 
 
-async def test_an_empty_file_is_said_to_hold_nothing(saver: SafeSqliteSaver) -> None:
+async def test_an_empty_file_is_said_to_hold_nothing(saver: SqliteConversations) -> None:
     answer = await ask(saver, "what is in src/__init__.py?", files={**BLUEPRINTS, "src/__init__.py": ""})
     assert "`src/__init__.py` [1] holds nothing." in answer.text
     assert "```" not in answer.text
     assert [one.path for one in answer.citations] == ["src/__init__.py"]
 
 
-async def test_what_else_a_question_may_mean_comes_with_the_answer(saver: SafeSqliteSaver) -> None:
+async def test_what_else_a_question_may_mean_comes_with_the_answer(saver: SqliteConversations) -> None:
     unclear = await ask(saver, "anything odd about `parse_date`", files=SHOP)
     clear = await ask(saver, "who calls parse_date?", files=SHOP, thread="other")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.agent import Agent
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Answer, CodeSearch
 from indexer.index import CodeIndex
 from tests.agent.conftest import answer_to, redact
@@ -68,7 +68,7 @@ def repository(tmp_path: Path) -> GitRepo:
 
 
 @pytest.fixture
-async def agent(repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver) -> AsyncIterator[Agent]:
+async def agent(repository: GitRepo, tmp_path: Path, saver: SqliteConversations) -> AsyncIterator[Agent]:
     index = await CodeIndex.open(repository.root, home=tmp_path / "home", web_url="https://github.com/shop/shop")
     try:
         await index.refresh()
@@ -127,7 +127,7 @@ async def test_changes_are_those_of_the_range_and_the_place(
 
 
 async def test_dependency_updates_of_bots_are_counted_and_not_listed(
-    repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver
+    repository: GitRepo, tmp_path: Path, saver: SqliteConversations
 ) -> None:
     for number in range(3):
         repository.write("requirements.txt", f"till=={number}\n")
@@ -209,7 +209,7 @@ async def test_asking_who_wrote_it_keeps_the_topic(agent: Agent) -> None:
     assert "`refund_at_once` is defined in `shop/pay.py`" in where.text
 
 
-async def test_more_goes_on_with_older_commits(repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver) -> None:
+async def test_more_goes_on_with_older_commits(repository: GitRepo, tmp_path: Path, saver: SqliteConversations) -> None:
     for number in range(14):
         repository.write("docs/pay.md", f"How to pay, {number}.\n")
         repository.commit(f"Word it better {number:02}")
@@ -229,7 +229,7 @@ async def test_more_goes_on_with_older_commits(repository: GitRepo, tmp_path: Pa
 
 
 async def test_a_path_in_a_submodule_is_said_to_be_in_one(
-    repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver
+    repository: GitRepo, tmp_path: Path, saver: SqliteConversations
 ) -> None:
     other = GitRepo(tmp_path / "bank")
     other.write("src/bank.c", "int bank;\n")
@@ -254,7 +254,7 @@ async def test_a_path_in_a_submodule_is_said_to_be_in_one(
 
 
 async def test_a_message_of_a_commit_cannot_break_out_of_its_quotation(
-    repository: GitRepo, tmp_path: Path, saver: SafeSqliteSaver
+    repository: GitRepo, tmp_path: Path, saver: SqliteConversations
 ) -> None:
     repository.write("docs/pay.md", "Pay.\n")
     repository.commit(

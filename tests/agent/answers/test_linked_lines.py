@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from agent.agent import Agent
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from indexer.index import CodeIndex
 from tests.agent.answers.test_history_answers import HeldCode
 from tests.agent.conftest import SECRET, answer_to, redact
@@ -48,7 +48,7 @@ async def code(repository: GitRepo, tmp_path: Path) -> AsyncIterator[HeldCode]:
 
 
 @pytest.fixture
-def agent(code: HeldCode, saver: SafeSqliteSaver) -> Agent:
+def agent(code: HeldCode, saver: SqliteConversations) -> Agent:
     return Agent(code, saver, redact)
 
 
@@ -149,7 +149,7 @@ async def test_a_link_shows_no_file_that_is_kept_from_everybody(agent: Agent, re
 
 
 async def test_a_model_is_shown_the_lines_of_the_link(
-    code: HeldCode, repository: GitRepo, saver: SafeSqliteSaver
+    code: HeldCode, repository: GitRepo, saver: SqliteConversations
 ) -> None:
     first = repository.sha("HEAD~1")
 

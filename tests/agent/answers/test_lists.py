@@ -7,7 +7,7 @@ import re
 import pytest
 
 from agent.agent import Agent
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from indexer.git.permalinks import make_permalink
 from indexer.types import Location
 from tests.agent.conftest import answer_to, redact
@@ -22,11 +22,11 @@ FILES = {
 }
 
 
-def make_agent(saver: SafeSqliteSaver) -> Agent:
+def make_agent(saver: SqliteConversations) -> Agent:
     return Agent(FakeLibrary(FakeCode(FILES)), saver, redact)
 
 
-async def test_every_name_of_a_file_is_listed_once_over_as_many_answers_as_it_takes(saver: SafeSqliteSaver) -> None:
+async def test_every_name_of_a_file_is_listed_once_over_as_many_answers_as_it_takes(saver: SqliteConversations) -> None:
     agent = make_agent(saver)
     listed: list[str] = []
 
@@ -41,7 +41,7 @@ async def test_every_name_of_a_file_is_listed_once_over_as_many_answers_as_it_ta
     assert listed == NAMES
 
 
-async def test_more_after_a_complete_list_lists_nothing_again(saver: SafeSqliteSaver) -> None:
+async def test_more_after_a_complete_list_lists_nothing_again(saver: SqliteConversations) -> None:
     agent = make_agent(saver)
     await answer_to(agent, "what is in the src/core folder?", "t")
 
@@ -50,7 +50,7 @@ async def test_more_after_a_complete_list_lists_nothing_again(saver: SafeSqliteS
     assert "`engine.py`" not in answer.text
 
 
-async def test_a_folder_is_answered_with_its_folders_and_files(saver: SafeSqliteSaver) -> None:
+async def test_a_folder_is_answered_with_its_folders_and_files(saver: SqliteConversations) -> None:
     answer = await answer_to(make_agent(saver), "what is in src/core?", "t")
 
     assert "`src/core/` holds 2 files and 1 folder:" in answer.text
@@ -59,7 +59,7 @@ async def test_a_folder_is_answered_with_its_folders_and_files(saver: SafeSqlite
     assert [(one.path, one.start_line) for one in answer.citations] == [("src/core/engine.py", 1)]
 
 
-async def test_a_folder_is_found_by_the_end_of_its_path(saver: SafeSqliteSaver) -> None:
+async def test_a_folder_is_found_by_the_end_of_its_path(saver: SqliteConversations) -> None:
     answer = await answer_to(make_agent(saver), "list everything in the core directory", "t")
 
     assert "`src/core/` holds" in answer.text
@@ -83,7 +83,7 @@ def test_a_commit_has_a_page_of_its_own_on_each_host() -> None:
         "what is this project and what is it built with?",
     ],
 )
-async def test_a_project_is_meant_by_its_name_and_by_it(saver: SafeSqliteSaver, question: str) -> None:
+async def test_a_project_is_meant_by_its_name_and_by_it(saver: SqliteConversations, question: str) -> None:
     files = {"README.md": "# Shop\n\n[![badge](x)](y)\n\nShop sells pets, and buys them back.\n", "a.py": "x = 1\n"}
     files |= {"pets/dogs.py": "y = 1\n", "pets/cats/cat.py": "z = 1\n"}
     agent = Agent(FakeLibrary(FakeCode(files)), saver, redact)
@@ -98,13 +98,15 @@ async def test_a_project_is_meant_by_its_name_and_by_it(saver: SafeSqliteSaver, 
     )
 
 
-async def test_a_function_that_is_called_like_the_project_is_meant_where_it_is_spelt_so(saver: SafeSqliteSaver) -> None:
+async def test_a_function_that_is_called_like_the_project_is_meant_where_it_is_spelt_so(
+    saver: SqliteConversations,
+) -> None:
     agent = Agent(FakeLibrary(FakeCode({"a.py": "def shop():\n    return 1\n"})), saver, redact)
 
     assert (await answer_to(agent, "what does shop do?", "t")).text.startswith("`shop` is defined in `a.py`")
 
 
-async def test_a_package_beside_its_tests_is_the_package(saver: SafeSqliteSaver) -> None:
+async def test_a_package_beside_its_tests_is_the_package(saver: SqliteConversations) -> None:
     files = {"src/main/owner/Owner.java": "class Owner {}\n", "src/test/owner/OwnerTests.java": "class OwnerTests {}\n"}
     agent = Agent(FakeLibrary(FakeCode(files)), saver, redact)
 
@@ -113,7 +115,7 @@ async def test_a_package_beside_its_tests_is_the_package(saver: SafeSqliteSaver)
     assert answer.text.startswith("`src/main/owner/` holds 1 file:")
 
 
-async def test_a_file_of_one_class_is_outlined_with_its_methods(saver: SafeSqliteSaver) -> None:
+async def test_a_file_of_one_class_is_outlined_with_its_methods(saver: SqliteConversations) -> None:
     source = "class Queue:\n    def push(self, item):\n        return item\n\n    def clear(self):\n        pass\n"
     agent = Agent(FakeLibrary(FakeCode({"lib/queue.py": source})), saver, redact)
 

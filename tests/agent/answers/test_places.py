@@ -8,7 +8,7 @@ import pytest
 
 from agent.agent import Agent
 from agent.answers.places import FRAME
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Answer
 from tests.agent.conftest import answer_to, redact
 from tests.fakes.code import FakeCode, FakeLibrary
@@ -22,7 +22,7 @@ SETTINGS = (
 )
 
 
-async def ask(saver: SafeSqliteSaver, question: str, files: dict[str, str], thread: str = "t") -> Answer:
+async def ask(saver: SqliteConversations, question: str, files: dict[str, str], thread: str = "t") -> Answer:
     answer = await answer_to(Agent(FakeLibrary(FakeCode(files)), saver, redact), question, thread)
     for cited in answer.citations:  # each printed line is cited by itself
         (line,) = files[cited.path].splitlines()[cited.start_line - 1 : cited.end_line]
@@ -34,7 +34,7 @@ def places_of(answer: Answer) -> list[str]:
     return re.findall(r"^\d\. .*?`?([\w./-]+)`$", answer.text, re.MULTILINE)
 
 
-async def test_four_files_are_shown_with_what_their_lines_lie_in(saver: SafeSqliteSaver) -> None:
+async def test_four_files_are_shown_with_what_their_lines_lie_in(saver: SqliteConversations) -> None:
     files = {f"src/a{at}.py": f"def check_{at}(pets):\n    return pets.validated\n" for at in range(5)}
     answer = await ask(saver, "where are pets validated?", files)
     assert answer.text.startswith(f"{FRAME}\n\n1. `check_0` in `src/a0.py`\n   - 1 [1] `def check_0(pets):`\n")
@@ -58,19 +58,19 @@ async def test_four_files_are_shown_with_what_their_lines_lie_in(saver: SafeSqli
         "ROADMAP.md",
     ],
 )
-async def test_what_says_nothing_of_the_code_comes_last(saver: SafeSqliteSaver, path: str) -> None:
+async def test_what_says_nothing_of_the_code_comes_last(saver: SqliteConversations, path: str) -> None:
     files = {path: "# pets validated: pets are validated\n" * 3, "src/checking.py": CODE}
     answer = await ask(saver, "where are pets validated?", files)
     assert places_of(answer) == ["src/checking.py", path]
 
 
-async def test_tests_lead_where_they_are_asked_for(saver: SafeSqliteSaver) -> None:
+async def test_tests_lead_where_they_are_asked_for(saver: SqliteConversations) -> None:
     files = {"tests/test_pets.py": "def test_pets():\n    assert validated(pets)\n", "src/checking.py": CODE}
     answer = await ask(saver, "where do tests make validated pets?", files)
     assert places_of(answer)[0] == "tests/test_pets.py"
 
 
-async def test_a_page_leads_where_its_heading_says_how(saver: SafeSqliteSaver) -> None:
+async def test_a_page_leads_where_its_heading_says_how(saver: SqliteConversations) -> None:
     files = {
         "src/a.py": "def validate_pets(pets):\n    return 1\n",
         "src/b.py": "def validate_all(pets):\n    return 1\n",
@@ -81,19 +81,19 @@ async def test_a_page_leads_where_its_heading_says_how(saver: SafeSqliteSaver) -
     assert re.search(r"\d\. \*Validating pets\* in `docs/pets.md`\n   - 5 \[\d\] `In a box.`", answer.text)
 
 
-async def test_a_value_is_printed_beside_the_line_that_names_it(saver: SafeSqliteSaver) -> None:
+async def test_a_value_is_printed_beside_the_line_that_names_it(saver: SqliteConversations) -> None:
     question = "how long may a pet wait for its papers by default?"
     answer = await answer_to(Agent(FakeLibrary(FakeCode({"src/settings.py": SETTINGS})), saver, redact), question, "t")
     assert "`PET_WAIT`, a setting, is `30` by default" in answer.text
 
 
-async def test_a_long_line_is_cut_at_its_end(saver: SafeSqliteSaver) -> None:
+async def test_a_long_line_is_cut_at_its_end(saver: SqliteConversations) -> None:
     answer = await ask(saver, "where are pets validated?", {"src/a.py": f"def f(pets):\n{LONG}"})
     assert max(map(len, answer.text.split("\n"))) < 120
     assert "x…`" in answer.text
 
 
-async def test_where_an_error_is_handled_is_not_where_it_is_defined(saver: SafeSqliteSaver) -> None:
+async def test_where_an_error_is_handled_is_not_where_it_is_defined(saver: SqliteConversations) -> None:
     files = {
         "src/errors.py": "class StopEarly(Exception):\n    pass\n",
         "src/run.py": "def run(step):\n    try:\n        step()\n    except StopEarly:\n        return None\n",
@@ -112,7 +112,7 @@ async def test_where_an_error_is_handled_is_not_where_it_is_defined(saver: SafeS
     ],
 )
 async def test_only_what_names_no_code_is_answered_by_pointing_alone(
-    saver: SafeSqliteSaver, question: str, is_pointing: bool
+    saver: SqliteConversations, question: str, is_pointing: bool
 ) -> None:
     answer = await answer_to(Agent(FakeLibrary(FakeCode(SHOP)), saver, redact), question)
 

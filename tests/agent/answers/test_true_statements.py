@@ -11,7 +11,7 @@ import pytest
 from agent.agent import Agent
 from agent.answers.places import FRAME
 from agent.evidence.refs import sort_definitions
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import CodeSearch
 from agent.questions.follow_ups import is_pointing_back
 from agent.questions.question_parts import split_questions
@@ -33,11 +33,11 @@ class IndexedLibrary:
         return self._code
 
 
-def make_agent(saver: SafeSqliteSaver, files: dict[str, str]) -> Agent:
+def make_agent(saver: SqliteConversations, files: dict[str, str]) -> Agent:
     return Agent(FakeLibrary(FakeCode(files)), saver, redact)
 
 
-async def test_two_calls_in_one_function_are_listed_as_two(saver: SafeSqliteSaver) -> None:
+async def test_two_calls_in_one_function_are_listed_as_two(saver: SqliteConversations) -> None:
     agent = make_agent(saver, {"a.py": "def pay():\n    pass\n\n\ndef buy():\n    pay()\n    print()\n    pay()\n"})
 
     answer = await answer_to(agent, "who calls pay?")
@@ -47,7 +47,7 @@ async def test_two_calls_in_one_function_are_listed_as_two(saver: SafeSqliteSave
     assert {one.start_line for one in answer.citations} == {1, 6, 8}
 
 
-async def test_two_calls_on_one_line_are_counted_where_they_stand(saver: SafeSqliteSaver) -> None:
+async def test_two_calls_on_one_line_are_counted_where_they_stand(saver: SqliteConversations) -> None:
     agent = make_agent(saver, {"a.py": "def inc(n):\n    return n\n\n\ndef buy():\n    return inc(inc(1))\n"})
 
     answer = await answer_to(agent, "who calls inc?")
@@ -56,7 +56,7 @@ async def test_two_calls_on_one_line_are_counted_where_they_stand(saver: SafeSql
     assert "- `buy` in `a.py:6` [2] (2 calls):" in answer.text
 
 
-async def test_a_call_that_may_mean_two_definitions_is_one_call(saver: SafeSqliteSaver) -> None:
+async def test_a_call_that_may_mean_two_definitions_is_one_call(saver: SqliteConversations) -> None:
     files = {"a.py": "def pay():\n    pass\n", "b.py": "def pay():\n    pass\n", "c.py": "def buy():\n    x.pay()\n"}
 
     answer = await answer_to(make_agent(saver, files), "who calls pay?")
@@ -65,7 +65,7 @@ async def test_a_call_that_may_mean_two_definitions_is_one_call(saver: SafeSqlit
     assert answer.text.count("`c.py:2`") == 1
 
 
-async def test_calls_that_are_listed_and_those_that_are_not_make_the_count(saver: SafeSqliteSaver) -> None:
+async def test_calls_that_are_listed_and_those_that_are_not_make_the_count(saver: SqliteConversations) -> None:
     buyers = "\n".join(f"def buy_{number}():\n    pay()\n    pay()\n    pay()\n" for number in range(12))
     many = "def buy_often():\n" + "    pay()\n" * 9
 
@@ -77,7 +77,7 @@ async def test_calls_that_are_listed_and_those_that_are_not_make_the_count(saver
     assert f"- and {45 - listed} more" in answer.text
 
 
-async def test_what_a_function_calls_is_counted_with_what_is_left_out(saver: SafeSqliteSaver) -> None:
+async def test_what_a_function_calls_is_counted_with_what_is_left_out(saver: SqliteConversations) -> None:
     steps = "\n".join(f"def step_{number}():\n    pass\n" for number in range(12))
     calls = "".join(f"    step_{number}()\n" for number in range(12))
 
@@ -90,7 +90,7 @@ async def test_what_a_function_calls_is_counted_with_what_is_left_out(saver: Saf
     assert "- and 4 more" in answer.text
 
 
-async def test_calls_of_two_definitions_of_a_name_are_told_apart(saver: SafeSqliteSaver, tmp_path: Path) -> None:
+async def test_calls_of_two_definitions_of_a_name_are_told_apart(saver: SqliteConversations, tmp_path: Path) -> None:
     repository = GitRepo(tmp_path / "shop")
     files = {
         "app.py": "class App:\n    def url(self):\n        pass\n",
@@ -108,7 +108,7 @@ async def test_calls_of_two_definitions_of_a_name_are_told_apart(saver: SafeSqli
     assert [(one.path, one.start_line) for one in answer.citations[:2]] == [("helpers.py", 4), ("app.py", 2)]
 
 
-async def test_what_it_depends_on_is_asked_of_the_project_where_nothing_was_said(saver: SafeSqliteSaver) -> None:
+async def test_what_it_depends_on_is_asked_of_the_project_where_nothing_was_said(saver: SqliteConversations) -> None:
     files = {"pyproject.toml": '[project]\nname = "shop"\ndependencies = ["jinja2>=3"]\n', "a.py": "x = 1\n"}
 
     answer = await answer_to(make_agent(saver, files), "what does it depend on?")
@@ -116,13 +116,13 @@ async def test_what_it_depends_on_is_asked_of_the_project_where_nothing_was_said
     assert "jinja2>=3" in answer.text
 
 
-async def test_a_line_behind_the_end_of_a_file_is_not_there(saver: SafeSqliteSaver) -> None:
+async def test_a_line_behind_the_end_of_a_file_is_not_there(saver: SqliteConversations) -> None:
     answer = await answer_to(make_agent(saver, {"a.py": "x = 1\ny = 2\n"}), "what is in line 99999 of a.py?")
 
     assert "(the file ends at line 2)" in answer.text
 
 
-async def test_a_file_that_is_not_there_is_said_to_be_missing(saver: SafeSqliteSaver) -> None:
+async def test_a_file_that_is_not_there_is_said_to_be_missing(saver: SqliteConversations) -> None:
     files = {"shop/orders.py": "def send_order():\n    pass\n"}
 
     answer = await answer_to(make_agent(saver, files), "where is shop/nothere.py with the orders?")
@@ -137,14 +137,14 @@ TWO_OF_A_NAME = {
 }
 
 
-async def test_a_line_is_shown_of_the_one_file_of_the_name_that_is_long_enough(saver: SafeSqliteSaver) -> None:
+async def test_a_line_is_shown_of_the_one_file_of_the_name_that_is_long_enough(saver: SqliteConversations) -> None:
     answer = await answer_to(make_agent(saver, TWO_OF_A_NAME), "what is at app.py:33?")
 
     assert "long_33 = 33" in answer.text
     assert "short_" not in answer.text
 
 
-async def test_a_line_is_shown_of_each_file_of_the_name_that_has_it(saver: SafeSqliteSaver) -> None:
+async def test_a_line_is_shown_of_each_file_of_the_name_that_has_it(saver: SqliteConversations) -> None:
     answer = await answer_to(make_agent(saver, TWO_OF_A_NAME), "app.py:12")
 
     assert "long_12 = 12" in answer.text
@@ -153,7 +153,7 @@ async def test_a_line_is_shown_of_each_file_of_the_name_that_has_it(saver: SafeS
 
 
 async def test_a_call_that_may_be_of_another_definition_is_not_counted_with_those_of_one(
-    saver: SafeSqliteSaver,
+    saver: SqliteConversations,
 ) -> None:
     files = {
         "walk.py": "class Walker:\n    def scan(self):\n        pass\n\n\ndef scan(paths):\n    Walker.scan(paths)\n",
@@ -167,7 +167,7 @@ async def test_a_call_that_may_be_of_another_definition_is_not_counted_with_thos
     )
 
 
-async def test_a_folder_that_is_there_is_not_said_to_be_missing(saver: SafeSqliteSaver) -> None:
+async def test_a_folder_that_is_there_is_not_said_to_be_missing(saver: SqliteConversations) -> None:
     agent = make_agent(saver, {"internal/crypto/crypto.go": "package crypto\n\nfunc Hash() {}\n"})
 
     answer = await answer_to(agent, "what uses internal/crypto?")
@@ -176,7 +176,7 @@ async def test_a_folder_that_is_there_is_not_said_to_be_missing(saver: SafeSqlit
     assert "crypto.go" in answer.text
 
 
-async def test_a_file_of_which_there_are_two_is_not_said_to_be_missing(saver: SafeSqliteSaver) -> None:
+async def test_a_file_of_which_there_are_two_is_not_said_to_be_missing(saver: SqliteConversations) -> None:
     answer = await answer_to(make_agent(saver, TWO_OF_A_NAME), "what is in app.py?")
 
     assert "`src/shop/app.py` [1] defines" in answer.text
@@ -197,7 +197,7 @@ async def test_a_file_of_which_there_are_two_is_not_said_to_be_missing(saver: Sa
         "does it matter whether the cookie is signed?",
     ],
 )
-async def test_an_impersonal_it_points_to_nothing(saver: SafeSqliteSaver, question: str) -> None:
+async def test_an_impersonal_it_points_to_nothing(saver: SqliteConversations, question: str) -> None:
     code = {"session.py": "def save_session(cookie):\n    # whether the cookie is set\n    return cookie.set()\n"}
     agent = make_agent(saver, code)
     await answer_to(agent, "where is save_session defined?", "told")
@@ -219,7 +219,7 @@ def test_an_it_that_stands_for_something_points_back(question: str) -> None:
 @pytest.mark.parametrize(
     "question", ["does it support sqlite?", "Can it store sessions in redis?", "is it stored in sqlite?"]
 )
-async def test_before_anything_is_said_it_may_be_the_project(saver: SafeSqliteSaver, question: str) -> None:
+async def test_before_anything_is_said_it_may_be_the_project(saver: SqliteConversations, question: str) -> None:
     code = {"store.py": "class Store:\n    # supports sqlite, and stores sessions in redis\n    engines = 2\n"}
     agent = make_agent(saver, code)
 
@@ -229,13 +229,13 @@ async def test_before_anything_is_said_it_may_be_the_project(saver: SafeSqliteSa
 
 
 @pytest.mark.parametrize("question", ["does it work?", "is it tested?", "who calls it?"])
-async def test_a_question_of_nothing_but_a_pointer_is_asked_back(saver: SafeSqliteSaver, question: str) -> None:
+async def test_a_question_of_nothing_but_a_pointer_is_asked_back(saver: SqliteConversations, question: str) -> None:
     answer = await answer_to(make_agent(saver, {"store.py": "class Store:\n    works = True\n"}), question)
 
     assert "points to" in answer.text
 
 
-async def test_a_second_question_about_what_the_first_one_names_is_answered_too(saver: SafeSqliteSaver) -> None:
+async def test_a_second_question_about_what_the_first_one_names_is_answered_too(saver: SqliteConversations) -> None:
     files = {"pay.py": "def send_payment():\n    pass\n\n\ndef run():\n    send_payment()\n"}
 
     answer = await answer_to(make_agent(saver, files), "where is send_payment defined and who calls it?")
@@ -306,7 +306,7 @@ class App(Base):
     ],
 )
 async def test_an_attribute_is_found_where_its_class_sets_it(
-    saver: SafeSqliteSaver, question: str, opening: str, line: str
+    saver: SqliteConversations, question: str, opening: str, line: str
 ) -> None:
     answer = await answer_to(make_agent(saver, ATTRIBUTES), question)
 
@@ -316,7 +316,7 @@ async def test_an_attribute_is_found_where_its_class_sets_it(
     assert "No definition" not in answer.text
 
 
-async def test_a_name_that_no_class_sets_is_still_not_defined(saver: SafeSqliteSaver) -> None:
+async def test_a_name_that_no_class_sets_is_still_not_defined(saver: SqliteConversations) -> None:
     answer = await answer_to(make_agent(saver, ATTRIBUTES), "what is App.default_colour?")
 
     assert "No definition of `App.default_colour` was found" in answer.text
@@ -341,7 +341,7 @@ def test_a_line_that_requires_a_name_is_no_definition_of_it() -> None:
     "defined", ["class Shop:\n    def open(self):\n        print()\n", "def shop():\n    print()\n"]
 )
 async def test_what_the_project_depends_on_is_not_what_code_of_its_name_calls(
-    saver: SafeSqliteSaver, defined: str
+    saver: SqliteConversations, defined: str
 ) -> None:
     files = {
         "shop.py": defined,
@@ -375,7 +375,7 @@ def show(name):
 }
 
 
-async def test_the_exception_of_a_library_is_said_to_come_from_it(saver: SafeSqliteSaver) -> None:
+async def test_the_exception_of_a_library_is_said_to_come_from_it(saver: SqliteConversations) -> None:
     answer = await answer_to(make_agent(saver, ERRORS), "jinja2.exceptions.TemplateNotFound: index.html")
 
     assert answer.text.startswith(
@@ -388,7 +388,7 @@ async def test_the_exception_of_a_library_is_said_to_come_from_it(saver: SafeSql
     assert answer.found
 
 
-async def test_a_library_that_no_manifest_names_is_said_to_be_none_of_the_project(saver: SafeSqliteSaver) -> None:
+async def test_a_library_that_no_manifest_names_is_said_to_be_none_of_the_project(saver: SqliteConversations) -> None:
     answer = await answer_to(make_agent(saver, ERRORS), "sqlalchemy.exc.OperationalError: (x) no such table: users")
 
     assert "comes from the library `sqlalchemy`, which no manifest of" in answer.text
@@ -396,13 +396,15 @@ async def test_a_library_that_no_manifest_names_is_said_to_be_none_of_the_projec
 
 
 @pytest.mark.parametrize("log", ["shop.carts.CartGone: cart 7", "Shop.Carts.CartGone: cart 7"])
-async def test_an_exception_of_the_repository_itself_comes_from_no_library(saver: SafeSqliteSaver, log: str) -> None:
+async def test_an_exception_of_the_repository_itself_comes_from_no_library(
+    saver: SqliteConversations, log: str
+) -> None:
     answer = await answer_to(make_agent(saver, {"src/cart.py": "raise make_error('CartGone')\n"}), log)
 
     assert "library" not in answer.text
 
 
-async def test_an_exception_of_the_language_is_said_to_be_one(saver: SafeSqliteSaver) -> None:
+async def test_an_exception_of_the_language_is_said_to_be_one(saver: SqliteConversations) -> None:
     asked = "AttributeError: 'NoneType' object has no attribute 'get' in `session.get(\"user\")` when calling save()"
     answer = await answer_to(make_agent(saver, ERRORS), asked)
 
@@ -411,7 +413,7 @@ async def test_an_exception_of_the_language_is_said_to_be_one(saver: SafeSqliteS
     assert not answer.found
 
 
-async def test_a_message_in_a_table_of_errors_is_shown_where_it_stands(saver: SafeSqliteSaver) -> None:
+async def test_a_message_in_a_table_of_errors_is_shown_where_it_stands(saver: SqliteConversations) -> None:
     answer = await answer_to(make_agent(saver, ERRORS), "ShopError: Request body is too large")
 
     assert answer.text.startswith("`Request body is too large` appears in `shop/errors.py` [1], lines 62–63:")
@@ -420,7 +422,7 @@ async def test_a_message_in_a_table_of_errors_is_shown_where_it_stands(saver: Sa
 
 
 async def test_a_message_is_put_together_where_the_code_does_it_and_not_where_a_test_expects_it(
-    saver: SafeSqliteSaver,
+    saver: SqliteConversations,
 ) -> None:
     answer = await answer_to(make_agent(saver, ERRORS), "cart books is closed already")
 
@@ -428,7 +430,7 @@ async def test_a_message_is_put_together_where_the_code_does_it_and_not_where_a_
     assert "`Cart.save`, method in `shop/save.py` [1], line 3" in answer.text
 
 
-async def test_a_message_whose_words_are_scattered_is_not_said_to_be_put_together(saver: SafeSqliteSaver) -> None:
+async def test_a_message_whose_words_are_scattered_is_not_said_to_be_put_together(saver: SqliteConversations) -> None:
     files = {
         "a.py": "# the plugin did\n" + "pass\n" * 9 + "# did not start\n" + "pass\n" * 9 + "# start in time, all\n"
     }
@@ -443,7 +445,7 @@ async def test_a_message_whose_words_are_scattered_is_not_said_to_be_put_togethe
     ["what libraries does it use", "Abhängigkeiten?", "what are our dependencies?", "qué dependencias tiene?"],
 )
 async def test_dependencies_are_shown_in_whatever_words_they_are_asked_for(
-    saver: SafeSqliteSaver, question: str
+    saver: SqliteConversations, question: str
 ) -> None:
     answer = await answer_to(make_agent(saver, ERRORS), question)
 
@@ -453,7 +455,9 @@ async def test_dependencies_are_shown_in_whatever_words_they_are_asked_for(
 
 
 @pytest.mark.parametrize("question", ["which version of jinja2 do we use", "do we use Jinja2?"])
-async def test_the_version_of_a_library_is_shown_where_it_is_declared(saver: SafeSqliteSaver, question: str) -> None:
+async def test_the_version_of_a_library_is_shown_where_it_is_declared(
+    saver: SqliteConversations, question: str
+) -> None:
     answer = await answer_to(make_agent(saver, ERRORS), question)
 
     assert answer.text.startswith("`pyproject.toml` [1], around line 5:")
@@ -468,7 +472,7 @@ RUBY = (
 @pytest.mark.parametrize(
     "question", ["who calls `dispatch!`?", "who calls dispatch!?", "where is `dispatch!` defined?"]
 )
-async def test_a_name_keeps_the_mark_that_it_ends_in(saver: SafeSqliteSaver, tmp_path: Path, question: str) -> None:
+async def test_a_name_keeps_the_mark_that_it_ends_in(saver: SqliteConversations, tmp_path: Path, question: str) -> None:
     repository = GitRepo(tmp_path / "shop")
     repository.write("till.rb", RUBY)
     repository.commit()
@@ -480,7 +484,7 @@ async def test_a_name_keeps_the_mark_that_it_ends_in(saver: SafeSqliteSaver, tmp
 
 
 @pytest.mark.parametrize("question", ["show me `pay`!", "where is pay!"])
-async def test_a_mark_that_ends_the_sentence_is_no_part_of_a_name(saver: SafeSqliteSaver, question: str) -> None:
+async def test_a_mark_that_ends_the_sentence_is_no_part_of_a_name(saver: SqliteConversations, question: str) -> None:
     answer = await answer_to(make_agent(saver, {"a.py": "def pay():\n    pass\n"}), question)
 
     assert answer.text.startswith("`pay` is defined in `a.py` [1]")
@@ -495,7 +499,7 @@ async def test_a_mark_that_ends_the_sentence_is_no_part_of_a_name(saver: SafeSql
     ],
 )
 async def test_whether_a_file_is_there_is_said_with_yes_and_its_place(
-    saver: SafeSqliteSaver, question: str, beginning: str
+    saver: SqliteConversations, question: str, beginning: str
 ) -> None:
     answer = await answer_to(
         make_agent(saver, {"package.json": '{\n  "name": "shop"\n}\n', "a.py": "x = 1\n"}), question
@@ -504,7 +508,7 @@ async def test_whether_a_file_is_there_is_said_with_yes_and_its_place(
     assert answer.text.startswith(beginning)
 
 
-async def test_an_empty_file_is_cited_where_it_stands(saver: SafeSqliteSaver) -> None:
+async def test_an_empty_file_is_cited_where_it_stands(saver: SqliteConversations) -> None:
     answer = await answer_to(
         make_agent(saver, {"shop/__init__.py": "", "a.py": "x = 1\n"}), "what is in shop/__init__.py?"
     )
@@ -513,7 +517,7 @@ async def test_an_empty_file_is_cited_where_it_stands(saver: SafeSqliteSaver) ->
     assert [one.path for one in answer.citations] == ["shop/__init__.py"]
 
 
-async def test_a_proper_name_that_occurs_nowhere_is_not_found(saver: SafeSqliteSaver) -> None:
+async def test_a_proper_name_that_occurs_nowhere_is_not_found(saver: SqliteConversations) -> None:
     files = {"a.py": "def capital(account):\n    return account.capital\n"}
 
     answer = await answer_to(make_agent(saver, files), "where is the capital of Narnia kept?")
@@ -522,13 +526,13 @@ async def test_a_proper_name_that_occurs_nowhere_is_not_found(saver: SafeSqliteS
     assert answer.text.startswith(FRAME)
 
 
-async def test_what_is_beyond_the_code_is_not_found(saver: SafeSqliteSaver) -> None:
+async def test_what_is_beyond_the_code_is_not_found(saver: SqliteConversations) -> None:
     files = {"a.py": "def capital(account):\n    return account.capital\n"}
 
     assert not (await answer_to(make_agent(saver, files), "what is the capital of France?")).found
 
 
-async def test_where_a_setting_is_set_leads_with_its_declaration(saver: SafeSqliteSaver, tmp_path: Path) -> None:
+async def test_where_a_setting_is_set_leads_with_its_declaration(saver: SqliteConversations, tmp_path: Path) -> None:
     repository = GitRepo(tmp_path / "shop")
     repository.write("shop/settings.py", 'BODY_LIMIT = int(os.getenv("BODY_LIMIT", "100"))\n')
     repository.write("shop/views.py", "def read(request):\n    return request.body[: settings.BODY_LIMIT]\n")
@@ -540,7 +544,7 @@ async def test_where_a_setting_is_set_leads_with_its_declaration(saver: SafeSqli
     assert (answer.citations[0].path, answer.citations[0].start_line) == ("shop/settings.py", 1)
 
 
-async def test_each_question_of_a_message_is_answered_in_turn(saver: SafeSqliteSaver) -> None:
+async def test_each_question_of_a_message_is_answered_in_turn(saver: SqliteConversations) -> None:
     files = {"a.py": "def pay():\n    pass\n\n\ndef buy():\n    pay()\n", "b.py": "def ship():\n    pass\n"}
 
     answer = await answer_to(make_agent(saver, files), "where is pay defined? who calls it? and where is ship defined?")
@@ -557,7 +561,7 @@ async def test_each_question_of_a_message_is_answered_in_turn(saver: SafeSqliteS
     ["is there a function that ships parcels?", "which functions are there in b.py?", "does this project ship?"],
 )
 async def test_a_question_of_a_message_that_names_its_subject_is_not_taken_for_one_that_does_not(
-    saver: SafeSqliteSaver, question: str
+    saver: SqliteConversations, question: str
 ) -> None:
     files = {"a.py": "def pay():\n    pass\n", "b.py": "def ship(parcel):\n    pass\n"}
 
@@ -567,7 +571,7 @@ async def test_a_question_of_a_message_that_names_its_subject_is_not_taken_for_o
     assert "`ship`" in answer.text
 
 
-async def test_a_question_of_a_message_that_refers_to_nothing_is_said_to(saver: SafeSqliteSaver) -> None:
+async def test_a_question_of_a_message_that_refers_to_nothing_is_said_to(saver: SqliteConversations) -> None:
     agent = make_agent(saver, {"a.py": "def pay():\n    pass\n"})
 
     answer = await answer_to(agent, "how do we deploy this week? who calls it?")
@@ -582,7 +586,7 @@ class CodeWithoutRegistrations(FakeCode):
         raise DamagedCatalog("The table of registrations is damaged.")
 
 
-async def test_a_question_of_a_message_that_cannot_be_looked_up_leaves_the_others(saver: SafeSqliteSaver) -> None:
+async def test_a_question_of_a_message_that_cannot_be_looked_up_leaves_the_others(saver: SqliteConversations) -> None:
     code = CodeWithoutRegistrations({"a.py": "def pay():\n    pass\n"})
     agent = Agent(FakeLibrary(code), saver, redact)
 

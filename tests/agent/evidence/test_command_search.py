@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent.agent import Agent
 from agent.kinds.build_files import is_command_file, read_commands
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from tests.agent.conftest import answer_to, redact
 from tests.fakes.code import FakeCode, FakeLibrary
 
@@ -163,7 +163,7 @@ def test_what_is_said_beside_a_target_goes_with_it() -> None:
     ],
 )
 async def test_the_command_comes_first_and_where_it_stands_next(
-    saver: SafeSqliteSaver, question: str, command: str, place: str
+    saver: SqliteConversations, question: str, command: str, place: str
 ) -> None:
     agent = Agent(FakeLibrary(FakeCode(FILES)), saver, redact)
 
@@ -184,7 +184,7 @@ async def test_the_command_comes_first_and_where_it_stands_next(
     ],
 )
 async def test_what_starts_or_installs_a_command_says_nothing_of_it(
-    saver: SafeSqliteSaver, question: str, command: str
+    saver: SqliteConversations, question: str, command: str
 ) -> None:
     files = {
         "Makefile": "help:\n\techo docs\n\ntest:\n\tphpunit\n\ndocs:\n\tsphinx-build docs\n",
@@ -201,7 +201,7 @@ async def test_what_starts_or_installs_a_command_says_nothing_of_it(
     assert "git checkout" not in answer.text
 
 
-async def test_all_targets_are_listed_for_a_question_after_them(saver: SafeSqliteSaver) -> None:
+async def test_all_targets_are_listed_for_a_question_after_them(saver: SqliteConversations) -> None:
     agent = Agent(FakeLibrary(FakeCode({"Makefile": MAKEFILE})), saver, redact)
 
     answer = await answer_to(agent, "which make targets are there?", "t")
@@ -210,7 +210,7 @@ async def test_all_targets_are_listed_for_a_question_after_them(saver: SafeSqlit
     assert "- `make lint` [2]: *Look for mistakes*" in answer.text
 
 
-async def test_a_question_about_what_no_command_names_is_searched_for(saver: SafeSqliteSaver) -> None:
+async def test_a_question_about_what_no_command_names_is_searched_for(saver: SqliteConversations) -> None:
     files = {**FILES, "src/ledger.py": "def start_transaction(ledger):\n    ledger.begin_transaction()\n"}
     agent = Agent(FakeLibrary(FakeCode(files)), saver, redact)
 

@@ -19,7 +19,7 @@ from agent.goals.proposal import GoalRequest
 from agent.goals.sandbox_tools import make_goal_tools
 from agent.limits import TurnLimits
 from agent.llm.models import ChatModels, open_models
-from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
+from agent.persistence.checkpointer import SqliteConversations, open_saver
 from agent.ports import Answer
 from agent.sandbox.sandbox import SandboxLimits
 from indexer.types import Commit
@@ -55,7 +55,7 @@ KILLED = GoalRequest(
 class GoalBench:
     """A goal agent over the parser, and what it works with."""
 
-    saver: SafeSqliteSaver
+    saver: SqliteConversations
     models: ChatModels
     gemini: FakeGemini
     copies: FolderCopies
@@ -125,7 +125,7 @@ def gemini() -> Iterator[FakeGemini]:
 
 
 @pytest.fixture
-async def bench(gemini: FakeGemini, saver: SafeSqliteSaver, tmp_path: Path) -> AsyncIterator[GoalBench]:
+async def bench(gemini: FakeGemini, saver: SqliteConversations, tmp_path: Path) -> AsyncIterator[GoalBench]:
     folder = tmp_path / "copies"
     folder.mkdir()
     async with open_models(google_api_key=SecretStr("k"), google_base_url=gemini.url) as models:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.agent import Agent
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Answer, Citation
 from agent.questions.follow_ups import find_run_turn
 from tests.agent.conftest import SECRET, answer_to, remembered
@@ -50,7 +50,7 @@ async def test_a_run_is_found_behind_later_turns_and_not_where_the_code_is_meant
     assert find_run_turn("is it tested?", await remembered(agent)) is None
 
 
-async def test_a_model_is_told_what_the_run_has_shown(saver: SafeSqliteSaver) -> None:
+async def test_a_model_is_told_what_the_run_has_shown(saver: SqliteConversations) -> None:
     agent, model = agent_with(saver, "Yes: a test of it passed.", "It is in the code.")
     await remember(agent)
     answer = await answer_to(agent, "did you verify it?")
@@ -74,7 +74,7 @@ async def test_a_run_is_remembered_once_and_a_secret_never(agent: Agent) -> None
     assert [turn["question"] for turn in turns] == ["where is parse_date defined?", "is [REDACTED:password] there?"]
 
 
-async def test_a_run_ends_what_the_conversation_waited_for(saver: SafeSqliteSaver) -> None:
+async def test_a_run_ends_what_the_conversation_waited_for(saver: SqliteConversations) -> None:
     ask = ("ask_person", {"question": "Which one?"})
     agent, _ = agent_with(saver, [ask], "An order is paid [E1].")
     assert (await answer_to(agent, QUESTION)).route == "paused"

@@ -30,7 +30,7 @@ from agent.guard.classifier.background_classifier import (
 from agent.guard.classifier.model_folder import CONFIG, FILES, MODEL, TOKENIZER
 from agent.guard.classifier.onnx_model import MAX_CHARS, MAX_WINDOWS, WINDOW, OnnxModel
 from agent.nodes.security_gateway import security_gateway
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Classified, Deps
 from tests.agent.conftest import Told, events_of, redact
 from tests.fakes.classifier import PUBLISHED, checksum_of, make_classifier
@@ -473,7 +473,7 @@ async def test_it_sees_what_a_person_sees() -> None:
     assert classifier.texts == ["where is parse_date?"]
 
 
-async def test_an_agent_asks_its_classifier(tmp_path: Path, saver: SafeSqliteSaver) -> None:
+async def test_an_agent_asks_its_classifier(tmp_path: Path, saver: SqliteConversations) -> None:
     async with opening(tmp_path, make_classifier(tmp_path)) as classifier:
         await until_loaded(classifier)
         agent = Agent(FakeLibrary(FakeCode(SHOP)), saver, redact, classifier=classifier)

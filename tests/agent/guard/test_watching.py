@@ -20,7 +20,7 @@ from agent.lookups.grep import Grep
 from agent.lookups.read_file import ReadFile
 from agent.lookups.search_code import SearchCode
 from agent.lookups.tool import Tool, ToolEvidence
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Answer, Deps
 from agent.tools.registry import ToolRegistry
 from agent.tools.web_search import WebSearchTool
@@ -145,7 +145,7 @@ async def models(gemini: FakeGemini) -> AsyncIterator[ChatModels]:
 
 
 def trial(
-    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver, files: dict[str, str], *, web: bool = True
+    gemini: FakeGemini, models: ChatModels, saver: SqliteConversations, files: dict[str, str], *, web: bool = True
 ) -> Trial:
     goal, engine = RunGoal(), FakeWeb()
     tools = ToolRegistry([SearchCode(), ReadFile(), Grep(), WebSearchTool(), goal])
@@ -155,7 +155,7 @@ def trial(
 
 
 async def test_an_allowed_turn_has_its_tools_and_a_watched_one_has_those_that_read(
-    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
+    gemini: FakeGemini, models: ChatModels, saver: SqliteConversations
 ) -> None:
     shop = trial(gemini, models, saver, SHOP, web=False)
     await shop.ask(PLAIN)
@@ -169,7 +169,7 @@ async def test_an_allowed_turn_has_its_tools_and_a_watched_one_has_those_that_re
 
 
 async def test_a_model_that_calls_what_is_not_there_gets_an_error_and_goes_on(
-    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver, caplog: pytest.LogCaptureFixture
+    gemini: FakeGemini, models: ChatModels, saver: SqliteConversations, caplog: pytest.LogCaptureFixture
 ) -> None:
     shop = trial(gemini, models, saver, SHOP)
     answer = await shop.ask(WATCHED)
@@ -184,7 +184,7 @@ async def test_a_model_that_calls_what_is_not_there_gets_an_error_and_goes_on(
 
 
 async def test_the_data_of_a_watched_turn_is_fenced_twice(
-    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
+    gemini: FakeGemini, models: ChatModels, saver: SqliteConversations
 ) -> None:
     shop = trial(gemini, models, saver, SHOP)
     await shop.ask(WATCHED)
@@ -195,7 +195,7 @@ async def test_the_data_of_a_watched_turn_is_fenced_twice(
 
 
 async def test_orders_in_the_evidence_are_flagged_and_watch_the_rest_of_the_turn(
-    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver, caplog: pytest.LogCaptureFixture
+    gemini: FakeGemini, models: ChatModels, saver: SqliteConversations, caplog: pytest.LogCaptureFixture
 ) -> None:
     shop = trial(gemini, models, saver, SEEDED, web=False)
     shop.gemini.script = Greedy("investigate", "It is paid [E1].")
@@ -214,7 +214,7 @@ async def test_orders_in_the_evidence_are_flagged_and_watch_the_rest_of_the_turn
 
 
 async def test_exhibits_that_give_orders_are_shown_flagged_to_whoever_writes(
-    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
+    gemini: FakeGemini, models: ChatModels, saver: SqliteConversations
 ) -> None:
     shop = trial(gemini, models, saver, SEEDED)
     await shop.ask(PLAIN, route="retrieve", answer="It is paid there, as far as can be seen.")
@@ -228,7 +228,7 @@ async def test_exhibits_that_give_orders_are_shown_flagged_to_whoever_writes(
 
 @pytest.mark.parametrize("question", [PLAIN, WATCHED])
 async def test_an_answer_that_repeats_the_instructions_is_replaced_by_quotes(
-    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver, question: str
+    gemini: FakeGemini, models: ChatModels, saver: SqliteConversations, question: str
 ) -> None:
     shop = trial(gemini, models, saver, SHOP)
     told = "You answer questions about one repository's code, from numbered evidence and from nothing else."
@@ -241,7 +241,7 @@ async def test_an_answer_that_repeats_the_instructions_is_replaced_by_quotes(
 
 
 async def test_a_masked_value_in_disguise_is_not_answered(
-    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
+    gemini: FakeGemini, models: ChatModels, saver: SqliteConversations
 ) -> None:
     shop = trial(gemini, models, saver, {**SHOP, "shop/bank.py": f'BANK_BUSY_ORDERS_PAID = "{SECRET}"\n'})
     hidden = base64.b64encode(SECRET.encode()).decode()
@@ -252,7 +252,7 @@ async def test_a_masked_value_in_disguise_is_not_answered(
 
 
 async def test_a_turn_after_watched_ones_is_watched_while_they_are_near(
-    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
+    gemini: FakeGemini, models: ChatModels, saver: SqliteConversations
 ) -> None:
     shop = trial(gemini, models, saver, SHOP)
     for question in (WATCHED, PLAIN, PLAIN, PLAIN, PLAIN):
@@ -278,7 +278,7 @@ def repeat_instructions(request: Received) -> str:
 @pytest.mark.parametrize("question", [PLAIN, WATCHED])
 @pytest.mark.parametrize("task", ["router", "planner"])
 async def test_no_clarification_and_no_plan_repeats_the_instructions(
-    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver, question: str, task: str
+    gemini: FakeGemini, models: ChatModels, saver: SqliteConversations, question: str, task: str
 ) -> None:
     shop = trial(gemini, models, saver, SHOP)
     usual = Greedy("investigate", "It is paid [E1].")
@@ -301,7 +301,7 @@ async def test_no_clarification_and_no_plan_repeats_the_instructions(
 
 
 async def test_a_reply_that_gives_orders_takes_the_web_from_a_turn_that_had_it(
-    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
+    gemini: FakeGemini, models: ChatModels, saver: SqliteConversations
 ) -> None:
     shop = trial(gemini, models, saver, SHOP)
     usual = Greedy("investigate", "It is paid [E1].")
@@ -325,7 +325,7 @@ async def test_a_reply_that_gives_orders_takes_the_web_from_a_turn_that_had_it(
 
 
 async def test_an_approval_is_worth_nothing_once_the_turn_is_watched(
-    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
+    gemini: FakeGemini, models: ChatModels, saver: SqliteConversations
 ) -> None:
     shop = trial(gemini, models, saver, SEEDED)
     usual = Greedy("investigate", "It is paid [E1].")

@@ -21,7 +21,7 @@ from agent.nodes.grade_documents import grade_documents
 from agent.nodes.input_preprocessor import input_preprocessor
 from agent.nodes.router import router
 from agent.nodes.synthesis import synthesis
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Deps
 from agent.state import AgentState, make_empty_metadata
 from agent.tools.registry import make_tool_registry
@@ -255,7 +255,7 @@ async def test_sure_patterns_ask_no_model(gemini: FakeGemini, models: ChatModels
     assert gemini.received == []
 
 
-async def test_a_lookup_makes_one_call(gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver) -> None:
+async def test_a_lookup_makes_one_call(gemini: FakeGemini, models: ChatModels, saver: SqliteConversations) -> None:
     gemini.script = lambda _: says("`parse_date` is here [E1].")
     agent = Agent(FakeLibrary(FakeCode(SHOP)), saver, redact, models=models)
 
@@ -269,7 +269,7 @@ async def test_a_lookup_makes_one_call(gemini: FakeGemini, models: ChatModels, s
 
 
 async def test_a_rewritten_query_finds_what_the_first_did_not(
-    gemini: FakeGemini, models: ChatModels, saver: SafeSqliteSaver
+    gemini: FakeGemini, models: ChatModels, saver: SqliteConversations
 ) -> None:
     def script(request: Received) -> Reply:
         if "You decide how" in request.prompt:

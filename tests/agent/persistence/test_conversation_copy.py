@@ -13,9 +13,10 @@ from langgraph.types import Command
 from agent.errors import CheckpointError
 from agent.persistence.conversation_saver import ConversationSaver
 from agent.persistence.evidence_store import EvidenceStore
+from agent.persistence.postgres import conversation_copy
 from agent.persistence.postgres.conversation_copy import ConversationCounts, copy_conversations
 from tests.agent.persistence.conftest import IMPLEMENTATIONS
-from tests.agent.persistence.test_saver_contract import CONFIG, in_thread, make_graph, put
+from tests.agent.persistence.test_saver_contract import build_echo, build_talk, put_unclaimed, read, run
 from tests.needs import mark_needs
 
 pytestmark = pytest.mark.exhaustive
@@ -41,60 +42,63 @@ async def both(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 async def test_everything_is_copied_and_counted(both: Both) -> None:
     source, target = both
-    older = await put(source, text="old", many=["old"])
-    newer = await source.aput(older, (await source.aget_tuple(older)).checkpoint | {"id": "2"}, {}, {})  # type: ignore[union-attr]
-    await source.aput_writes(newer, [("__interrupt__", "which?"), ("__error__", "none")], "task", "path 2")
-    await source.aput_writes(newer, [("many", ["a"]), ("text", "b")], "later", "path 1")
-    await put(source, in_thread("other"), many=[{"a": 1}])
+    for text in ("first", "second"):
+        await run(source, build_echo(), {"said": [text]})
+    await put_unclaimed(source, "of an earlier version", "before")
     await EvidenceStore(source).of("t").keep("e1", "text")
     await EvidenceStore(source).of("left").keep("e1", "a \0 within")
 
     counts = await copy_conversations(source, target, tell_nobody)
 
-    assert counts == ConversationCounts(conversations=3, checkpoints=3, writes=4, evidence=2)
-    assert [one async for one in target.alist(CONFIG)] == [one async for one in source.alist(CONFIG)]
+    assert counts == ConversationCounts(conversations=3, evidence=2)
+    assert await read(target) == await read(source) == {"said": ["first", "second"]}
+    assert await read(target, "of an earlier version") == {"said": ["before"]}
     assert await EvidenceStore(target).of("t").texts(["e1"]) == {"e1": "text"}
 
 
 async def test_a_run_that_waits_for_a_person_goes_on_in_the_other_database(both: Both) -> None:
     source, target = both
-    async with source.defer_checkpoints("t"):
-        await make_graph(source).ainvoke({"said": []}, CONFIG, durability="sync")
+    await run(source, build_talk(), {"said": []})
 
     await copy_conversations(source, target, tell_nobody)
 
-    async with target.defer_checkpoints("t"):
-        done = await make_graph(target).ainvoke(Command(resume="the second"), CONFIG, durability="sync")
-    assert done == {"said": ["begun", "the second"], "calls": 1}
+    assert await run(target, build_talk(), Command(resume="the second")) == {
+        "said": ["begun", "the second"],
+        "calls": 1,
+    }
 
 
-async def test_the_last_run_of_a_conversation_is_copied_with_its_time(both: Both) -> None:
+async def test_the_claims_of_conversations_are_copied_with_their_times_and_no_number_comes_back(both: Both) -> None:
     source, target = both
     claims = [await source.claim_run(thread) for thread in ("t", "begun")]
-    await put(source)
 
     assert (await copy_conversations(source, target, tell_nobody)).conversations == 2
 
-    select = "SELECT thread_id, token, used_at FROM run_tokens ORDER BY thread_id"
+    select = "SELECT thread, claim, checkpoints, used_at FROM conversations ORDER BY thread"
     assert await target.rows(select) == await source.rows(select)
     await EvidenceStore(target).of("t", claims[0]).keep("e1", "text")
+    assert (await target.claim_run("new")).number > claims[1].number
 
 
 async def test_a_database_that_holds_something_is_not_copied_to(both: Both) -> None:
     source, target = both
-    await put(source)
+    await run(source, build_echo(), {"said": ["x"]})
     await EvidenceStore(target).of("t").keep("e1", "text")
 
     with pytest.raises(CheckpointError, match="holds conversations already"):
         await copy_conversations(source, target, tell_nobody)
 
-    assert await target.aget_tuple(CONFIG) is None
+    assert await read(target) is None
 
 
 async def test_what_does_not_arrive_as_it_was_is_an_error(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     source, target = both
-    await put(source, many=["x"])
-    monkeypatch.setattr(source, "side_tables", ("no_such_table",))
+    await run(source, build_echo(), {"said": ["x"]})
 
-    with pytest.raises(CheckpointError):
+    async def copy_nothing(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(conversation_copy, "fork_checkpoint", copy_nothing)
+
+    with pytest.raises(CheckpointError, match="not copied correctly"):
         await copy_conversations(source, target, tell_nobody)

@@ -40,7 +40,7 @@ def read_all(path: Path) -> dict[str, list[tuple[object, ...]]]:
 
 async def test_nothing_of_an_earlier_layout_is_lost(earlier: Path) -> None:
     before = read_all(earlier)
-    assert set(before) - {"agent_executions"} == {"checkpoints", "writes", "evidence"}
+    assert set(before) - {"agent_executions", "run_tokens"} == {"checkpoints", "writes", "evidence"}
     assert all(before.values())
 
     async with open_saver(earlier) as saver:
@@ -49,7 +49,8 @@ async def test_nothing_of_an_earlier_layout_is_lost(earlier: Path) -> None:
     (copy,) = list_copies(earlier)
     assert read_all(copy) == before
     before.pop("agent_executions", None)  # what it says of runs is in the checkpoints, too
-    assert read_all(earlier) == before | {"run_tokens": []}
+    claimed = [(thread, 0, None, used_at) for thread, _, used_at in before.pop("run_tokens", [])]
+    assert read_all(earlier) == before | {"conversations": claimed, "claims": [(0,)]}
 
 
 async def test_a_conversation_of_an_earlier_layout_goes_on(earlier: Path, code: FakeCode) -> None:
@@ -67,15 +68,15 @@ async def test_the_evidence_of_an_earlier_layout_is_read_on(earlier: Path) -> No
         assert await EvidenceStore(saver).of(str(thread)).texts([str(key)]) == {key: text}
 
 
-# Runs that the version before had in a journal
+# Runs that earlier versions had in a journal, or under a token
 
 
-@pytest.fixture
-def journaled(tmp_path: Path) -> Path:
-    """A database of layout 3: "run 1" asks back, "run 2" asks for approval, "run 3" is over, "run 4" was killed."""
+@pytest.fixture(params=[3, 5])
+def journaled(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A database in which "run 1" asks back, "run 2" asks for approval, "run 3" is over, and "run 4" was killed."""
     path = tmp_path / "conversations.sqlite"
     with closing(sqlite3.connect(path)) as db:
-        db.executescript((LAYOUTS / "conversations_3.sql").read_text(encoding="utf-8"))
+        db.executescript((LAYOUTS / f"conversations_{request.param}.sql").read_text(encoding="utf-8"))
     return path
 
 
@@ -140,4 +141,4 @@ def test_the_steps_have_numbers_that_follow_each_other(tmp_path: Path) -> None:
 
     assert sorted(schema.steps) == [*range(3, schema.newest + 1)]
     migrate_database(tmp_path / "c.sqlite", schema)
-    assert set(read_all(tmp_path / "c.sqlite")) == {"evidence", "run_tokens"}
+    assert set(read_all(tmp_path / "c.sqlite")) == {"evidence", "conversations", "claims"}

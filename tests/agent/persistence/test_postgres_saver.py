@@ -10,21 +10,26 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 import pytest_asyncio
-from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import empty_checkpoint
 
 from agent.errors import CheckpointError, CheckpointUnreachable, CheckpointUnwritable, CheckpointVersion
+from agent.persistence.conversation_saver import locate_checkpoints
 from agent.persistence.evidence_store import EvidenceStore
 from agent.persistence.migrations import Schema
 from agent.persistence.postgres.connections import connect, heed_cancels
-from agent.persistence.postgres.saver import PostgresSaver, load_postgres_schema, open_postgres_saver
+from agent.persistence.postgres.saver import PostgresConversations, load_postgres_schema, open_postgres_saver
 from agent.persistence.postgres_migrations import migrate_postgres
 from tests.fakes.postgres import make_database
 from tests.needs import SERVER
 from tests.waiting import wait_for_end
 
 pytestmark = pytest.mark.needs("postgres")
-CONFIG: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+
+
+async def put(saver: PostgresConversations) -> None:
+    """Put a checkpoint as a run does."""
+    async with saver.open_checkpoints() as checkpoints:
+        await checkpoints.aput(locate_checkpoints("t"), empty_checkpoint(), {}, {})
 
 
 @pytest_asyncio.fixture
@@ -46,14 +51,14 @@ async def cut_all(url: str) -> None:
     )
 
 
-async def count_steps(saver: PostgresSaver) -> int:
-    return len([found async for found in saver.alist(CONFIG)])
+async def count_steps(saver: PostgresConversations) -> int:
+    return int((await saver.rows("SELECT count(*) FROM checkpoints"))[0][0])
 
 
 async def test_processes_that_start_at_once_all_find_the_tables_made(url: str) -> None:
     async def open_once() -> None:
         async with open_postgres_saver(url) as saver:
-            await saver.aput(CONFIG, empty_checkpoint(), {}, {})
+            await put(saver)
 
     await asyncio.gather(*(open_once() for _ in range(6)))
 
@@ -67,7 +72,7 @@ async def test_connections_that_were_cut_while_idle_cost_nothing(url: str) -> No
         for _ in range(3):
             await asyncio.gather(*(saver.rows("SELECT 1") for _ in range(8)))
             await cut_all(url)
-            await saver.aput(CONFIG, empty_checkpoint(), {}, {})
+            await put(saver)
         assert await count_steps(saver) == 3
 
 
@@ -85,7 +90,7 @@ async def test_a_database_that_stays_away_is_waited_for_and_then_a_sentence(url:
         await run_sql(f"{SERVER}/postgres", f"ALTER DATABASE {urlsplit(url).path[1:]} WITH ALLOW_CONNECTIONS false")
         await cut_all(url)
         with pytest.raises(CheckpointUnreachable, match="Postgres"):
-            await saver.aput(CONFIG, empty_checkpoint(), {}, {})
+            await put(saver)
         await run_sql(f"{SERVER}/postgres", f"ALTER DATABASE {urlsplit(url).path[1:]} WITH ALLOW_CONNECTIONS true")
     async with open_postgres_saver(url) as saver:
         assert await count_steps(saver) == 0
@@ -96,7 +101,7 @@ async def test_a_database_that_takes_no_writes_is_called_unwritable(url: str) ->
         await run_sql(url, f"ALTER DATABASE {urlsplit(url).path[1:]} SET default_transaction_read_only = on")
         await cut_all(url)
         with pytest.raises(CheckpointUnwritable, match="takes no writes"):
-            await saver.aput(CONFIG, empty_checkpoint(), {}, {})
+            await put(saver)
 
 
 async def test_what_the_layout_before_held_goes_on_in_this_one(url: str) -> None:
@@ -109,7 +114,7 @@ async def test_what_the_layout_before_held_goes_on_in_this_one(url: str) -> None
         assert await EvidenceStore(saver).of("t").texts(["e1"]) == {"e1": "text"}
         claim = await saver.claim_run("t")
         await EvidenceStore(saver).of("t", claim).keep("e1", "another text")
-        assert await saver.rows("SELECT layout FROM citebot_layouts") == [(4,)]
+        assert await saver.rows("SELECT layout FROM citebot_layouts") == [(5,)]
 
 
 async def test_a_newer_layout_is_refused_and_left_alone(url: str) -> None:

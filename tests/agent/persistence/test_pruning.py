@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -14,24 +13,21 @@ import pytest
 from agent.agent import Agent
 from agent.conversations import prune_idle_conversations
 from agent.errors import CheckpointDamaged
-from agent.persistence.checkpointer import SafeSqliteSaver, open_saver
+from agent.persistence.checkpointer import SqliteConversations, open_saver
+from agent.persistence.conversation_saver import list_threads
 from agent.persistence.evidence_store import EvidenceStore
 from tests.agent.conftest import answer_to, remembered
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP
 
 DAY = 86_400.0
-TABLES = (("checkpoints", "thread_id"), ("writes", "thread_id"), ("evidence", "thread"))
 
 
-async def threads_in(saver: SafeSqliteSaver) -> set[str]:
-    found: Sequence[tuple[str]] = [
-        row for table, column in TABLES for row in await saver.rows(f"SELECT {column} FROM {table}")
-    ]
-    return {thread for (thread,) in found}
+async def threads_in(saver: SqliteConversations) -> set[str]:
+    return {*await list_threads(saver)}
 
 
-async def end_millisecond(saver: SafeSqliteSaver) -> float:
+async def end_millisecond(saver: SqliteConversations) -> float:
     """Return a time that is later than what was done, and not later than what is yet to be done.
 
     The database counts whole milliseconds: what is used in the same one as a time seems to be older than that.
@@ -42,7 +38,9 @@ async def end_millisecond(saver: SafeSqliteSaver) -> float:
     return now
 
 
-async def test_only_what_is_idle_for_long_is_forgotten(agent: Agent, saver: SafeSqliteSaver, tmp_path: Path) -> None:
+async def test_only_what_is_idle_for_long_is_forgotten(
+    agent: Agent, saver: SqliteConversations, tmp_path: Path
+) -> None:
     await answer_to(agent, "where is parse_date defined?", "old")
     between = await end_millisecond(saver)
     await answer_to(agent, "where is parse_date defined?", "young")
@@ -55,7 +53,9 @@ async def test_only_what_is_idle_for_long_is_forgotten(agent: Agent, saver: Safe
     assert len(await remembered(agent, "young")) == 1
 
 
-async def test_an_old_conversation_that_goes_on_is_kept(agent: Agent, saver: SafeSqliteSaver, tmp_path: Path) -> None:
+async def test_an_old_conversation_that_goes_on_is_kept(
+    agent: Agent, saver: SqliteConversations, tmp_path: Path
+) -> None:
     await answer_to(agent, "where is parse_date defined?")
     between = time.time()
     await answer_to(agent, "and who calls it?")
@@ -64,7 +64,7 @@ async def test_an_old_conversation_that_goes_on_is_kept(agent: Agent, saver: Saf
     assert len(await remembered(agent)) == 2
 
 
-async def test_what_a_crash_left_behind_is_dropped(agent: Agent, saver: SafeSqliteSaver, tmp_path: Path) -> None:
+async def test_what_a_crash_left_behind_is_dropped(agent: Agent, saver: SqliteConversations, tmp_path: Path) -> None:
     await answer_to(agent, "where is parse_date defined?", "kept")
     await EvidenceStore(saver).of("left").keep("e1", "text")
 
@@ -73,7 +73,7 @@ async def test_what_a_crash_left_behind_is_dropped(agent: Agent, saver: SafeSqli
     assert await threads_in(saver) == {"kept"}
 
 
-async def test_a_sweep_beside_answers_disturbs_none_of_them(saver: SafeSqliteSaver, tmp_path: Path) -> None:
+async def test_a_sweep_beside_answers_disturbs_none_of_them(saver: SqliteConversations, tmp_path: Path) -> None:
     agent = Agent(FakeLibrary(FakeCode(SHOP)), saver, lambda text: text)
     for number in range(5):
         await answer_to(agent, "where is parse_date defined?", f"old {number}")

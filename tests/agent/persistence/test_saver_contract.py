@@ -1,11 +1,11 @@
-"""The contract of conversation databases: free steps may wait, and a step that was paid for is never lost."""
+"""The contract of conversation databases: a run goes on where the one before was, and a late one changes nothing."""
 
 from __future__ import annotations
 
 import asyncio
 import operator
 import time
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 from langchain_core.runnables import RunnableConfig
@@ -15,225 +15,11 @@ from langgraph.types import Command, interrupt
 
 from agent.conversations import prune_conversations
 from agent.errors import CheckpointError, CheckpointOvertaken
-from agent.persistence.conversation_saver import ConversationSaver
+from agent.persistence.conversation_saver import ConversationSaver, locate_checkpoints
 from agent.persistence.evidence_store import EvidenceStore, RunClaim
 from tests.agent.persistence.conftest import OpenSaver
 from tests.fakes.id_clock import IdClock
-from tests.waiting import wait_for_end
-
-
-def in_thread(thread: str) -> RunnableConfig:
-    return {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
-
-
-CONFIG = in_thread("t")
-
-
-async def put(saver: ConversationSaver, config: RunnableConfig = CONFIG, **values: Any) -> RunnableConfig:
-    versions: dict[str, Any] = dict.fromkeys(values, "1")
-    checkpoint: Any = {**empty_checkpoint(), "channel_values": values, "channel_versions": versions}
-    return await saver.aput(config, checkpoint, {}, versions)
-
-
-def id_of(config: RunnableConfig) -> str:
-    return str(config["configurable"]["checkpoint_id"])
-
-
-async def steps_in(open_conversations: OpenSaver, config: RunnableConfig = CONFIG) -> list[str]:
-    """The checkpoints that another process would find, oldest first."""
-    async with open_conversations() as other:
-        return [id_of(found.config) async for found in other.alist(config)][::-1]
-
-
-async def test_the_newest_checkpoint_of_a_thread_is_read_or_the_one_named(conversations: ConversationSaver) -> None:
-    older = await put(conversations, text="old", many=["old"])
-    newer = await put(conversations, text="new", many=["new"], nothing=None, number=1.5, flag=True)
-    await put(conversations, in_thread("other"), text="theirs")
-
-    found, named = await conversations.aget_tuple(CONFIG), await conversations.aget_tuple(older)
-
-    assert found is not None
-    assert named is not None
-    assert (found.config, named.config) == (newer, older)
-    assert await conversations.aget_tuple(in_thread("unknown")) is None
-
-
-async def test_values_of_every_kind_come_back(conversations: ConversationSaver) -> None:
-    values: dict[str, Any] = {
-        "text": "漢 %s ? 'x'",
-        "many": [{"a": 1, "b": ["c", None]}],
-        "number": 1.5,
-        "flag": True,
-        "whole": 2**60,
-    }
-    await put(conversations, CONFIG, **values)
-
-    found = await conversations.aget_tuple(CONFIG)
-
-    assert found is not None
-    assert found.checkpoint["channel_values"] == values
-
-
-@pytest.mark.parametrize("broken", ["half of a \ud83d pair", "a \0 within"])
-async def test_text_that_no_database_takes_costs_no_step(conversations: ConversationSaver, broken: str) -> None:
-    await put(conversations, text=broken, many=[broken], after="whole")
-    await EvidenceStore(conversations).of("t").keep("e1", broken)
-
-    found = await conversations.aget_tuple(CONFIG)
-
-    assert found is not None
-    assert found.checkpoint["channel_values"]["after"] == "whole"
-    assert found.checkpoint["channel_values"]["text"].startswith(broken[:2])
-
-
-async def test_a_step_that_cost_nothing_is_written_when_the_run_is_over(open_conversations: OpenSaver) -> None:
-    async with open_conversations() as saver:
-        async with saver.defer_checkpoints("t"):
-            for _ in range(3):
-                newest = await put(saver)
-            assert await steps_in(open_conversations) == []
-        assert await steps_in(open_conversations) == [id_of(newest)]
-
-
-async def test_a_step_that_was_paid_for_is_written_at_once(open_conversations: OpenSaver) -> None:
-    async with open_conversations() as saver, saver.defer_checkpoints("t"):
-        await put(saver)
-        saver.flush_next("t")
-        paid = await put(saver)
-        await put(saver)
-        assert await steps_in(open_conversations) == [id_of(paid)]
-
-
-async def test_what_a_step_changed_that_was_not_written_is_there_with_the_next_that_is(
-    conversations: ConversationSaver,
-) -> None:
-    async with conversations.defer_checkpoints("t"):
-        first: Any = {**empty_checkpoint(), "channel_values": {"a": ["1"]}, "channel_versions": {"a": "1"}}
-        at = await conversations.aput(CONFIG, first, {}, {"a": "1"})
-        values = {"a": ["1"], "b": ["2"]}
-        second: Any = {**empty_checkpoint(), "channel_values": values, "channel_versions": {"a": "1", "b": "2"}}
-        await conversations.aput(at, second, {}, {"b": "2"})
-
-    found = await conversations.aget_tuple(CONFIG)
-
-    assert found is not None
-    assert found.checkpoint["channel_values"] == {"a": ["1"], "b": ["2"]}
-
-
-async def test_reading_a_thread_in_mid_run_loses_no_step_that_is_paid_for(open_conversations: OpenSaver) -> None:
-    async with open_conversations() as saver, saver.defer_checkpoints("t"):
-        free = await put(saver, many=["free"])
-        saver.flush_next("t")
-        found = await saver.aget_tuple(CONFIG)
-        paid = await put(saver, many=["paid"])
-        assert found is not None
-        assert found.config == free
-        assert await steps_in(open_conversations) == [id_of(free), id_of(paid)]
-
-
-async def test_what_a_person_is_asked_is_written_with_the_step_it_belongs_to(open_conversations: OpenSaver) -> None:
-    async with open_conversations() as saver, saver.defer_checkpoints("t"):
-        step = await put(saver)
-        await saver.aput_writes(step, [("answer", "not yet")], "task", "~__pregel_pull, router")
-        assert await steps_in(open_conversations) == []
-        await saver.aput_writes(step, [("__interrupt__", "which one?")], "task", "~__pregel_pull, clarify")
-        async with open_conversations() as other:
-            found = await other.aget_tuple(CONFIG)
-    assert found is not None
-    assert found.config == step
-    assert found.pending_writes == [("task", "__interrupt__", "which one?")]
-
-
-async def test_a_cancelled_run_is_written_as_far_as_it_came(open_conversations: OpenSaver) -> None:
-    async def run(saver: ConversationSaver, ready: asyncio.Event) -> None:
-        async with saver.defer_checkpoints("t"):
-            await put(saver)
-            ready.set()
-            await asyncio.Event().wait()
-
-    async with open_conversations() as saver:
-        ready = asyncio.Event()
-        running = asyncio.create_task(run(saver, ready))
-        await ready.wait()
-        running.cancel()
-        await wait_for_end(running, "the end of running")
-        assert running.cancelled()
-        assert len(await steps_in(open_conversations)) == 1
-        await put(saver)
-        assert len(await steps_in(open_conversations)) == 2
-
-
-@pytest.mark.parametrize("turns", range(6))
-async def test_a_run_that_is_cancelled_while_it_writes_loses_nothing_that_was_paid_for(
-    open_conversations: OpenSaver, turns: int
-) -> None:
-    ids: list[str] = []
-
-    async def run(saver: ConversationSaver) -> None:
-        async with saver.defer_checkpoints("t"):
-            saver.flush_next("t")
-            checkpoint = empty_checkpoint()
-            ids.append(checkpoint["id"])
-            await saver.aput(CONFIG, checkpoint, {}, {})
-            await asyncio.Event().wait()
-
-    async with open_conversations() as saver:
-        running = asyncio.create_task(run(saver))
-        for _ in range(1 + turns * 3):
-            await asyncio.sleep(0)
-        running.cancel()
-        await wait_for_end(running, "the end of running")
-        assert await steps_in(open_conversations) == ids
-
-
-async def test_pruning_keeps_the_newest_checkpoint_of_that_thread_whole(conversations: ConversationSaver) -> None:
-    for number in range(3):
-        newest = await put(conversations, text=str(number), many=[number], kept=["the same"])
-        await conversations.aput_writes(newest, [("answer", number)], "task")
-    for _ in range(2):
-        await put(conversations, in_thread("other"), many=["theirs"])
-    evidence = EvidenceStore(conversations)
-    await evidence.of("t").keep("e1", "text")
-
-    await conversations.prune_thread("t", evidence.make_drop_statement("t"))
-
-    (left,) = [found async for found in conversations.alist(CONFIG)]
-    assert left.config == newest
-    assert left.checkpoint["channel_values"]["text"] == "2"
-    assert left.pending_writes == [("task", "answer", 2)]
-    assert await evidence.of("t").texts(["e1"]) == {}
-    others = [found async for found in conversations.alist(in_thread("other"))]
-    assert [found.checkpoint["channel_values"] for found in others] == [{"many": ["theirs"]}] * 2
-
-
-async def test_what_fails_half_way_changes_nothing(conversations: ConversationSaver) -> None:
-    for _ in range(3):
-        await put(conversations)
-
-    with pytest.raises(CheckpointError):
-        await conversations.prune_thread("t", ("DELETE FROM no_such_table", ()))
-
-    assert len([found async for found in conversations.alist(CONFIG)]) == 3
-
-
-async def test_a_thread_that_is_deleted_is_gone_and_no_other(conversations: ConversationSaver) -> None:
-    at = await put(conversations, many=["x"])
-    await conversations.aput_writes(at, [("answer", "x")], "task")
-    await put(conversations, in_thread("other"))
-
-    await conversations.adelete_thread("t")
-
-    assert await conversations.aget_tuple(CONFIG) is None
-    assert await conversations.aget_tuple(in_thread("other")) is not None
-
-
-async def test_many_threads_are_written_at_once(conversations: ConversationSaver) -> None:
-    threads = [f"thread {number}" for number in range(30)]
-
-    await asyncio.gather(*(put(conversations, in_thread(thread), many=[thread]) for thread in threads))
-
-    found = await asyncio.gather(*(conversations.aget_tuple(in_thread(thread)) for thread in threads))
-    assert [one and one.checkpoint["channel_values"] for one in found] == [{"many": [thread]} for thread in threads]
+from tests.waiting import wait_for, wait_for_end
 
 
 class Talk(TypedDict):
@@ -241,9 +27,12 @@ class Talk(TypedDict):
 
     said: Annotated[list[str], operator.add]
     calls: int
+    text: str
 
 
-def make_graph(saver: ConversationSaver) -> Any:
+def build_talk() -> Any:
+    """A graph that counts its beginnings, and then asks who runs it."""
+
     def begin(state: Talk) -> dict[str, Any]:
         return {"said": ["begun"], "calls": state.get("calls", 0) + 1}
 
@@ -253,106 +42,185 @@ def make_graph(saver: ConversationSaver) -> Any:
     graph: Any = StateGraph(Talk)
     graph.add_node("begin", begin)
     graph.add_node("ask", ask)
-    return graph.add_edge(START, "begin").add_edge("begin", "ask").compile(checkpointer=saver)
+    return graph.add_edge(START, "begin").add_edge("begin", "ask")
 
 
-async def test_a_run_that_waits_for_a_person_goes_on_in_another_process(open_conversations: OpenSaver) -> None:
-    async with open_conversations() as saver, saver.defer_checkpoints("t"):
-        await make_graph(saver).ainvoke({"said": []}, CONFIG, durability="sync")
+def build_echo() -> Any:
+    """A graph that remembers what was said."""
+    graph: Any = StateGraph(Talk)
+    graph.add_node("hear", lambda _: {})
+    return graph.add_edge(START, "hear")
+
+
+async def run(
+    saver: ConversationSaver,
+    builder: Any,
+    given: Any,
+    thread: str = "t",
+    *,
+    claim: RunClaim | None = None,
+    durability: Literal["sync", "exit"] = "sync",
+) -> Any:
+    """Run a graph in a conversation, under a new claim where none is given."""
+    claim = claim or await saver.claim_run(thread)
+    async with saver.open_checkpoints() as checkpoints:
+        graph = builder.compile(checkpointer=checkpoints)
+        return await graph.ainvoke(given, locate_checkpoints(claim.checkpoints), durability=durability)
+
+
+async def read(saver: ConversationSaver, thread: str = "t") -> Any:
+    """The newest values of a conversation."""
+    async with saver.open_checkpoints() as checkpoints:
+        found = await checkpoints.aget_tuple(locate_checkpoints(await saver.find_checkpoints(thread)))
+    return found and {
+        key: value for key, value in found.checkpoint["channel_values"].items() if key in Talk.__annotations__
+    }
+
+
+async def put_unclaimed(saver: ConversationSaver, name: str, said: str, *, at: str = "") -> RunnableConfig:
+    """Put a checkpoint where no claim says, as earlier versions did, and as a late run does."""
+    values = {"said": [said]}
+    checkpoint: Any = {**empty_checkpoint(), "channel_values": values, "channel_versions": {"said": "1"}}
+    async with saver.open_checkpoints() as checkpoints:
+        return await checkpoints.aput(
+            locate_checkpoints(name), checkpoint | ({"id": at} if at else {}), {}, {"said": "1"}
+        )
+
+
+async def list_checkpoint_threads(saver: ConversationSaver) -> set[str]:
+    return {name for table in saver.checkpoint_tables for (name,) in await saver.rows(f"SELECT thread_id FROM {table}")}
+
+
+# Runs that follow each other
+
+
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+async def test_a_conversation_goes_on_in_another_process(
+    open_conversations: OpenSaver, durability: Literal["sync", "exit"]
+) -> None:
+    for turn in range(3):
+        async with open_conversations() as saver:
+            said = (await run(saver, build_echo(), {"said": [f"{turn}"]}, durability=durability))["said"]
+            assert said == [str(number) for number in range(turn + 1)]
+            assert await list_checkpoint_threads(saver) == {await saver.find_checkpoints("t")}
+
+
+@pytest.mark.parametrize("durability", ["sync", "exit"])
+async def test_a_run_that_waits_for_a_person_goes_on_in_another_process(
+    open_conversations: OpenSaver, durability: Literal["sync", "exit"]
+) -> None:
+    async with open_conversations() as saver:
+        await run(saver, build_talk(), {"said": []}, durability=durability)
 
     async with open_conversations() as saver:
-        graph = make_graph(saver)
-        waiting = (await graph.aget_state(CONFIG)).interrupts
-        async with saver.defer_checkpoints("t"):
-            done = await graph.ainvoke(Command(resume="the second"), CONFIG, durability="sync")
+        await saver.claim_run("t")  # by a process that was killed before it did anything
+        done = await run(saver, build_talk(), Command(resume="the second"), durability=durability)
 
-    assert [one.value for one in waiting] == ["which one?"]
     assert done == {"said": ["begun", "the second"], "calls": 1}
 
 
-async def test_only_what_nobody_goes_on_with_is_forgotten(conversations: ConversationSaver) -> None:
-    old = await put(conversations, in_thread("old"), many=["x"])
-    await conversations.aput_writes(old, [("answer", "x")], "task")
-    between = time.time() + 60
-    young: Any = {**empty_checkpoint(), "id": "f" * 8, "channel_values": {"many": ["y"]}}
-    await conversations.aput(in_thread("young"), young, {}, {})
-    for thread in ("old", "young", "left by a crash"):
-        await EvidenceStore(conversations).of(thread).keep("e1", "text")
+@pytest.mark.parametrize("name", ["t", "t#5"])
+async def test_a_conversation_of_an_earlier_version_goes_on_unless_it_is_called_like_a_claim(
+    conversations: ConversationSaver, name: str
+) -> None:
+    at = await put_unclaimed(conversations, name, "before")
+    async with conversations.open_checkpoints() as checkpoints:
+        await checkpoints.aput_writes(at, [("said", ["by a task"])], "task")
 
-    assert await prune_conversations(conversations, before=between) == 2
+    claim = await conversations.claim_run(name)
 
-    tables = (*conversations.side_tables, "checkpoints")
-    kept = {thread for table in tables for (thread,) in await conversations.rows(f"SELECT thread_id FROM {table}")}
-    assert kept == {"young"}
-    assert await conversations.rows("SELECT thread FROM evidence") == [("young",)]
+    assert await read(conversations, name) == ({"said": ["before"]} if name == "t" else None)
+    async with conversations.open_checkpoints() as checkpoints:
+        found = await checkpoints.aget_tuple(locate_checkpoints(claim.checkpoints))
+    assert (found and found.pending_writes) == ([("task", "said", ["by a task"])] if name == "t" else None)
 
 
-async def test_a_run_that_was_overtaken_while_it_stalled_changes_nothing_any_more(
+@pytest.mark.parametrize("broken", ["half of a \ud83d pair", "a \0 within"])
+async def test_text_that_no_database_takes_costs_no_step(conversations: ConversationSaver, broken: str) -> None:
+    claim = await conversations.claim_run("t")
+    await EvidenceStore(conversations).of("t", claim).keep("e1", broken)
+    await run(conversations, build_echo(), {"said": ["whole"], "text": broken}, claim=claim)
+
+    found = await read(conversations)
+
+    assert found["said"] == ["whole"]
+    assert found["text"].startswith(broken[:2])
+
+
+async def test_many_conversations_are_written_at_once(conversations: ConversationSaver) -> None:
+    threads = [f"thread {number}" for number in range(30)]
+
+    await asyncio.gather(*(run(conversations, build_echo(), {"said": [thread]}, thread) for thread in threads))
+
+    found = await asyncio.gather(*(read(conversations, thread) for thread in threads))
+    assert [one["said"] for one in found] == [[thread] for thread in threads]
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_run_that_is_cancelled_leaves_nothing_that_others_wait_for(
+    open_conversations: OpenSaver, turns: int
+) -> None:
+    async with open_conversations() as saver, open_conversations() as other:
+        running = asyncio.create_task(run(saver, build_echo(), {"said": ["cancelled"]}))
+        for _ in range(turns * 20):
+            await asyncio.sleep(0)
+        running.cancel()
+        await wait_for_end(running, "the end of running")
+        await saver.rows("SELECT 1")  # after the claim, which is carried out all the same
+        for each in (other, saver):
+            assert (await run(each, build_echo(), {"said": ["whole"]}))["said"][-1] == "whole"
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+async def test_a_run_goes_on_from_the_last_written_however_the_clocks_of_processes_go(
+    conversations: ConversationSaver, hours: int
+) -> None:
+    clocks = [IdClock(0), IdClock(3600 * hours), IdClock(-3600 * hours)]
+    for turn in range(6):
+        with clocks[turn % 3]:
+            said = (await run(conversations, build_echo(), {"said": [f"{turn}"]}))["said"]
+        assert said == [str(number) for number in range(turn + 1)]
+
+
+# Runs that have lost their conversation
+
+
+async def test_a_run_that_was_overtaken_while_it_stalled_changes_nothing_that_is_read(
     open_conversations: OpenSaver,
 ) -> None:
+    reached, wakes = asyncio.Event(), asyncio.Event()
+
+    async def stall(_: Talk) -> dict[str, Any]:
+        reached.set()
+        await wakes.wait()
+        return {"said": ["late"]}
+
+    stalling: Any = StateGraph(Talk)
+    stalling.add_node("hear", stall)
+    stalling.add_edge(START, "hear")
     async with open_conversations() as stalled, open_conversations() as other:
-        begun = await put(stalled)
+        late = await stalled.claim_run("t")
+        running = asyncio.create_task(run(stalled, stalling, {"said": ["begun"]}, claim=late))
+        await wait_for(reached.wait(), "the stall")
+
+        finished = (await run(other, build_echo(), {"said": ["finished"]}))["said"]
+        wakes.set()
+        await wait_for_end(running, "the end of the late run")
+
+        assert running.result()["said"] == ["begun", "late"]
+        assert (await read(stalled))["said"] == finished == ["begun", "finished"]
         with pytest.raises(CheckpointOvertaken):
-            async with stalled.defer_checkpoints("t"):
-                stalled.flush_next("t")
-                first = await put(stalled, begun, text="first")
-                async with other.defer_checkpoints("t"):
-                    finished = await put(other, first, text="finished")
-                await other.prune_thread("t")
-                with pytest.raises(CheckpointOvertaken):
-                    await stalled.aput_writes(
-                        first, [("__interrupt__", "which one?")], "task", "~__pregel_pull, clarify"
-                    )
-                await put(stalled, first, text="second")
-                with pytest.raises(CheckpointOvertaken):
-                    await stalled.aget_tuple(CONFIG)
-
-        assert await steps_in(open_conversations) == [id_of(finished)]
-        assert await other.rows(f"SELECT task_id FROM {other.side_tables[0]}") == []
-        found = await stalled.aget_tuple(CONFIG)
-        assert found is not None
-        assert found.checkpoint["channel_values"] == {"text": "finished"}
+            await stalled.check_claim(late)
+        await prune_conversations(other, before=0.0)
+        assert await list_checkpoint_threads(other) == {await other.find_checkpoints("t")}
 
 
-async def test_a_run_that_stalled_does_not_bring_a_forgotten_conversation_back(open_conversations: OpenSaver) -> None:
-    async with open_conversations() as stalled, open_conversations() as other:
-        begun = await put(stalled)
-        with pytest.raises(CheckpointOvertaken):
-            async with stalled.defer_checkpoints("t"):
-                await put(stalled, begun)
-                await other.adelete_thread("t")
-        assert await steps_in(open_conversations) == []
-
-
-async def test_of_two_runs_that_go_on_from_one_step_at_once_one_is_overtaken(open_conversations: OpenSaver) -> None:
-    async def go_on(saver: ConversationSaver, claim: RunClaim, config: RunnableConfig) -> None:
-        async with saver.defer_checkpoints("t", claim):
-            saver.flush_next("t")
-            await put(saver, config)
-
-    async with open_conversations() as one, open_conversations() as other:
-        newest = await put(one)
-        for _ in range(5):
-            claims = await asyncio.gather(one.claim_run("t"), other.claim_run("t"))
-            runs = zip((one, other), claims, strict=True)
-            ends = await asyncio.gather(*(go_on(*run, newest) for run in runs), return_exceptions=True)
-            assert [type(end) for end in ends if end is not None] == [CheckpointOvertaken]
-            found = await one.aget_tuple(CONFIG)
-            assert found is not None
-            newest = found.config
-        assert len(await steps_in(open_conversations)) == 6
-
-
-# Runs that have lost their thread
-
-
-@pytest.mark.parametrize("late", ["evidence", "drop", "prune", "forget", "step", "writes"])
-async def test_a_run_that_has_lost_its_thread_changes_nothing_of_any_kind(
+@pytest.mark.parametrize("late", ["evidence", "drop", "forget"])
+async def test_a_run_that_has_lost_its_conversation_changes_nothing_of_any_kind(
     open_conversations: OpenSaver, late: str
 ) -> None:
     async with open_conversations() as stalled, open_conversations() as other:
-        older = await put(stalled, text="older")
-        newest = await put(stalled, older, text="newest")
+        await run(other, build_echo(), {"said": ["before"]})
         claim = await stalled.claim_run("t")
         evidence = EvidenceStore(stalled)
         await evidence.of("t", claim).keep("e1", "text")
@@ -364,108 +232,104 @@ async def test_a_run_that_has_lost_its_thread_changes_nothing_of_any_kind(
                 case "evidence":
                     await evidence.of("t", claim).keep("e1", "another text")
                 case "drop":
-                    await evidence.drop("t", claim)
-                case "prune":
-                    await stalled.prune_thread("t", evidence.make_drop_statement("t"), claim=claim)
-                case "forget":
-                    await stalled.adelete_thread("t", claim=claim)
+                    await evidence.drop(claim)
                 case _:
-                    async with stalled.defer_checkpoints("t", claim):
-                        if late == "step":
-                            await put(stalled, newest, text="late")
-                        else:
-                            await stalled.aput_writes(newest, [("__interrupt__", "which one?")], "task", "~, clarify")
+                    await stalled.forget("t", claim)
 
         assert await read_all(other) == before
 
 
-async def test_a_forgotten_thread_is_not_that_of_the_run_before(open_conversations: OpenSaver) -> None:
+async def test_of_runs_that_claim_a_conversation_at_once_the_last_has_it(open_conversations: OpenSaver) -> None:
+    async with open_conversations() as one, open_conversations() as other:
+        await run(one, build_echo(), {"said": ["before"]})
+        for _ in range(5):
+            claims = await asyncio.gather(one.claim_run("t"), other.claim_run("t"), return_exceptions=True)
+            assert {type(claim) for claim in claims} <= {RunClaim, CheckpointOvertaken}
+            newest = await one.find_claim("t")
+            assert newest in claims
+            assert newest is not None
+            assert await other.find_checkpoints("t") == newest.checkpoints
+            assert await read(other) == {"said": ["before"]}
+
+
+async def test_a_forgotten_conversation_is_not_that_of_the_run_before(open_conversations: OpenSaver) -> None:
     async with open_conversations() as stalled, open_conversations() as other:
+        await run(other, build_echo(), {"said": ["theirs"]}, "t#x")
         claim = await stalled.claim_run("t")
-        await other.adelete_thread("t")
+        await run(stalled, build_echo(), {"said": ["before"]}, claim=claim)
+        await EvidenceStore(stalled).of("t", claim).keep("e1", "text")
+        await put_unclaimed(stalled, "t", "of an earlier version")
+        await other.forget("t")
+        assert await list_checkpoint_threads(other) == {await other.find_checkpoints("t#x")}
+
+        await run(stalled, build_echo(), {"said": ["late"]}, claim=claim)
         await other.claim_run("t")
 
+        assert await read(other) is None
         with pytest.raises(CheckpointOvertaken):
             await EvidenceStore(stalled).of("t", claim).keep("e1", "text")
+        assert await EvidenceStore(other).of("t").texts(["e1"]) == {}
 
 
-async def test_a_claim_that_is_in_use_is_not_pruned_and_one_that_is_idle_goes_with_all_else(
+# What is swept
+
+
+async def test_only_what_nobody_goes_on_with_is_forgotten(conversations: ConversationSaver) -> None:
+    old = await put_unclaimed(conversations, "old", "x")
+    async with conversations.open_checkpoints() as checkpoints:
+        await checkpoints.aput_writes(old, [("said", ["x"])], "task")
+    await put_unclaimed(conversations, "gone#3", "late")
+    between = time.time() + 60
+    await put_unclaimed(conversations, "young", "y", at="f" * 8)
+    claim = await conversations.claim_run("claimed")
+    await put_unclaimed(conversations, f"claimed#{claim.number - 1}", "late")
+    await conversations.write("UPDATE conversations SET used_at = used_at + 100")
+    for thread in ("old", "young", "claimed", "left by a crash"):
+        await EvidenceStore(conversations).of(thread).keep("e1", "text")
+    await run(conversations, build_echo(), {"said": ["z"]}, claim=claim)
+
+    assert await prune_conversations(conversations, before=between) == 3
+
+    assert await list_checkpoint_threads(conversations) == {"young", claim.checkpoints}
+    assert {thread for (thread,) in await conversations.rows("SELECT thread FROM evidence")} == {"young", "claimed"}
+
+
+async def test_a_conversation_in_use_is_not_pruned_and_an_idle_one_goes_with_all_else(
     conversations: ConversationSaver,
 ) -> None:
     idle = await conversations.claim_run("idle")
-    between = time.time() + 0.001
-    async with conversations.defer_checkpoints("idle", idle):
-        await put(conversations, in_thread("idle"))
+    await run(conversations, build_echo(), {"said": ["x"]}, claim=idle)
+    await EvidenceStore(conversations).of("idle", idle).keep("e1", "text")
+    before = time.time() - 60
     await conversations.claim_run("begun")
 
-    assert await prune_conversations(conversations, before=between - 60) == 0
-    await conversations.write("UPDATE run_tokens SET used_at = used_at - 100 WHERE thread_id = ?", ("idle",))
-    assert await prune_conversations(conversations, before=between - 60) == 1
+    assert await prune_conversations(conversations, before=before) == 0
+    await conversations.write("UPDATE conversations SET used_at = used_at - 100 WHERE thread = ?", ("idle",))
+    assert await prune_conversations(conversations, before=before) == 1
 
-    assert await conversations.rows("SELECT thread_id FROM run_tokens") == [("begun",)]
-    assert await conversations.aget_tuple(in_thread("idle")) is None
+    assert await conversations.rows("SELECT thread FROM conversations") == [("begun",)]
+    assert await list_checkpoint_threads(conversations) == set()
+    assert await conversations.rows("SELECT thread FROM evidence") == []
     with pytest.raises(CheckpointOvertaken):
-        await conversations.prune_thread("idle", claim=idle)
+        await conversations.check_claim(idle)
+
+
+async def test_what_fails_half_way_changes_nothing(conversations: ConversationSaver) -> None:
+    claim = await conversations.claim_run("t")
+
+    with pytest.raises(CheckpointError):
+        await conversations.write_all([("DELETE FROM conversations", ()), ("DELETE FROM no_such_table", ())])
+
+    assert await conversations.find_claim("t") == claim
 
 
 async def read_all(saver: ConversationSaver) -> dict[str, list[tuple[Any, ...]]]:
     """Every row of a database, but for when a run has last used its claim."""
-    tables = {"checkpoints": "*", "evidence": "*", "run_tokens": "token", **dict.fromkeys(saver.side_tables, "*")}
+    tables = {
+        "evidence": "*",
+        "conversations": "thread, claim, checkpoints",
+        **dict.fromkeys(saver.checkpoint_tables, "*"),
+    }
     return {
         table: sorted(await saver.rows(f"SELECT {columns} FROM {table}"), key=str) for table, columns in tables.items()
     }
-
-
-# Clocks of processes
-
-
-@pytest.mark.parametrize("hours", [-1, 1])
-async def test_a_run_is_overtaken_and_gone_on_with_however_the_clocks_of_both_processes_go(
-    open_conversations: OpenSaver, hours: int
-) -> None:
-    async with open_conversations() as stalled, open_conversations() as other:
-        late, early = IdClock(0), IdClock(3600 * hours)
-        with pytest.raises(CheckpointOvertaken):
-            async with stalled.defer_checkpoints("t"):
-                with late:
-                    stalled.flush_next("t")
-                    first = await put(stalled, text="first")
-                with early:
-                    async with other.defer_checkpoints("t"):
-                        found = await other.aget_tuple(CONFIG)
-                        assert found is not None
-                        assert found.config == first
-                        finished = await put(other, await put(other, found.config, text="second"), text="third")
-                    await other.prune_thread("t")
-                with late:
-                    await put(stalled, first, text="late")
-
-        assert await steps_in(open_conversations) == [id_of(finished)]
-
-
-@pytest.mark.parametrize("hours", [-1, 1])
-async def test_the_newest_checkpoint_is_the_last_written_however_the_clocks_of_processes_go(
-    open_conversations: OpenSaver, hours: int
-) -> None:
-    clocks = [IdClock(0), IdClock(3600 * hours), IdClock(-3600 * hours)]
-    async with open_conversations() as saver:
-        graph, config = make_echo(saver), {"configurable": {"thread_id": "t"}}
-        for turn in range(6):
-            with clocks[turn % 3]:
-                async with saver.defer_checkpoints("t"):
-                    said = await graph.ainvoke({"said": [f"{turn}"]}, config, durability="sync")
-                assert said == {"said": [str(number) for number in range(turn + 1)]}
-                await saver.prune_thread("t")
-        assert len(await steps_in(open_conversations)) == 1
-
-
-def make_echo(saver: ConversationSaver) -> Any:
-    """A graph that remembers what was said."""
-
-    class Said(TypedDict):
-        said: Annotated[list[str], operator.add]
-
-    builder = StateGraph(Said)
-    builder.add_node("hear", lambda _: {})
-    builder.add_edge(START, "hear")
-    return builder.compile(checkpointer=saver)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from agent.agent import Agent
-from agent.persistence.checkpointer import SafeSqliteSaver
+from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Deps
 from agent.prompts.answer_prompts import MAX_CHARACTERS, format_overview
 from agent.prompts.research_prompts import build_executor_prompt, build_planner_prompt
@@ -76,7 +76,9 @@ async def test_the_overview_comes_first_in_the_prompts_of_the_research() -> None
         assert text.index("retries payments and ships") < text.index("how are payments retried?")
 
 
-async def test_the_overview_comes_first_in_every_prompt_of_a_model_that_fills_in_forms(saver: SafeSqliteSaver) -> None:
+async def test_the_overview_comes_first_in_every_prompt_of_a_model_that_fills_in_forms(
+    saver: SqliteConversations,
+) -> None:
     script: dict[str, list[Line]] = {
         "router": [{"route": "investigate"}, {"route": "retrieve", "requests": [{"query": "parcel"}]}],
         "planner": [{"steps": ["Find pay"]}],

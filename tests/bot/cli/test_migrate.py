@@ -22,7 +22,7 @@ from bot.maintenance.migration import DRAFT
 from bot.maintenance.table_copy import list_tables
 from bot.storage.data_lock import hold_shared_lock
 from bot.storage.database import INBOX_FILE, open_database
-from tests.agent.persistence.test_saver_contract import CONFIG, make_graph
+from tests.agent.persistence.test_saver_contract import build_talk, run
 from tests.fakes.citebot import Citebot, converse
 from tests.fakes.postgres import make_database
 
@@ -65,8 +65,7 @@ def fill(home: Path) -> None:
                     values = [make_value(table, column, number) for column in columns]
                     await database.write(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
         async with open_saver(home / CONVERSATIONS) as saver:
-            async with saver.defer_checkpoints("t"):
-                await make_graph(saver).ainvoke({"said": []}, CONFIG, durability="sync")
+            await run(saver, build_talk(), {"said": []})
             await EvidenceStore(saver).of("t").keep("e1", "text")
 
     home.mkdir(exist_ok=True)
@@ -89,8 +88,7 @@ COUNTED = set("id tries claims stop deaths under_way takes_part muted count toke
 
 
 async def go_on(saver: ConversationSaver) -> Any:
-    async with saver.defer_checkpoints("t"):
-        return await make_graph(saver).ainvoke(Command(resume="the second"), CONFIG, durability="sync")
+    return await run(saver, build_talk(), Command(resume="the second"))
 
 
 def checksums(home: Path) -> dict[str, bytes]:

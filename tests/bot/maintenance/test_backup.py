@@ -106,11 +106,9 @@ def test_a_restored_conversation_makes_nothing_but_plain_values_of_what_it_reads
 
     async def read() -> None:
         async with open_saver(elsewhere / "conversations.sqlite") as saver:
-            await saver.conn.execute(
-                "INSERT INTO checkpoints VALUES ('t', '', '1', NULL, 'msgpack', ?, '{}')", (checkpoint,)
-            )
-            await saver.conn.commit()
-            await saver.aget_tuple({"configurable": {"thread_id": "t"}})
+            await saver.write("INSERT INTO checkpoints VALUES ('t', '', '1', NULL, 'msgpack', ?, '{}')", (checkpoint,))
+            async with saver.open_checkpoints() as checkpoints:
+                await checkpoints.aget_tuple({"configurable": {"thread_id": "t"}})
 
     asyncio.run(read())
 
