@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -18,6 +17,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from bot.http.bodies import BodyReader
 from bot.http.connections import keep_open
+from bot.http.hosts import is_own_host
 from bot.surfaces.principals import Principal, find_bearer
 from bot.surfaces.team_surfaces import Late, SurfaceCore
 from bot.tasks import run_in_background
@@ -30,11 +30,9 @@ LARGEST = 1_000_000  # bytes of a body
 TOTAL = 8_000_000
 SECONDS = 10.0
 MOST_CALLS = 32  # of one person at a time; an agent makes many side by side
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 WRONG_HOST = "This server is not called by that name. Have it added to `hosts` in the table [mcp] of citebot.toml."
 WRONG_ORIGIN = "Pages of that origin may not call this server."
 UNKNOWN_CALLER = "Send a token that citebot.toml lists, in the header `Authorization: Bearer TOKEN`."
-_HOST = re.compile(r"(?P<name>[a-z0-9_.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?")
 
 
 class McpEndpoint:
@@ -114,10 +112,10 @@ def check_caller(request: Request, hosts: tuple[str, ...]) -> None:
 
     A page that was loaded under a name that now leads here could otherwise call the server in its reader's name.
     """
-    if not _is_own(request.headers.get("Host", ""), hosts):
+    if not is_own_host(request.headers.get("Host", ""), hosts):
         raise HTTPException(421, WRONG_HOST)
     origin = request.headers.get("Origin")
-    if origin is not None and not _is_own(_read_host(origin), hosts):
+    if origin is not None and not is_own_host(_read_host(origin), hosts):
         raise HTTPException(403, WRONG_ORIGIN)
 
 
@@ -125,10 +123,3 @@ def _read_host(origin: str) -> str:
     """Return the host of a page with its port, as it is written in a header `Host`; empty for none."""
     scheme, _, host = origin.partition("://")
     return host if scheme in {"http", "https"} else ""
-
-
-def _is_own(host: str, hosts: tuple[str, ...]) -> bool:
-    """Whether a host, which may have a port, is this machine or one of those listed."""
-    found = _HOST.fullmatch(host.lower())
-    known = {each.lower() for each in hosts}
-    return found is not None and (found["name"] in LOOPBACK or found[0] in known or found["name"] in known)

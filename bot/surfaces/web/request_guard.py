@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from bot.http.bodies import BodyReader, read_media_type
+from bot.http.hosts import LOOPBACK, is_own_host
 from bot.surfaces.web.web_sessions import WebSession, WebSessions
 
 CSRF_FIELD = "csrf"
@@ -32,7 +33,6 @@ LONGEST_FORM = 512_000  # bytes: the longest question that is read, each of its 
 _FORM_SECONDS = 10.0
 _ALL_FORMS = 8_000_000
 _MOST_FIELDS = 20
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 log = logging.getLogger(__name__)
 
@@ -51,12 +51,11 @@ class WebAddress:
 
     def admits(self, host: str) -> bool:
         """Whether a request was meant for this server: a name that a stranger made lead here is not."""
-        name, port = _split_host(host)
-        return (name in _LOOPBACK and (not port or port.isdecimal())) or host.lower() in self.hosts
+        return is_own_host(host, self.hosts)
 
     def needs_tls(self, host: str) -> bool:
         """Whether a cookie for this host may go over TLS alone."""
-        return self.is_secure and _split_host(host)[0] not in _LOOPBACK
+        return self.is_secure and _split_host(host)[0] not in LOOPBACK
 
 
 class RequestGuard:
