@@ -13,7 +13,7 @@ from agent.evidence.best_places import (
     BestPlace,
     find_places,
     find_telling_lines,
-    locate_definition,
+    is_page,
     locate_text,
 )
 from agent.evidence.coverage import deny, explain_missing_paths
@@ -22,7 +22,7 @@ from agent.evidence.requests import read_literal, request_search
 from agent.questions.literals import Literal
 from agent.questions.mentions import find_mentions
 from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest, to_location
-from agent.text.escaping import format_code_span, format_quote
+from agent.text.escaping import format_code_span, format_count, format_quote
 from indexer.types import Location
 
 FRAME = "Without a model I can only point to what matches your question best:"
@@ -44,30 +44,25 @@ async def write_places(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
     if near:
         write_related(draft, near)
         return AnswerSubject(symbol=near[0]["symbol"], kind=near[0]["kind"])
-    if said := await _find_text(material):
-        text = format_code_span(read_texts(material)[0].text)
-        count = material.metadata["totals"]["said"]
-        frame, places = f"{text} appears in {count} place{'s' * (count != 1)}:", said
+    texts, count = _read_texts(material), material.metadata["totals"].get("said", 0)
+    if said := material.of("hit")[:count] if texts else []:
+        frame = f"{format_code_span(texts[0].text)} appears in {format_count(count, 'place')}:"
+        places = [await locate_text(material.deps.code, ref, texts) for ref in said[:MAX_PLACES]]
     else:
         frame, places = FRAME, await _find_by_words(material)
     if places:
         draft.say(f"{frame}\n\n" + "\n".join(_format_place(draft, *each) for each in enumerate(places, 1)))
     elif not absent:
         draft.say((await deny(material.deps.code, "No match")).text)
-    label = next((place.labels[0] for place in places if place.labels and not place.is_page), "")
     more: Continuation = {"question": material.question, "skip": material.skip + MAX_PLACES}
     mentions = find_mentions(material.question)
     names_code = bool(set(mentions.names) - set(material.decision["unknown"]) or (mentions.paths and not absent))
+    stands_out = len(places) > 1 and places[0].score - places[1].score >= CLEAR_MARGIN
     return AnswerSubject(
-        symbol=label,
+        symbol=next((place.labels[0] for place in places if place.labels and not is_page(place.path)), ""),
         more=more if len(places) == MAX_PLACES else None,
-        is_pointing=frame == FRAME and not names_code and not _stands_out(places),
+        is_pointing=frame == FRAME and not names_code and not stands_out,
     )
-
-
-def _stands_out(places: Sequence[BestPlace]) -> bool:
-    """Whether the first of the places is far ahead of the second."""
-    return len(places) > 1 and places[0].score - places[1].score >= CLEAR_MARGIN
 
 
 async def _find_by_words(material: AnswerContext) -> list[BestPlace]:
@@ -76,10 +71,11 @@ async def _find_by_words(material: AnswerContext) -> list[BestPlace]:
     places = await find_places(
         code, _choose_search(material), pages_lead=bool(_PAGES_LEAD & lookups), skip=material.skip
     )
-    named = [] if material.skip else material.of("definition")[:1]
-    first = [await locate_definition(code, ref) for ref in named]
-    read = {place.path for place in first}
-    return [*first, *(place for place in places if place.path not in read)][:MAX_PLACES]
+    if material.skip or not (named := material.of("definition")[:1]):
+        return places
+    name = Literal(text=named[0]["symbol"].rpartition(".")[2], is_message=False)
+    first = await locate_text(code, named[0], [name])
+    return [first, *(place for place in places if place.path != first.path)][:MAX_PLACES]
 
 
 def _choose_search(material: AnswerContext) -> RetrievalRequest:
@@ -93,26 +89,20 @@ def _choose_search(material: AnswerContext) -> RetrievalRequest:
 
 def _format_place(draft: AnswerBuilder, number: int, place: BestPlace) -> str:
     """Write a place as a list item: what its lines lie in, the file, and below it each line with its own mark."""
-    write = _format_heading if place.is_page else format_code_span
-    labels = " and ".join(filter(None, map(write, place.labels[:_MAX_LABELS])))
-    heading = (
-        f"{number}. {labels} in {format_code_span(place.path)}"
-        if labels
-        else f"{number}. {format_code_span(place.path)}"
-    )
-    return "\n".join([heading, *_format_lines(draft, place, "   - ")])
+    labels = [
+        format_quote(strip_doc_markup(label), longest=_LONGEST_LINE) if is_page(place.path) else format_code_span(label)
+        for label in place.labels[:_MAX_LABELS]
+    ]
+    within = f"{' and '.join(filter(None, labels))} in " if any(labels) else ""
+    return "\n".join([f"{number}. {within}{format_code_span(place.path)}", *_format_lines(draft, place, "   - ")])
 
 
 def _format_lines(draft: AnswerBuilder, place: BestPlace, bullet: str) -> list[str]:
-    lines = [Location(path=place.path, start_line=one.number, end_line=one.number) for one in place.lines]
     return [
         f"{bullet}{one.number} {draft.cite_read(at)} {format_code_span(one.text.strip(), longest=_LONGEST_LINE)}"
-        for one, at in zip(place.lines, lines, strict=True)
+        for one in place.lines
+        for at in [Location(path=place.path, start_line=one.number, end_line=one.number)]
     ]
-
-
-def _format_heading(text: str) -> str:
-    return format_quote(strip_doc_markup(text), longest=_LONGEST_LINE)
 
 
 async def write_telling_lines(draft: AnswerBuilder, material: AnswerContext, ref: EvidenceRef) -> None:
@@ -152,22 +142,15 @@ async def describe_missing_files(material: AnswerContext) -> str:
     return await explain_missing_paths(material.deps.code, missing)
 
 
-def read_texts(material: AnswerContext) -> list[Literal]:
+def _read_texts(material: AnswerContext) -> list[Literal]:
     """Return the texts that the requests look for verbatim."""
     return [one for one in map(read_literal, material.decision["requests"]) if one is not None]
-
-
-async def _find_text(material: AnswerContext) -> list[BestPlace]:
-    """Find the lines that hold a text that the question quotes, one of each place that was found."""
-    texts = read_texts(material)
-    hits = material.of("hit")[: material.metadata["totals"].get("said", 0)] if texts else []
-    return [await locate_text(material.deps.code, ref, texts) for ref in hits[:MAX_PLACES]]
 
 
 async def _describe_unfound_text(material: AnswerContext, near: Sequence[EvidenceRef]) -> str:
     """Say of a text that the question quotes that it does not appear, where it does not."""
     totals = material.metadata["totals"]
-    literal = next(iter(read_texts(material)), None)
+    literal = next(iter(_read_texts(material)), None)
     if literal is None or near or totals.get("said") or not totals.get("quoted"):
         return ""
     if literal.text.replace(".", "_").isidentifier():
@@ -186,17 +169,9 @@ async def _describe_unknown_names(material: AnswerContext, near: Sequence[Eviden
     unknown = [name for name in material.decision["unknown"] if name.lower().rpartition(".")[2] not in parts]
     if not unknown:
         return ""
-    alike = _suggest_names(unknown, refs)
-    similar = f" Similar names: {', '.join(map(format_code_span, alike))}." if alike else ""
+    by_last = {ref["symbol"].rpartition(".")[2]: ref["symbol"] for ref in reversed(refs) if ref["symbol"]}
+    close = (difflib.get_close_matches(name.rpartition(".")[2], by_last, n=3, cutoff=0.75) for name in unknown)
+    alike = dict.fromkeys(format_code_span(by_last[match]) for matches in close for match in matches)
+    similar = f" Similar names: {', '.join(alike)}." if alike else ""
     claim = f"No definition of {', '.join(map(format_code_span, unknown))} was found"
     return f"{(await deny(material.deps.code, claim, *unknown)).text}{similar}"
-
-
-def _suggest_names(unknown: Sequence[str], refs: Sequence[EvidenceRef]) -> list[str]:
-    by_last = {ref["symbol"].rpartition(".")[2]: ref["symbol"] for ref in reversed(refs) if ref["symbol"]}
-    near = [
-        match
-        for name in unknown
-        for match in difflib.get_close_matches(name.rpartition(".")[2], by_last, n=3, cutoff=0.75)
-    ]
-    return list(dict.fromkeys(by_last[match] for match in near))

@@ -71,17 +71,9 @@ _DESIGN = compile_pattern(r"(?i)(?:^|/)[^/]*(?:architecture|design|internals|how
 _MARKUP = compile_pattern(r"\s*(?:`{3}|~{3}|<|!\[|\.\. |:::|[|\s:-]+$)")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Heading:
-    """A heading, and the number of its line."""
-
-    line: int
-    text: str
-
-
-def find_headings(lines: Sequence[str]) -> list[Heading]:
-    """Return the headings in order; what stands in a fence is none."""
-    found: list[Heading] = []
+def find_headings(lines: Sequence[str]) -> dict[int, str]:
+    """Return the headings by the numbers of their lines, in order; what stands in a fence is none."""
+    found: dict[int, str] = {}
     is_fenced = False
     for number, (line, below) in enumerate(pairwise([*lines, ""]), 1):
         if line.startswith(("```", "~~~")):
@@ -89,9 +81,9 @@ def find_headings(lines: Sequence[str]) -> list[Heading]:
         elif is_fenced:
             continue
         elif (marked := _MARKED.match(line)) is not None:
-            found.append(Heading(line=number, text=marked["text"]))
+            found[number] = marked["text"]
         elif line.strip() and len(below) >= _SHORTEST_UNDERLINE and len(set(below)) == 1 and below[0] in "=-~^":
-            found.append(Heading(line=number, text=line.strip()))
+            found[number] = line.strip()
     return found
 
 
@@ -111,11 +103,6 @@ class BestPlace:
     labels: tuple[str, ...]
     lines: tuple[FoundLine, ...]
     score: float = 0.0
-
-    @property
-    def is_page(self) -> bool:
-        """Whether the labels are headings."""
-        return bool(_PAGE.search(self.path))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +143,12 @@ class _Chunk:
 
     @property
     def is_page(self) -> bool:
-        return bool(_PAGE.search(self.path))
+        return is_page(self.path)
+
+
+def is_page(path: str) -> bool:
+    """Whether a file is a page of documentation, whose parts have headings."""
+    return _PAGE.search(path) is not None
 
 
 def is_beside_code(path: str) -> bool:
@@ -185,7 +177,7 @@ async def find_places(
     asked = _read_question(request["query"], code.repository, texts)
     headings = {path: await _read_headings(code, path) for path in {one.path for one in chunks.values() if one.is_page}}
     for chunk in chunks.values():
-        _score(chunk, asked, headings.get(chunk.path, ()))
+        _score(chunk, asked, headings.get(chunk.path, {}))
     files = _rank_files(list(chunks.values()), pages_lead=pages_lead)
     chosen = files[skip : skip + MAX_PLACES]
     if not skip:
@@ -193,7 +185,7 @@ async def find_places(
     if pages_lead and not skip and (design := await _find_design(code, request, asked)) is not None:
         headings[design.path] = await _read_headings(code, design.path)
         chosen = _replace_last(chosen, design)
-    return [await _describe(code, asked, file, headings.get(file[0].path, ())) for file in chosen]
+    return [await _describe(code, asked, file, headings.get(file[0].path, {})) for file in chosen]
 
 
 def _read_question(question: str, repository: str, texts: Sequence[str]) -> _Asked:
@@ -211,15 +203,15 @@ def _read_question(question: str, repository: str, texts: Sequence[str]) -> _Ask
     )
 
 
-async def _read_headings(code: CodeSearch, path: str) -> Sequence[Heading]:
+async def _read_headings(code: CodeSearch, path: str) -> Mapping[int, str]:
     return find_headings((await code.read(path)).text.split("\n"))
 
 
-def _score(chunk: _Chunk, asked: _Asked, headings: Sequence[Heading]) -> None:
+def _score(chunk: _Chunk, asked: _Asked, headings: Mapping[int, str]) -> None:
     at, path = chunk.hit.location, chunk.path
     chunk.share = asked.share(asked.match(chunk.hit.text))
-    titles = [one.text for one in headings if at.start_line < one.line <= at.end_line]
-    titles += [one.text for one in headings if one.line <= at.start_line][-1:]
+    titles = [text for line, text in headings.items() if at.start_line < line <= at.end_line]
+    titles += [text for line, text in headings.items() if line <= at.start_line][-1:]
     chunk.heading = max((asked.share(asked.match(title)) for title in titles), default=0.0)
     weights = {"all": 1.0, "pages": _PAGE_WEIGHT}
     chunk.score = sum(weights[name] * 5 / (_RANK_OFFSET + rank) for name, rank in chunk.ranks.items())
@@ -280,9 +272,9 @@ async def _find_design(code: CodeSearch, request: RetrievalRequest, asked: _Aske
     return best if best is not None and best.share >= _LEAST_PAGE else None
 
 
-async def _describe(code: CodeSearch, asked: _Asked, file: Sequence[_Chunk], headings: Sequence[Heading]) -> BestPlace:
+async def _describe(code: CodeSearch, asked: _Asked, file: Sequence[_Chunk], headings: Mapping[int, str]) -> BestPlace:
     """Choose the lines of a file, two of its best chunk and one of each of the next, and name what they lie in."""
-    titles = frozenset(one.line for one in headings)
+    titles = frozenset(headings)
     lines = _choose_lines(asked, file[0], titles, _PER_CHUNK)
     for chunk in file[1:_MAX_CHUNKS]:
         if chunk.score >= _LEAST_FURTHER * file[0].score and len(lines) < MAX_LINES:
@@ -298,7 +290,7 @@ async def locate_text(code: CodeSearch, ref: EvidenceRef, texts: Sequence[Litera
     lines = (await code.read(path, ref["start_line"], ref["end_line"])).text.split("\n")
     at = next((at for text in texts if (at := text.first_line("\n".join(lines))) is not None), 0)
     line = FoundLine(number=ref["start_line"] + at, text=lines[at])
-    headings = await _read_headings(code, path) if _PAGE.search(path) else ()
+    headings = await _read_headings(code, path) if is_page(path) else {}
     return BestPlace(path=path, labels=await _label(code, path, [line], headings), lines=(line,))
 
 
@@ -309,32 +301,21 @@ async def find_telling_lines(code: CodeSearch, question: str, within: Location) 
     asked = _read_question(question, code.repository, text.split("\n"))
     lines = _choose_lines(asked, _Chunk(hit=hit), frozenset(), MAX_LINES) if asked.weights else []
     lines = sorted(lines, key=lambda line: line.number)
-    return BestPlace(path=within.path, labels=await _label(code, within.path, lines, ()), lines=tuple(lines))
-
-
-async def locate_definition(code: CodeSearch, ref: EvidenceRef) -> BestPlace:
-    """Return the line that names a definition."""
-    lines = (await code.read(ref["path"], ref["start_line"], ref["end_line"])).text.split("\n")
-    name = ref["symbol"].rpartition(".")[2]
-    at = next((at for at, line in enumerate(lines) if name in line), 0)
-    line = FoundLine(number=ref["start_line"] + at, text=lines[at])
-    return BestPlace(path=ref["path"], labels=(ref["symbol"],), lines=(line,))
+    return BestPlace(path=within.path, labels=await _label(code, within.path, lines, {}), lines=tuple(lines))
 
 
 async def _label(
-    code: CodeSearch, path: str, lines: Sequence[FoundLine], headings: Sequence[Heading]
+    code: CodeSearch, path: str, lines: Sequence[FoundLine], headings: Mapping[int, str]
 ) -> tuple[str, ...]:
     """Name the definitions or the headings that the lines lie in."""
-    if _PAGE.search(path):
-        above = [[one.text for one in headings if one.line <= line.number][-1:] for line in lines]
-        return tuple(dict.fromkeys(label for each in above for label in each))
-    labels = [await _name_definition(code, path, line.number) for line in lines]
-    return tuple(dict.fromkeys(filter(None, labels)))
-
-
-async def _name_definition(code: CodeSearch, path: str, line: int) -> str:
-    around = await code.find_enclosing(Location(path=path, start_line=line, end_line=line))
-    return around[-1].symbol.qualified_name if around else ""
+    labels: list[str] = []
+    for line in lines:
+        if is_page(path):
+            labels += [text for at, text in headings.items() if at <= line.number][-1:]
+        else:
+            around = await code.find_enclosing(Location(path=path, start_line=line.number, end_line=line.number))
+            labels += [one.symbol.qualified_name for one in around[-1:]]
+    return tuple(dict.fromkeys(labels))
 
 
 def _choose_lines(asked: _Asked, chunk: _Chunk, titles: frozenset[int], most: int) -> list[FoundLine]:

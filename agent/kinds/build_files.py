@@ -142,7 +142,7 @@ def _read_steps(lines: Sequence[str]) -> Iterator[NamedCommand]:
 
 def _read_document(lines: Sequence[str]) -> Iterator[NamedCommand]:
     """Yield the blocks of shell commands and what sentences quote, with the heading and the line above."""
-    titles = {one.line - 1: one.text for one in find_headings(lines)}
+    titles = find_headings(lines)
     heading = above = ""
     at = 0
     while at < len(lines):
@@ -161,8 +161,8 @@ def _read_document(lines: Sequence[str]) -> Iterator[NamedCommand]:
         for quoted in _QUOTED.findall(line):
             if _COMMAND.match(quoted) and " " in quoted.strip():
                 yield _make(quoted, line, "sentence", at, at + 1)
-        if at in titles:
-            heading, above = titles[at], ""
+        if at + 1 in titles:
+            heading, above = titles[at + 1], ""
         elif any(map(str.isalpha, line)) and not line.startswith(_UNSAID):
             above = line.strip()
         at += 1
