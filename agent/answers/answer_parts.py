@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext
 from agent.evidence.definitions import list_members
-from agent.evidence.refs import count_calls, read_quote
+from agent.evidence.refs import count_calls, is_import_line, read_quote
 from agent.ports import Deps
 from agent.state import Continuation, EvidenceRef, to_location
 from agent.text.code_lines import dedent
@@ -46,9 +46,8 @@ def format_name(ref: EvidenceRef) -> str:
 
 def format_line_numbers(location: Location) -> str:
     """Write the lines of a location in words."""
-    if location.start_line == location.end_line:
-        return f"line {location.start_line}"
-    return f"lines {location.start_line}–{location.end_line}"
+    first, last = location.start_line, location.end_line
+    return f"line {first}" if first == last else f"lines {first}–{last}"
 
 
 def quote_first_sentence(ref: EvidenceRef, *, longest: int = 240) -> str:
@@ -56,13 +55,13 @@ def quote_first_sentence(ref: EvidenceRef, *, longest: int = 240) -> str:
     return format_quote(strip_doc_markup(ref["doc"]), longest=longest)
 
 
-def format_headline(draft: AnswerBuilder, ref: EvidenceRef) -> str:
-    """Introduce a definition: name, kind, file, mark, first sentence of its documentation."""
-    lines = to_location(ref)
-    kind = f"{ref['kind']} in " if ref["kind"] else "in "
-    about = quote_first_sentence(ref)
+def format_headline(draft: AnswerBuilder, ref: EvidenceRef, *, is_only: bool = False) -> str:
+    """Introduce a definition: name, kind, file, mark, first sentence of its documentation; one alone by a sentence."""
+    lines, about = to_location(ref), quote_first_sentence(ref)
+    verb = "imported" if is_import_line(ref["kind"], ref["signature"]) else "defined"
+    kind = f" is {verb} " if is_only else f", {ref['kind']} " if ref["kind"] else ", "
     return (
-        f"{format_code_span(ref['symbol'])}, {kind}{format_code_span(ref['path'])} {draft.cite(lines)}, "
+        f"{format_code_span(ref['symbol'])}{kind}in {format_code_span(ref['path'])} {draft.cite(lines)}, "
         f"{format_line_numbers(lines)}." + (f" {about}" if about else "")
     )
 
@@ -79,7 +78,9 @@ async def quote_definition(draft: AnswerBuilder, deps: Deps, ref: EvidenceRef) -
         lines = lines[: next((at for at, line in enumerate(lines, 1) if name in line), len(lines))]
     draft.say(format_code_block(dedent(lines), whole.language))
     if inner:
-        draft.say(_format_members(inner))
+        shown = [f"{format_code_span(one.symbol.name)} ({one.symbol.start_line})" for one in inner[:MAX_MEMBERS]]
+        more = f" and {len(inner) - MAX_MEMBERS} more" if len(inner) > MAX_MEMBERS else ""
+        draft.say(f"Methods, with their lines: {', '.join(shown)}{more}.")
 
 
 async def _list_public_members(deps: Deps, ref: EvidenceRef) -> list[Definition]:
@@ -88,13 +89,6 @@ async def _list_public_members(deps: Deps, ref: EvidenceRef) -> list[Definition]
     methods = [one for one in within if one.symbol.kind in {"method", "function"}]
     public = [one for one in methods if not one.symbol.name.startswith(("_", "#"))] or methods
     return list({one.symbol.name: one for one in reversed(public)}.values())[::-1]
-
-
-def _format_members(inner: list[Definition]) -> str:
-    """List methods with the lines they begin on."""
-    shown = [f"{format_code_span(one.symbol.name)} ({one.symbol.start_line})" for one in inner[:MAX_MEMBERS]]
-    more = f" and {len(inner) - MAX_MEMBERS} more" if len(inner) > MAX_MEMBERS else ""
-    return f"Methods, with their lines: {', '.join(shown)}{more}."
 
 
 async def format_site(draft: AnswerBuilder, deps: Deps, refs: Sequence[EvidenceRef]) -> str:
@@ -122,8 +116,7 @@ def format_related(draft: AnswerBuilder, ref: EvidenceRef) -> str:
 
 def format_outline_entry(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     """Write one definition of a file as a list item: its kind, its name, its lines, what it is for."""
-    lines = to_location(ref)
-    about = quote_first_sentence(ref, longest=120)
+    lines, about = to_location(ref), quote_first_sentence(ref, longest=120)
     kind = f"{ref['kind']} " if ref["kind"] else ""
     return f"- {kind}{format_code_span(ref['symbol'])} {draft.cite(lines)}, {format_line_numbers(lines)}" + (
         f": {about}" if about else ""
@@ -162,7 +155,10 @@ def write_entries(
     rows = _make_rows(entries[material.skip :], most)[:most]
     shown = [ref for row in rows for ref in row]
     if is_grouped and len(rows) == len(shown):
-        for path, group in _group_by_file(shown):
+        groups: dict[str, list[EvidenceRef]] = {}
+        for ref in shown:
+            groups.setdefault(ref["path"] or ref["kind"], []).append(ref)
+        for path, group in groups.items():
             draft.say("\n".join([f"In {format_code_span(path)}:", "", *(write(draft, ref) for ref in group)]))
     elif rows:
         draft.say("\n".join(f"- {', '.join(write(draft, ref).removeprefix('- ') for ref in row)}" for row in rows))
@@ -197,10 +193,3 @@ def format_plain_entry(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     """Write one entry as a list item: its name, its mark, what it is for."""
     about = quote_first_sentence(ref, longest=120)
     return f"- {format_code_span(ref['symbol'])} {draft.cite(to_location(ref))}" + (f": {about}" if about else "")
-
-
-def _group_by_file(entries: Iterable[EvidenceRef]) -> list[tuple[str, list[EvidenceRef]]]:
-    groups: dict[str, list[EvidenceRef]] = {}
-    for ref in entries:
-        groups.setdefault(ref["path"] or ref["kind"], []).append(ref)
-    return list(groups.items())

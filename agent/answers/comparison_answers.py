@@ -15,6 +15,7 @@ from agent.text.escaping import (
     format_code_block,
     format_code_span,
     format_count,
+    join_words,
     replace_control_characters,
     to_one_line,
 )
@@ -64,15 +65,11 @@ def _count_left(entries: Sequence[object], total: int, done: int, noun: str) -> 
 def _offer_more(
     draft: AnswerBuilder, material: AnswerContext, left: Sequence[tuple[int, int, str]]
 ) -> Continuation | None:
-    more = [format_count(count, noun) for count, _, noun in left if count]
-    if more:
-        draft.say(f'And {" and ".join(filter(None, [", ".join(more[:-1]), more[-1]]))} more; say "more" to see them.')
+    if more := [format_count(count, noun) for count, _, noun in left if count]:
+        draft.say(f'And {join_words(more)} more; say "more" to see them.')
         return {"question": material.name, "skip": material.skip + PAGE}
-    beyond = [format_count(count, noun) for _, count, noun in left if count]
-    if beyond:
-        draft.say(
-            f"And {' and '.join(beyond)} more, which are not listed here. Name a folder or a file to see its own."
-        )
+    if beyond := [format_count(count, noun) for _, count, noun in left if count]:
+        draft.say(f"And {join_words(beyond)} more, which are not listed here. Name a folder or a file to see its own.")
     return None
 
 
@@ -85,8 +82,8 @@ def _describe(draft: AnswerBuilder, material: AnswerContext, files: Sequence[Evi
         return f"{older} and {newer} are the same commit, {format_code_span(facts['same'][:12])}."
     asked = facts.get("nothing is called", "")
     missing = f"Nothing here is called {format_code_span(asked)}, and nothing that changed is. " if asked else ""
-    targets = facts.get("target", "").split("\n")[:3]
-    where = f", in {' and '.join(map(format_code_span, targets))}" if facts.get("target") else ""
+    targets = [format_code_span(target) for target in facts.get("target", "").split("\n")[:3] if target]
+    where = f", in {' and '.join(targets)}" if targets else ""
     span = f"From {older} to {newer}{where}"
     if not files and not material.of("commit"):
         said = f"{span}: nothing changed."
@@ -96,7 +93,15 @@ def _describe(draft: AnswerBuilder, material: AnswerContext, files: Sequence[Evi
         counts = f"+{totals.get('lines added', 0):,} −{totals.get('lines removed', 0):,} lines"
         differ = f"{format_count(totals.get('files changed', 0), 'file')} changed, {counts}"
         said = f"{span}: {format_count(totals.get('commits', 0), 'commit')}{by}; {differ}."
-    return " ".join(filter(None, (missing + said, _describe_parting(facts, totals), _describe_gaps(facts))))
+    gaps = (
+        f"Not shown: files that are not indexed ({to_one_line(facts['not shown'], longest=120)})."
+        if facts.get("not shown")
+        else "",
+        "Older commits were not fetched: the history here is shallow." if facts.get("shallow") else "",
+        "There is too much to compare it all. Name a folder or a file." if facts.get("incomplete") else "",
+        "This is what a search for the words of the question finds first." if facts.get("guess") else "",
+    )
+    return " ".join(filter(None, (missing + said, _describe_parting(facts, totals), *gaps)))
 
 
 def _format_end(draft: AnswerBuilder, ref: EvidenceRef) -> str:
@@ -119,26 +124,10 @@ def _describe_parting(facts: Mapping[str, str], totals: Mapping[str, int]) -> st
     )
 
 
-def _describe_gaps(facts: Mapping[str, str]) -> str:
-    said = (
-        f"Not shown: files that are not indexed ({to_one_line(facts['not shown'], longest=120)})."
-        if facts.get("not shown")
-        else "",
-        "Older commits were not fetched: the history here is shallow." if facts.get("shallow") else "",
-        "There is too much to compare it all. Name a folder or a file." if facts.get("incomplete") else "",
-        "This is what a search for the words of the question finds first." if facts.get("guess") else "",
-    )
-    return " ".join(filter(None, said))
-
-
 def _format_file(draft: AnswerBuilder, ref: EvidenceRef) -> str:
-    about = ", ".join(filter(None, (ref["doc"], _format_fate(ref["signature"]))))
+    word, _, former = ref["signature"].partition("renamed from ")
+    about = ", ".join(filter(None, (ref["doc"], f"renamed from {format_code_span(former)}" if former else word)))
     return f"- {format_code_span(ref['path'])} {draft.cite(to_location(ref))}" + (f": {about}" if about else "")
-
-
-def _format_fate(fate: str) -> str:
-    word, _, former = fate.partition("renamed from ")
-    return f"renamed from {format_code_span(former)}" if former else word
 
 
 def _quote_place(draft: AnswerBuilder, sides: Sequence[EvidenceRef]) -> None:

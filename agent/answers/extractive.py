@@ -8,23 +8,19 @@ from agent.answers.answer_parts import (
     format_headline,
     format_line_numbers,
     quote_definition,
-    quote_first_sentence,
 )
 from agent.answers.command_answers import write_commands
 from agent.answers.comparison_answers import write_comparison
 from agent.answers.error_answers import write_error
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
-from agent.answers.history_answers import (
-    write_changes,
-    write_people,
-)
+from agent.answers.history_answers import write_changes, write_people
 from agent.answers.listings import list_calls, list_files, list_folder, list_tests, write_attributes
 from agent.answers.overview import write_overview
 from agent.answers.places import describe_missing_files, list_further, write_places, write_related, write_telling_lines
 from agent.answers.registered_lists import list_registered, list_subclasses
 from agent.evidence.coverage import deny, explain_missing_paths
 from agent.evidence.lookups import NOT_AT_COMMIT
-from agent.evidence.refs import is_import_line, is_test_or_docs, make_quote, read_quote, sort_code_first
+from agent.evidence.refs import is_test_or_docs, make_quote, read_quote, sort_code_first
 from agent.evidence.requests import NONE_OF, NOT_INDEXED
 from agent.questions.mentions import find_mentions
 from agent.questions.scopes import asks_for_yes_or_no
@@ -57,16 +53,17 @@ def _choose_form(material: AnswerContext) -> _Form:
     """Choose by what was looked up, and by what came of it."""
     if material.metadata["totals"].get("attributes"):
         return write_attributes
+    if material.facts.get("compared"):
+        return write_comparison
     is_named = bool(material.of("definition")) and not material.decision["unknown"]
     if is_named and _is_noun(material):
         return write_places
     is_said = bool(material.metadata["totals"].get("said"))
     if material.lookup in {"search", "message"} and not (is_said and material.lookup == "message"):
         return _write_definitions if is_named and not is_said else write_places
-    if material.is_of_kind and material.of("hit") and material.lookup != "overview":
-        return write_places  # there was nothing of the kind, and the question was searched for
-    if material.lookup == "definition" and not material.of("definition"):
-        return write_places
+    is_searched = material.is_of_kind and bool(material.of("hit")) and material.lookup != "overview"
+    if is_searched or (material.lookup == "definition" and not material.of("definition")):
+        return write_places  # there was nothing of the kind
     return _FORMS.get(material.lookup, write_places)
 
 
@@ -80,47 +77,23 @@ async def _write_definitions(draft: AnswerBuilder, material: AnswerContext) -> A
     definitions = material.of("definition")
     asked = [one["query"] for one in material.decision["requests"] if one["lookup"] == "definition"]
     main = [ref for ref in definitions if not is_test_or_docs(ref["path"])] or definitions
-    leading = _choose_one_for_each(asked, main)[:MAX_QUOTED] if len(asked) > 1 else main[:1]
+    leading = main[:1]
+    if len(asked) > 1:  # a definition for each name of the question before a second one for any
+        by_name = {ref["symbol"].rpartition(".")[2].lower(): ref for ref in reversed(main)}
+        named = (by_name.get(name.rpartition(".")[2].lower()) for name in asked)
+        leading = list({(ref["path"], ref["symbol"]): ref for ref in named if ref is not None}.values())[:MAX_QUOTED]
     if len(main) > 1 and len(asked) == 1:
-        draft.say(_describe_several(material, asked[0], len(main)))
+        asides = material.metadata["totals"].get("aside", 0)
+        places = max(material.metadata["totals"].get("definition", len(main)) - asides, len(main))
+        beside = f", plus {asides} in tests and examples" if asides else ""
+        draft.say(f"{format_code_span(asked[0])} is defined in {places} places{beside}.")
     for ref in leading:
-        draft.say(format_headline(draft, ref) if len(main) > 1 else _format_definition(draft, ref))
+        draft.say(format_headline(draft, ref, is_only=len(main) == 1))
         await quote_definition(draft, material.deps, ref)
         if len(material.decision["requests"]) > len(asked):  # the question says more than the names
             await write_telling_lines(draft, material, ref)
     write_related(draft, list_further(definitions, leading), title="Also:")
     return AnswerSubject(symbol=leading[0]["symbol"], kind=leading[0]["kind"])
-
-
-def _describe_several(material: AnswerContext, asked: str, main: int) -> str:
-    totals = material.metadata["totals"]
-    asides = totals.get("aside", 0)
-    places = max(totals.get("definition", main) - asides, main)
-    beside = f", plus {asides} in tests and examples" if asides else ""
-    return f"{format_code_span(asked)} is defined in {places} places{beside}."
-
-
-def _choose_one_for_each(asked: Sequence[str], definitions: Sequence[EvidenceRef]) -> list[EvidenceRef]:
-    """Return a definition for each name of the question before a second one for any."""
-    last = [name.rpartition(".")[2].lower() for name in asked]
-    first = [
-        next((ref for ref in definitions if ref["symbol"].rpartition(".")[2].lower() == name), None) for name in last
-    ]
-    return list({(ref["path"], ref["symbol"]): ref for ref in first if ref is not None}.values())
-
-
-async def _write_changes(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write what was compared, or else what happened."""
-    is_comparison = bool(material.facts.get("compared"))
-    return await (write_comparison if is_comparison else write_changes)(draft, material)
-
-
-def _format_definition(draft: AnswerBuilder, ref: EvidenceRef) -> str:
-    lines, about = to_location(ref), quote_first_sentence(ref)
-    place = f"{format_code_span(ref['path'])} {draft.cite(lines)}, {format_line_numbers(lines)}"
-    verb = "imported" if is_import_line(ref["kind"], ref["signature"]) else "defined"
-    sentence = f"{format_code_span(ref['symbol'])} is {verb} in {place}."
-    return f"{sentence} {about}" if about else sentence
 
 
 async def _write_lines(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
@@ -130,7 +103,9 @@ async def _write_lines(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
     if note := material.facts.get(NOT_AT_COMMIT):
         draft.say(note)
     for ref in material.of("change"):
-        draft.say(_format_past_place(draft, ref))
+        lines, commit = to_location(ref), format_code_span(ref.get("commit", "")[:12])
+        place = f"{format_code_span(ref['path'])} {draft.cite(lines)}, {format_line_numbers(lines)}"
+        draft.say(f"{place} at commit {commit}:")
         past = make_quote(material.deps, ref["doc"], first_line=ref["start_line"], language=ref["language"])
         draft.say(format_code_block(dedent(past.lines), past.language))
     for ref in material.of("lines"):
@@ -151,11 +126,6 @@ async def _write_lines(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
     write_related(draft, further, title="Also:")
     first = around[0] if around else None
     return AnswerSubject(symbol=first["symbol"] if first else "", kind=first["kind"] if first else "", more=more)
-
-
-def _format_past_place(draft: AnswerBuilder, ref: EvidenceRef) -> str:
-    lines, commit = to_location(ref), format_code_span(ref.get("commit", "")[:12])
-    return f"{format_code_span(ref['path'])} {draft.cite(lines)}, {format_line_numbers(lines)} at commit {commit}:"
 
 
 def _format_place(
@@ -216,7 +186,7 @@ _FORMS: Mapping[Lookup, _Form] = {
     "outline": list_folder,
     "overview": write_overview,
     "commands": write_commands,
-    "changes": _write_changes,
+    "changes": write_changes,
     "people": write_people,
     "options": list_registered,
     "entry_points": list_registered,

@@ -9,7 +9,7 @@ from agent.answers.answer_parts import write_entries
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.evidence.refs import read_quote
 from agent.history.commit_refs import describe_updates, divide_commits
-from agent.state import Continuation, EvidenceRef, to_location
+from agent.state import EvidenceRef, to_location
 from agent.text.escaping import format_code_block, format_code_span, format_count, format_quote, to_one_line
 
 MAX_COMMITS = 10
@@ -17,6 +17,7 @@ MAX_BESIDE_SECTION = 6
 MAX_PEOPLE = 7
 _MOST_GROUPS = 3  # headings that a list of commits is worth
 _SECTION_LINES = 10
+_SHALLOW = "Older commits were not fetched: the history here is shallow."
 RECENT = "Recent commits: "
 _LONGEST_LINE = 160
 _NAME = re.compile(r"[^\W\d_][\w '’.-]{0,80}")
@@ -31,24 +32,19 @@ async def write_changes(draft: AnswerBuilder, material: AnswerContext) -> Answer
         for section in material.of("lines"):
             await quote_section(draft, material, section)
     most = MAX_BESIDE_SECTION if material.of("lines") else MAX_COMMITS
-    shown = commits[material.skip : material.skip + most]
+    areas = {ref["kind"] for ref in commits[material.skip : material.skip + most]}
     more = write_entries(
         draft,
         material,
         commits,
         format_entry=format_commit,
         most=most,
-        is_grouped=_is_grouping_worth(shown),
+        is_grouped="" not in areas and 1 < len(areas) <= _MOST_GROUPS,
         total=material.metadata["totals"].get("commits", 0) - len(updates),
     )
     if updates and not material.skip:
         draft.say(describe_updates(updates))
     return AnswerSubject(more=more)
-
-
-def _is_grouping_worth(commits: Sequence[EvidenceRef]) -> bool:
-    areas = {ref["kind"] for ref in commits}
-    return "" not in areas and 1 < len(areas) <= _MOST_GROUPS
 
 
 def _describe_changes(material: AnswerContext, commits: Sequence[EvidenceRef]) -> str:
@@ -61,11 +57,13 @@ def _describe_changes(material: AnswerContext, commits: Sequence[EvidenceRef]) -
     by = f", by {format_count(people, 'person', 'people')}" if people > 1 else ""
     where = f" to {format_code_span(facts['target'])}" if facts.get("target") else ""
     begins = _describe_range(facts)
+    newest, oldest = facts.get("newest", ""), facts.get("oldest", "")
+    days = f", on {newest}" if newest == oldest else f", from {oldest} to {newest}"
     counted = f"{count:,}" if begins == RECENT else format_count(count, "commit")
     return " ".join(filter(None, (
-        f"{begins}{counted}{where}{by}{_describe_days(facts)}.",
+        f"{begins}{counted}{where}{by}{days if newest and not facts.get('after') else ''}.",
         _describe_touched(totals),
-        _describe_gaps(facts),
+        _SHALLOW if facts.get("shallow") else "",
     )))  # fmt: skip
 
 
@@ -87,13 +85,6 @@ def _format_tag(facts: Mapping[str, str], name: str) -> str:
     return f"{format_code_span(facts[name])}" + (f" ({day})" if day else "") if facts.get(name) else ""
 
 
-def _describe_days(facts: Mapping[str, str]) -> str:
-    newest, oldest = facts.get("newest", ""), facts.get("oldest", "")
-    if not newest or facts.get("after"):
-        return ""
-    return f", on {newest}" if newest == oldest else f", from {oldest} to {newest}"
-
-
 def _describe_touched(totals: Mapping[str, int]) -> str:
     """Name the folders and files that the commits touched most."""
     areas = [f"{format_code_span(name[5:])} ({count:,})" for name, count in totals.items() if name.startswith("area ")]
@@ -101,10 +92,6 @@ def _describe_touched(totals: Mapping[str, int]) -> str:
     counted = f" Counted are the newest {totals['counted']:,}." if totals["counted"] < totals["commits"] else ""
     said = [f"Most are in {', '.join(areas)}." if areas else "", f"Touched most: {', '.join(files)}." if files else ""]
     return " ".join(filter(None, said)) + (counted if areas or files else "")
-
-
-def _describe_gaps(facts: Mapping[str, str]) -> str:
-    return "Older commits were not fetched: the history here is shallow." if facts.get("shallow") else ""
 
 
 async def quote_section(draft: AnswerBuilder, material: AnswerContext, section: EvidenceRef) -> None:
@@ -121,14 +108,10 @@ async def quote_section(draft: AnswerBuilder, material: AnswerContext, section: 
 
 def format_commit(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     """Write a commit as a list item: its name, its mark, when, by whom, and its subject."""
-    return f"- {_format_commit(draft, ref)}"
-
-
-def _format_commit(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     day, _, author = ref["signature"].partition(", ")
     sha = format_code_span(ref.get("commit", "")[:8])
     subject = format_quote(ref["symbol"].rstrip(". "), longest=140) or "no message"
-    return f"{sha} {draft.cite(to_location(ref))}, {day}, {_format_person(author)}: {subject}"
+    return f"- {sha} {draft.cite(to_location(ref))}, {day}, {_format_person(author)}: {subject}"
 
 
 def _format_person(name: str) -> str:
@@ -144,18 +127,18 @@ async def write_people(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
         draft.say(" ".join(filter(None, (
             _describe_owners(draft, material),
             _describe_people(draft, material, people),
-            *(f"Last changed with {_format_commit(draft, ref)}." for ref in commits),
-            _describe_gaps(material.facts),
+            *(f"Last changed with {format_commit(draft, ref)[2:]}." for ref in commits),
+            _SHALLOW if material.facts.get("shallow") else "",
         ))))  # fmt: skip
     more = write_entries(draft, material, people, format_entry=_format_contributor, most=MAX_PEOPLE, is_grouped=False)
-    return _make_subject(material, more)
+    about = material.of("definition")  # "it" stays what people and commits were asked about
+    return AnswerSubject(symbol=about[0]["symbol"] if about else "", kind=about[0]["kind"] if about else "", more=more)
 
 
 def _describe_owners(draft: AnswerBuilder, material: AnswerContext) -> str:
     facts = material.facts
     owners = [format_code_span(owner) for owner in facts.get("owners", "").split("\n") if owner]
-    rules = material.of("mention")
-    if not owners or not rules:
+    if not owners or not (rules := material.of("mention")):
         return ""
     file = f"{format_code_span(rules[0]['path'])} {draft.cite(to_location(rules[0]))}"
     return f"{file} gives {format_code_span(facts['pattern'])} to {', '.join(owners)}."
@@ -192,9 +175,3 @@ def _describe_target(draft: AnswerBuilder, material: AnswerContext) -> str:
     if target := facts.get("target"):
         return format_code_span(target + "/" * bool(facts.get("folder")))
     return format_code_span(material.deps.code.repository)
-
-
-def _make_subject(material: AnswerContext, more: Continuation | None) -> AnswerSubject:
-    """Keep the topic: "it" stays what people and commits were asked about."""
-    about = next(iter(material.of("definition")), None)
-    return AnswerSubject(symbol=about["symbol"] if about else "", kind=about["kind"] if about else "", more=more)

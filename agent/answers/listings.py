@@ -13,7 +13,7 @@ from agent.evidence.requests import FILE_IS_THERE
 from agent.questions.scopes import asks_for_yes_or_no
 from agent.state import Continuation, EvidenceRef, Role, to_location
 from agent.text.code_lines import dedent
-from agent.text.escaping import format_code_block, format_code_span, format_count
+from agent.text.escaping import format_code_block, format_code_span, format_count, join_words
 
 MAX_LISTED = 8
 _CALLED = frozenset({"function", "method"})
@@ -26,9 +26,7 @@ _MOST_FILES = 3
 async def list_calls(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write who calls or uses the name, or what it calls."""
     role: Role = "caller" if material.lookup in {"callers", "usages"} else "callee"
-    definitions, sites = material.of("definition"), material.of(role)
-    mentions = material.of("mention")
-    subject = _make_subject(material, definitions)
+    definitions, sites, mentions = material.of("definition"), material.of(role), material.of("mention")
     target = _format_target(draft, material, definitions)
     is_function = bool(definitions) and definitions[0]["kind"] in _CALLED
     is_used = material.lookup == "usages" and not is_function and bool(material.metadata["totals"].get("uses"))
@@ -43,11 +41,12 @@ async def list_calls(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
         if sites or not is_used:
             draft.say("It is also mentioned in:" if sites else "These lines mention it:")
         room = MAX_MENTIONED if not sites else max(1, MAX_MENTIONED - len(sites))
-        await _list_sites(draft, material, mentions[:room], material.metadata["totals"].get("mention", len(mentions)))
+        total = material.metadata["totals"].get("mention", len(mentions))
+        await _list_places(draft, material, [[ref] for ref in mentions[:room]], total)
     elif not sites:
         for ref in definitions[:1]:
             await quote_definition(draft, material.deps, ref)
-    return subject
+    return _make_subject(material, definitions)
 
 
 async def _deny_calls(draft: AnswerBuilder, material: AnswerContext, role: Role, target: str) -> None:
@@ -91,7 +90,15 @@ async def _write_sites(
         target = f"{format_code_span(material.name)}, which may mean any of {len(meant)} definitions {marks}"
     uncertain = max(0, calls - sum(ref["calls"] for ref in called))
     if len(called) > 1 or (called and uncertain and len(meant) > 1):
-        target = f"{format_code_span(material.name)}, {_divide_calls(draft, called, uncertain)}"
+        names = Counter(ref["symbol"] for ref in called)
+        shares = [
+            f"{ref['calls']} of {format_name(ref)}"
+            + (f" in {format_code_span(ref['path'])}" if names[ref["symbol"]] > 1 else "")
+            + f" {draft.cite(to_location(ref))}"
+            for ref in called
+        ]
+        shares += [f"{uncertain} that may be of another definition of that name"] if uncertain else []
+        target = f"{format_code_span(material.name)}, {join_words(shares)}"
     where_from = f", from {format_count(total, 'place')}" if total < calls else ""
     scope = _describe_scope(material)
     draft.say(f"{_affirm(material)}{format_count(calls, 'call')} of {target}{scope}{where_from}:")
@@ -101,19 +108,6 @@ async def _write_sites(
     shown = [*main[:MAX_LISTED], *asides[: MAX_ASIDES if main else MAX_LISTED - MAX_ASIDES]][:MAX_LISTED]
     left = [ref for place in places if place not in shown for ref in place]
     await _list_places(draft, material, shown, calls, left=left)
-
-
-def _divide_calls(draft: AnswerBuilder, called: Sequence[EvidenceRef], uncertain: int) -> str:
-    """Say how many calls are of which of several definitions of a name, and how many may be of another one."""
-    names = Counter(ref["symbol"] for ref in called)
-    shares = [
-        f"{ref['calls']} of {format_name(ref)}"
-        + (f" in {format_code_span(ref['path'])}" if names[ref["symbol"]] > 1 else "")
-        + f" {draft.cite(to_location(ref))}"
-        for ref in called
-    ]
-    shares += [f"{uncertain} that may be of another definition of that name"] if uncertain else []
-    return " and ".join(filter(None, [", ".join(shares[:-1]), shares[-1]]))
 
 
 async def _write_callees(
@@ -141,7 +135,7 @@ async def list_tests(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
     if tests:
         draft.say(f"These tests use {target}:")
         total = material.metadata["totals"].get("test", len(tests))
-        await _list_sites(draft, material, tests[:MAX_MENTIONED], total, left=tests[MAX_MENTIONED:])
+        await _list_places(draft, material, [[ref] for ref in tests[:MAX_MENTIONED]], total, left=tests[MAX_MENTIONED:])
     else:
         draft.say((await deny(material.deps.code, f"No test names {target}", material.name.rpartition(".")[2])).text)
     return _make_subject(material, definitions)
@@ -161,7 +155,8 @@ async def write_attributes(draft: AnswerBuilder, material: AnswerContext) -> Ans
     draft.say(format_code_block(dedent(source.lines), source.language))
     if sites[1:]:
         draft.say("It is also set in:")
-        await _list_sites(draft, material, sites[1 : 1 + MAX_MENTIONED], total - 1, left=sites[1 + MAX_MENTIONED :])
+        others = [[ref] for ref in sites[1 : 1 + MAX_MENTIONED]]
+        await _list_places(draft, material, others, total - 1, left=sites[1 + MAX_MENTIONED :])
     return AnswerSubject(symbol=first["symbol"], kind=first["kind"])
 
 
@@ -202,22 +197,12 @@ async def list_folder(draft: AnswerBuilder, material: AnswerContext) -> AnswerSu
 
 
 def _format_file(draft: AnswerBuilder, ref: EvidenceRef) -> str:
-    if ref["kind"] == "folder":
-        files = f", {format_code_span(ref['signature'], longest=120)}" if ref["signature"] else ""
-        return f"- {format_code_span(ref['symbol'])}: {ref['doc']}{files}"
-    names = f": {format_code_span(ref['signature'], longest=120)}" if ref["signature"] else ""
-    return f"- {format_code_span(ref['symbol'])} {draft.cite(to_location(ref))}, {ref['doc']}{names}"
-
-
-async def _list_sites(
-    draft: AnswerBuilder,
-    material: AnswerContext,
-    refs: Sequence[EvidenceRef],
-    total: int,
-    *,
-    left: Sequence[EvidenceRef] = (),
-) -> None:
-    await _list_places(draft, material, [[ref] for ref in refs], total, left=left)
+    is_folder = ref["kind"] == "folder"
+    place = ":" if is_folder else f" {draft.cite(to_location(ref))},"
+    inside = (
+        f"{',' if is_folder else ':'} {format_code_span(ref['signature'], longest=120)}" if ref["signature"] else ""
+    )
+    return f"- {format_code_span(ref['symbol'])}{place} {ref['doc']}{inside}"
 
 
 async def _list_places(
@@ -228,18 +213,15 @@ async def _list_places(
     *,
     left: Sequence[EvidenceRef] = (),
 ) -> None:
-    """List places, each with what it holds side by side; `total` counts what all of them hold."""
+    """List places, each with what it holds side by side; `total` counts what all of them hold.
+
+    Of what is `left` out it says which files hold most.
+    """
     items = [await format_site(draft, material.deps, place) for place in places]
-    draft.say("\n".join([*items, *_count_rest(total - sum(map(count_calls, places)), left)]))
-
-
-def _count_rest(count: int, left: Sequence[EvidenceRef] = ()) -> list[str]:
-    """Say how many were left out, and which files hold most of them."""
-    if count <= 0:
-        return []
-    files = [path for path, _ in Counter(ref["path"] for ref in left).most_common(_MOST_FILES)]
-    within = f", most of them in {', '.join(map(format_code_span, files))}" if files else ""
-    return [f"- and {count} more{within}"]
+    files = [format_code_span(path) for path, _ in Counter(ref["path"] for ref in left).most_common(_MOST_FILES)]
+    if (count := total - sum(map(count_calls, places))) > 0:
+        items.append(f"- and {count} more" + (f", most of them in {', '.join(files)}" if files else ""))
+    draft.say("\n".join(items))
 
 
 def _format_target(draft: AnswerBuilder, material: AnswerContext, definitions: Sequence[EvidenceRef]) -> str:

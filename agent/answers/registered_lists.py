@@ -8,7 +8,7 @@ from functools import partial
 from agent.answers.answer_parts import TYPE_KINDS, quote_first_sentence, write_entries
 from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.state import Continuation, EvidenceRef, to_location
-from agent.text.escaping import format_code_span, format_count
+from agent.text.escaping import format_code_span, format_count, join_words
 
 _NOUNS = {
     "route": "endpoint",
@@ -35,9 +35,8 @@ async def list_registered(draft: AnswerBuilder, material: AnswerContext) -> Answ
     """Write what is registered, file by file; of an option that the question names, its default first."""
     entries = material.of("entry")
     is_one = "value" in material.parts and len(entries) == 1 and bool(entries[0]["signature"])
-    if ("name" in material.parts and entries) or is_one:
-        return _write_default(draft, material, entries)
-    return _write_list(draft, material, entries)
+    is_named = is_one or ("name" in material.parts and bool(entries))
+    return (_write_default if is_named else _write_list)(draft, material, entries)
 
 
 async def list_subclasses(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
@@ -71,17 +70,14 @@ def _write_default(draft: AnswerBuilder, material: AnswerContext, entries: list[
 def _write_list(draft: AnswerBuilder, material: AnswerContext, entries: list[EvidenceRef]) -> AnswerSubject:
     totals = material.metadata["totals"]
     whole, kept = totals.get("whole", 0), totals.get("entries", 0)
-    kinds = [format_count(totals[kind], noun) for kind, noun in _NOUNS.items() if totals.get(kind)]
-    listed = " and ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1]]))
+    listed = join_words([format_count(totals[kind], noun) for kind, noun in _NOUNS.items() if totals.get(kind)])
     target = material.parts.get("target", "")
     is_narrowed = "value" in totals or kept + totals.get("asides", 0) < whole
-    narrowed = ""
-    if is_narrowed and target and target.lower() != material.deps.code.repository.lower():
-        of_all = "" if "value" in totals else f" (of {whole} in all)"
-        narrowed = f" for {format_code_span(target, longest=80)}{of_all}"
-    registered = ""
-    if entries and entries[0]["kind"] not in _OPTIONS:
-        registered = " is registered" if kept == 1 else " are registered"
+    of_all = "" if "value" in totals else f" (of {whole} in all)"
+    is_named = is_narrowed and target and target.lower() != material.deps.code.repository.lower()
+    narrowed = f" for {format_code_span(target, longest=80)}{of_all}" if is_named else ""
+    is_option = not entries or entries[0]["kind"] in _OPTIONS
+    registered = "" if is_option else " is registered" if kept == 1 else " are registered"
     sentence = f"{listed}{narrowed}{registered} in {format_count(totals.get('in files', 1), 'file')}"
     return AnswerSubject(more=_write_entries(draft, material, sentence, entries))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # categories of characters that show nothing
 _TICKS = re.compile(r"`+")
@@ -15,6 +16,11 @@ _PLAIN_PROSE = re.compile(r"(?:(?!://|www\.)[\w\s.,;:'\"()/+=%&?!#-]){1,300}")
 def format_count(count: int, noun: str, plural: str = "") -> str:
     """Write a number with its noun."""
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def join_words(parts: Sequence[str]) -> str:
+    """Write a list in words: "a, b and c"."""
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 def format_code_span(text: str, *, longest: int = 120) -> str:
