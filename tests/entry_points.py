@@ -23,8 +23,7 @@ from agent.guard.leak_check import has_leaked_instructions
 from agent.guard.size import clip, fit_text
 from agent.guard.thread_quotes import quote_line, read_quotes
 from agent.history.changes import list_sections, parse_comparison
-from agent.kinds.build_files import read_commands
-from agent.kinds.command_search import find_purposes
+from agent.kinds.command_search import find_purposes, read_commands
 from agent.llm.providers import map_provider_error
 from agent.lookups.lookup import clean_path
 from agent.lookups.read_file import find_similar_paths, parse_ranges
@@ -37,18 +36,24 @@ from agent.prompts.output_schemas import PlanOutput, clean_steps
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.questions.asked_times import read_times
 from agent.questions.attachments import AttachedText, make_excerpts
-from agent.questions.follow_ups import Antecedent, find_continuation, is_pointing_back, resolve_references
+from agent.questions.follow_ups import (
+    Antecedent,
+    find_continuation,
+    find_thread_antecedent,
+    find_thread_subject,
+    is_pointing_back,
+    resolve_references,
+)
 from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
 from agent.questions.intents.placeholders import mask_question
-from agent.questions.language_filter import parse_language_filter, parse_only_language
 from agent.questions.literals import find_literals, find_quoted_messages
 from agent.questions.mentions import find_mentions
 from agent.questions.pasted_errors import parse_pasted_error
 from agent.questions.question_parts import split_questions
 from agent.questions.remarks import find_remark, is_statement
+from agent.questions.scopes import parse_language_filter, parse_only_language
 from agent.questions.stack_traces import parse_error_message, parse_error_name, parse_frames
 from agent.questions.terms import find_content_terms
-from agent.questions.thread_subject import find_thread_antecedent, find_thread_subject
 from agent.sandbox.patch import FileChange, FileVersion, format_change
 from agent.text.message_match import match_message
 from agent.tools.registry import make_call_key, shorten_arguments

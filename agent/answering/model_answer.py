@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agent import chat
-from agent.answers.extractive_builder import AnswerSubject
+from agent.answers.answer_parts import AnswerSubject
 from agent.errors import AnswerEmpty, AnswerLeaked, AnswerTruncated
 from agent.guard.leak_check import has_leaked_instructions, has_masked_values
 from agent.ports import Deps

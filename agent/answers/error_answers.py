@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent.answers.answer_parts import format_headline, format_line_numbers, quote_definition
-from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
+from agent.answers.answer_parts import (
+    AnswerBuilder,
+    AnswerContext,
+    AnswerSubject,
+    format_headline,
+    format_line_numbers,
+    quote_definition,
+)
 from agent.answers.places import write_places, write_related
 from agent.evidence.refs import is_test_or_docs, read_quote, sort_code_first
 from agent.state import EvidenceRef, to_location
-from agent.text.code_lines import dedent
-from agent.text.escaping import format_code_block, format_code_span
+from agent.text.escaping import dedent, format_code_block, format_code_span
 from agent.text.message_match import MessageMatch, match_message
 from indexer.types import Location
 

@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from agent.answers.answer_parts import (
+    AnswerBuilder,
+    AnswerContext,
+    AnswerSubject,
     format_headline,
     format_line_numbers,
     quote_definition,
 )
-from agent.answers.command_answers import write_commands
-from agent.answers.comparison_answers import write_comparison
 from agent.answers.error_answers import write_error
-from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
-from agent.answers.history_answers import write_changes, write_people
-from agent.answers.listings import list_calls, list_files, list_folder, list_tests, write_attributes
+from agent.answers.history_answers import write_changes, write_comparison, write_people
+from agent.answers.listings import (
+    list_calls,
+    list_files,
+    list_folder,
+    list_registered,
+    list_subclasses,
+    list_tests,
+    write_attributes,
+    write_commands,
+)
 from agent.answers.overview import write_overview
 from agent.answers.places import describe_missing_files, list_further, write_places, write_related, write_telling_lines
-from agent.answers.registered_lists import list_registered, list_subclasses
 from agent.evidence.coverage import deny, explain_missing_paths
 from agent.evidence.lookups import NOT_AT_COMMIT
 from agent.evidence.refs import is_test_or_docs, make_quote, read_quote, sort_code_first
@@ -26,8 +34,7 @@ from agent.questions.mentions import find_mentions
 from agent.questions.scopes import asks_for_yes_or_no
 from agent.questions.terms import is_common_noun
 from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest, to_location
-from agent.text.code_lines import dedent
-from agent.text.escaping import format_code_block, format_code_span
+from agent.text.escaping import dedent, format_code_block, format_code_span
 
 MAX_QUOTED = 2
 MAX_LINES = 40

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.answers.answer_parts import strip_doc_markup
-from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
+from agent.answers.answer_parts import AnswerBuilder, AnswerContext, AnswerSubject, strip_doc_markup
 from agent.answers.places import write_places
 from agent.questions.mentions import find_mentions
 from agent.text.escaping import format_code_span, format_count, format_quote

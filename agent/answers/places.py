@@ -6,8 +6,14 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent.answers.answer_parts import WHOLE_LINES, format_related, strip_doc_markup
-from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
+from agent.answers.answer_parts import (
+    WHOLE_LINES,
+    AnswerBuilder,
+    AnswerContext,
+    AnswerSubject,
+    format_related,
+    strip_doc_markup,
+)
 from agent.evidence.best_places import (
     MAX_PLACES,
     BestPlace,

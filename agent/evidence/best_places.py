@@ -16,7 +16,7 @@ from agent.ports import CodeSearch
 from agent.questions.literals import Literal
 from agent.questions.terms import find_content_terms, match_terms, stem_word
 from agent.state import EvidenceRef, RetrievalRequest
-from agent.text.code_lines import is_import
+from agent.text.escaping import is_import
 from indexer.text.linear_patterns import compile_pattern
 from indexer.types import Hit, Location
 

@@ -10,8 +10,7 @@ from fnmatch import fnmatch
 
 from agent.ports import Deps
 from agent.state import EvidenceRef, Role, to_location
-from agent.text.code_lines import is_import
-from agent.text.escaping import replace_control_characters
+from agent.text.escaping import is_import, replace_control_characters
 from indexer.types import CallSite, Definition, Hit, Location
 
 LONGEST_RANGE = 200

@@ -34,7 +34,6 @@ from agent.evidence.requests import (
 )
 from agent.evidence.search import find_said
 from agent.ports import CodeSearch, SymbolIndex
-from agent.questions.language_filter import LanguageFilter, parse_language_filter
 from agent.questions.literals import find_literals, make_literal_query
 from agent.questions.mentions import (
     Mentions,
@@ -45,6 +44,7 @@ from agent.questions.mentions import (
     replace_links,
 )
 from agent.questions.pasted_errors import parse_pasted_error
+from agent.questions.scopes import LanguageFilter, parse_language_filter
 from agent.questions.stack_traces import StackFrame, parse_error_message, parse_error_name, parse_frames
 from agent.questions.terms import find_content_terms
 from agent.state import RetrievalRequest, RouterDecision

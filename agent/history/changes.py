@@ -20,9 +20,8 @@ from agent.history.comparison import (
 )
 from agent.history.history_target import HistoryTarget, find_target
 from agent.ports import CodeSearch, SourceFiles
-from agent.questions.asked_times import names_version, read_release, read_times
+from agent.questions.asked_times import names_version, parse_period, read_release, read_times
 from agent.questions.intents.model import IntentName, load_model
-from agent.questions.periods import parse_period
 from agent.questions.terms import find_content_terms
 from agent.state import EvidenceRef, RetrievalRequest
 from indexer.errors import UnknownRevision

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from agent.answers.answer_parts import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.answers.extractive import write_extractive_answer
-from agent.answers.extractive_builder import AnswerBuilder, AnswerContext, AnswerSubject
 from agent.evidence.rule_router import route_by_rules
 from agent.kinds.fetching import try_fetch
 from agent.ports import Deps

@@ -19,6 +19,8 @@ from agent.questions.follow_ups import (
     find_antecedent,
     find_continuation,
     find_run_turn,
+    find_thread_antecedent,
+    find_thread_subject,
     is_pointing_back,
     resolve_references,
     resolve_selection,
@@ -37,7 +39,6 @@ from agent.questions.question_parts import drop_talk
 from agent.questions.remarks import is_bare_question
 from agent.questions.stack_traces import parse_frames
 from agent.questions.terms import find_content_terms
-from agent.questions.thread_subject import find_thread_antecedent, find_thread_subject
 from agent.state import AgentState, AnswerMode, Intent, PastTurn, TextExcerpt
 from agent.text.escaping import format_code_span
 from agent.text.storable import make_storable

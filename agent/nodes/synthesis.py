@@ -9,7 +9,7 @@ from contextlib import aclosing
 from agent import chat
 from agent.answering.beginning import find_last_turn, rank_evidence
 from agent.answering.model_answer import ModelAnswer, find_subject
-from agent.answers.extractive_builder import AnswerBuilder, AnswerContext
+from agent.answers.answer_parts import AnswerBuilder, AnswerContext
 from agent.citations.citation_check import verify_citations
 from agent.errors import AnswerTruncated, ModelError
 from agent.evidence.refs import make_cited_ref

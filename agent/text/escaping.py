@@ -1,10 +1,11 @@
-"""Writes text from a repository for Markdown, quoted or fenced so that it cannot break out, and counts of things."""
+"""Writes text for Markdown, quoted or fenced so that it cannot break out, and lines of code and counts of things."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Sequence
+from os.path import commonprefix
 
 _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # categories of characters that show nothing
 _TICKS = re.compile(r"`+")
@@ -63,3 +64,21 @@ def replace_control_characters(text: str) -> str:
         char if char in "\n\t" or unicodedata.category(char) not in _UNSEEN else "\ufffd"
         for char in text.replace("\r\n", "\n")
     )
+
+
+_IMPORT = re.compile(r"\s*(?:import|from|use|require|include|#include|using|package|__all__)\b|.*=\s*require\(")
+
+
+def is_import(line: str) -> bool:
+    """Whether the line takes names from elsewhere, or lists those that others may take."""
+    return bool(_IMPORT.match(line))
+
+
+def dedent(lines: Sequence[str]) -> list[str]:
+    """Take away the white space that all lines begin with; their number stays."""
+    filled = [line for line in lines if line.strip()]
+    if not filled:
+        return list(lines)
+    spaces = [line[: len(line) - len(line.lstrip())] for line in filled]
+    shared = len(commonprefix(spaces))  # noqa: RUF071 - these are no paths
+    return [line[shared:] if line.strip() else "" for line in lines]

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from agent.questions.intents.features import BITS, list_features
-from agent.questions.intents.model import INTENTS
+from agent.questions.intents.model import BITS, INTENTS, list_features
 
 _STRENGTH = 2.0  # of the sentences against the wish for small weights
 _ROUNDS = 60

@@ -8,9 +8,9 @@ from agent.guard.injection.normalization import SCAN_LIMIT, normalize_question, 
 from agent.guard.injection.verdict import judge_injection
 from agent.questions.follow_ups import is_pointing_back, resolve_selection
 from agent.questions.intent import clean_question, find_small_talk, is_history_request, is_repeat_request
-from agent.questions.language_filter import parse_language_filter, parse_only_language
 from agent.questions.literals import find_literals, find_quoted_messages
 from agent.questions.mentions import MAX_NAMES, find_mentions
+from agent.questions.scopes import parse_language_filter, parse_only_language
 from agent.questions.stack_traces import MAX_FRAMES, parse_error_message, parse_error_name, parse_frames
 from agent.questions.terms import find_content_terms, split_words
 from bot.repositories.hints import MOST_HINTS, find_hints, is_path_match

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.agent import Agent
-from agent.kinds.build_files import is_command_file, read_commands
+from agent.kinds.command_search import is_command_file, read_commands
 from agent.persistence.checkpointer import SqliteConversations
 from tests.agent.conftest import answer_to, redact
 from tests.fakes.code import FakeCode, FakeLibrary

@@ -8,7 +8,7 @@ import pytest
 
 from agent.history.changes import find_section, list_sections
 from agent.history.history_target import find_target, strip_nouns
-from agent.questions.periods import parse_period
+from agent.questions.asked_times import parse_period
 from tests.fakes.code import FakeCode
 
 NOW = int(datetime(2024, 5, 15, 12, 30, tzinfo=UTC).timestamp())  # a Wednesday

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent.questions.follow_ups import resolve_selection
-from agent.questions.language_filter import parse_language_filter, parse_only_language
 from agent.questions.literals import Literal, find_literals, make_literal_query, parse_literal
+from agent.questions.scopes import parse_language_filter, parse_only_language
 from agent.questions.stack_traces import StackFrame, parse_error_message, parse_frames
 from agent.state import PastTurn
 from tests.agent.questions.test_questions import turn
