@@ -6,26 +6,18 @@ import difflib
 import re
 import string
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from agent.evidence.refs import is_import_line, is_test_or_docs, make_definition_ref, make_lines_ref, sort_definitions
+from agent.evidence.refs import is_import_line, is_test_or_docs, make_lines_ref, sort_definitions
 from agent.evidence.requests import Retrieved
 from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.literals import Literal
+from agent.questions.terms import match_terms
 from agent.state import EvidenceRef, RetrievalRequest
 from indexer.types import Definition, Hit, Location, Match, Symbol
 
-TermFinder = Callable[[str], frozenset[str]]
-
-_TERM_IN_NAME = 2.0
-_TERM_IN_PARENT = 1.5
-_TERM_IN_DOC = 1.0
-_TERM_IN_BODY = 0.5
-_MIDDLE_OF_TYPE = 0.5
-_HEAD_LINES = 40
 TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "module"})
-_QUOTED = 50.0
 
 MAX_NEAR = 3
 _DEEPEST = 4  # modules within modules
@@ -35,101 +27,34 @@ _LONGEST = 24  # a name of this length has some 1,300 neighbours, each of which 
 _ALIKE = 0.8
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HitDefinition:
-    """The definition that a hit is about, and the definitions around it; empty where no definition fits."""
-
-    definition: Definition | None = None
-    parents: tuple[Definition, ...] = ()
-
-    def refs(self) -> list[EvidenceRef]:
-        """Refer to the definition, then to what is around it."""
-        if self.definition is None:
-            return []
-        return [
-            make_definition_ref(self.definition),
-            *(make_definition_ref(parent, "parent") for parent in self.parents),
-        ]
-
-
 async def find_hit_definition(
-    code: SymbolIndex, hit: Hit, find_terms: TermFinder, literals: Sequence[Literal]
-) -> HitDefinition:
-    """Choose among the definitions in and around the hit the one that matches the question best.
+    code: SymbolIndex, hit: Hit, terms: frozenset[str], literals: Sequence[Literal] = ()
+) -> list[Definition]:
+    """Return the definition that a hit is about, and the one that it lies in; none where no definition fits.
 
-    `find_terms` returns those of the question's words that a text contains.
+    It is the one that holds a quoted text of the hit, or else whose name and documentation say most of the terms.
     """
-    around = await code.find_enclosing(replace(hit.location, end_line=hit.location.start_line)) if hit.scope else ()
-    candidates = [*around, *(Definition(path=hit.location.path, symbol=symbol) for symbol in hit.symbols)]
-    candidates = list(
-        {
-            one.symbol.qualified_name: one
-            for one in candidates
-            if not is_import_line(one.symbol.kind, one.symbol.signature)
-        }.values()
-    )
+    first = hit.location.start_line
+    at = next((at for text in literals if (at := text.first_line(hit.text)) is not None), None)
+    begin = replace(hit.location, start_line=first + (at or 0), end_line=first + (at or 0))
+    around = list(await code.find_enclosing(begin)) if hit.scope or at is not None else []
+    if at is None:
+        around += [Definition(path=hit.location.path, symbol=symbol) for symbol in hit.symbols]
+    candidates = [one for one in around if not is_import_line(one.symbol.kind, one.symbol.signature)]
+    if at is not None:
+        candidates = candidates[-1:]
+
+    def weigh(one: Definition) -> tuple[float, int]:
+        symbol = one.symbol
+        named = match_terms(symbol.name, terms)
+        described = match_terms(f"{symbol.parent} {symbol.doc} {symbol.signature}", terms) - named
+        is_cut = symbol.start_line < first and symbol.kind in TYPES  # the hit is about something within the class
+        return (2 * len(named) + len(described)) * (0.5 if is_cut else 1.0), symbol.end_line - symbol.start_line
+
     if not candidates:
-        return await _find_in_file(code, hit, find_terms)
-    own = _assign_lines(hit, candidates)
-    best = max(
-        candidates,
-        key=lambda one: _score_definition(one, hit, own.get(one.symbol.qualified_name, ()), find_terms, literals),
-    )
-    if not _has_quoted_text(hit, own.get(best.symbol.qualified_name, ()), literals):
-        return HitDefinition()
-    parents = [one for one in candidates if best.symbol.parent and one.symbol.qualified_name == best.symbol.parent]
-    return HitDefinition(definition=best, parents=tuple(parents))
-
-
-def _has_quoted_text(hit: Hit, own: Sequence[str], literals: Sequence[Literal]) -> bool:
-    """Whether a quoted text that the hit contains is in the definition, and not on a line beside it."""
-    quoted = [literal for literal in literals if literal.first_line(hit.text) is not None]
-    return not quoted or any(literal.first_line("\n".join(own)) is not None for literal in quoted)
-
-
-def _assign_lines(hit: Hit, candidates: Sequence[Definition]) -> dict[str, list[str]]:
-    """Give each line of the hit to the innermost definition that it lies in."""
-    inner_first = sorted(candidates, key=lambda one: one.symbol.end_line - one.symbol.start_line)
-    own: dict[str, list[str]] = {}
-    for number, line in enumerate(hit.text.split("\n"), hit.location.start_line):
-        for one in inner_first:
-            if one.symbol.start_line <= number <= one.symbol.end_line:
-                own.setdefault(one.symbol.qualified_name, []).append(line)
-                break
-    return own
-
-
-def _score_definition(
-    definition: Definition, hit: Hit, own: Sequence[str], find_terms: TermFinder, literals: Sequence[Literal]
-) -> tuple[float, int]:
-    symbol = definition.symbol
-    named = find_terms(symbol.name)
-    inherited = find_terms(symbol.parent) - named
-    described = find_terms(f"{symbol.doc} {symbol.signature}") - named - inherited
-    text = "\n".join(own)
-    in_body = find_terms(text) - named - inherited - described
-    quoted = sum(literal.first_line(text) is not None for literal in literals)
-    value = _TERM_IN_NAME * len(named) + _TERM_IN_PARENT * len(inherited) + _TERM_IN_DOC * len(described)
-    if symbol.start_line < hit.location.start_line and symbol.kind in TYPES:
-        value *= _MIDDLE_OF_TYPE  # the hit is about something within the class, not about the class
-    return value + _TERM_IN_BODY * len(in_body) + _QUOTED * quoted, len(own)
-
-
-async def _find_in_file(code: SymbolIndex, hit: Hit, find_terms: TermFinder) -> HitDefinition:
-    """Choose in a file whose head was found, its imports or its opening comment, what the question names."""
-    if hit.location.start_line > _HEAD_LINES or hit.source_type not in {"code", "test"}:
-        return HitDefinition()
-    inside = [
-        one
-        for one in await list_members(code, hit.location.path)
-        if not is_import_line(one.symbol.kind, one.symbol.signature)
-    ]
-    best = max(inside, key=lambda one: _score_definition(one, hit, (), find_terms, ()), default=None)
-    return (
-        HitDefinition(definition=best)
-        if best is not None and _score_definition(best, hit, (), find_terms, ())[0] > 0
-        else HitDefinition()
-    )
+        return []
+    best = max(candidates, key=weigh)
+    return [best, *(one for one in around if best.symbol.parent and one.symbol.qualified_name == best.symbol.parent)]
 
 
 async def list_members(code: SymbolIndex, path: str, parent: str = "") -> list[Definition]:

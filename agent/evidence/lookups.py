@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
 from pathlib import PurePosixPath
 
 from agent.evidence.definitions import find_attributes, find_hit_definition, find_similar_names, list_outline
@@ -25,11 +24,11 @@ from agent.evidence.refs import (
     take_places,
 )
 from agent.evidence.requests import Fetch, Retrieved, read_literal
-from agent.evidence.search import find_message, rank_by_literal, search_parts, search_relaxed
+from agent.evidence.search import find_exact_text, find_message, search_parts, search_relaxed
 from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.literals import Literal, find_literals, parse_literal
 from agent.questions.mentions import find_mentions
-from agent.questions.terms import find_content_terms, match_terms
+from agent.questions.terms import find_content_terms
 from agent.state import EvidenceRef, Lookup, RetrievalRequest, Role, to_location
 from indexer.errors import IndexerError
 from indexer.types import CallSite, Hit, Location, Match, RegistrationKind
@@ -56,10 +55,11 @@ _IMPORTING = re.compile(
 async def search(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """Rank the code for the query; a text that it quotes is looked for as it stands."""
     literal = parse_literal(request["query"])
+    if literal and literal.is_message:
+        return await _search_message(code, request)
     if literal:
-        result = await search_relaxed(code, request, limit=_LITERAL_DEPTH)
-        ranked, matches = await rank_by_literal(code, result.hits, literal)
-        hits = ranked[:_LITERAL_HITS]
+        result = await search_relaxed(code, request, limit=_LITERAL_HITS)
+        hits, matches = await find_exact_text(code, result.hits, literal)
     else:
         result = await search_parts(code, request, limit=MAX_PASSAGES)
         hits, matches = list(result.hits), 0
@@ -83,18 +83,19 @@ async def _describe_hits(
     code: SymbolIndex, query: str, hits: Sequence[Hit], literal: Literal | None
 ) -> tuple[list[EvidenceRef], list[EvidenceRef]]:
     """Refer to the best hits by what they are about, and to the definitions that they lie in."""
-    # Hits lie side by side in a class or a file, whose texts would be read again for each.
-    find_terms = cache(partial(match_terms, terms=find_content_terms(query)))
+    terms = find_content_terms(query)
     literals = (literal,) if literal else find_literals(query)
     refs: list[EvidenceRef] = []
     around: list[EvidenceRef] = []
     for hit in hits:
         ref = make_hit_ref(hit)
         if len(refs) < MAX_NAMED_HITS:
-            about = (await find_hit_definition(code, hit, find_terms, literals)).refs()
-            around += about
+            about = await find_hit_definition(code, hit, terms, literals)
+            around += [
+                make_definition_ref(one, "parent" if number else "definition") for number, one in enumerate(about)
+            ]
             if about:
-                ref["symbol"], ref["kind"] = about[0]["symbol"], about[0]["kind"]
+                ref["symbol"], ref["kind"] = about[0].symbol.qualified_name, about[0].symbol.kind
         refs.append(ref)
     return refs, around
 

@@ -16,7 +16,7 @@ from agent.questions.literals import Literal
 from agent.questions.terms import find_content_terms
 from agent.state import RetrievalRequest
 from agent.text.message_match import RUN, MessageMatch, is_confident_match, make_line_patterns, match_message
-from indexer.errors import BadPattern, IndexerError, UnknownPath
+from indexer.errors import BadPattern, IndexerError
 from indexer.types import Filters, Hit, Location, Match, SearchAim, SearchMode, SourceType
 
 MODES: tuple[SearchMode, ...] = ("hybrid", "lexical", "vector")
@@ -120,7 +120,6 @@ _MOST_LINES = 300
 _MOST_READ = 30
 _GAP = 3  # lines between two of one message
 
-MAX_FILES_READ = 8
 LINES_AROUND = 12
 UNSAID_SHARE = 0.3  # what a hit without the text keeps of its score when another has it
 ASIDE_SHARE = 0.5  # what a test or a page that has it keeps beside the code itself
@@ -155,7 +154,12 @@ async def find_message(code: CodeSearch, hits: Sequence[Hit], message: str) -> M
     if top < LEAST_SHARE:
         return MessageMatches(hits=hits)
     most = max(hit.score for _, hit in weighed)
-    scored = [replace(hit, score=_score_hit(hit, match.share, top, most)) for match, hit in weighed]
+    scored = [
+        replace(hit, score=_score_hit(min(match.share, top), most, hit.location.path))
+        if match.share >= _NEARLY_BEST * top
+        else replace(hit, score=hit.score * UNSAID_SHARE)
+        for match, hit in weighed
+    ]
     said = sum(match.share >= _NEARLY_BEST * top and is_confident_match(message, match) for match, _ in weighed)
     return MessageMatches(hits=sorted(scored, key=lambda hit: -hit.score), said=said, share=top)
 
@@ -181,10 +185,9 @@ async def find_said(code: CodeSearch, texts: Sequence[str], *, is_evident: bool)
     return best
 
 
-def _score_hit(hit: Hit, share: float, top: float, most: float) -> float:
-    if share < _NEARLY_BEST * top:
-        return hit.score * UNSAID_SHARE
-    return most * min(share, top) * (ASIDE_SHARE if is_test_or_docs(hit.location.path) else 1.0)
+def _score_hit(share: float, most: float, path: str) -> float:
+    """Weigh a place by how much of a text it says; a test that says it says no more than half of that."""
+    return most * share * (ASIDE_SHARE if is_test_or_docs(path) else 1.0)
 
 
 async def _find_places(code: CodeSearch, message: str) -> list[tuple[MessageMatch, Hit]]:
@@ -246,45 +249,18 @@ async def _make_hit(code: CodeSearch, place: Location, source_type: SourceType) 
     )
 
 
-async def rank_by_literal(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> tuple[list[Hit], int]:
-    """Order hits by whether they contain the text, the code before its tests, and count those that do.
-
-    A ranking shows one or two chunks of a file, so the files of the best hits are read whole when no chunk of code
-    that was found holds the text.
-    """
-    matching = [hit for hit in hits if literal.first_line(hit.text) is not None]
-    if all(is_test_or_docs(hit.location.path) for hit in matching):
-        matching = [*await _search_whole_files(code, hits, literal), *matching]
-    if not matching:
+async def find_exact_text(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> tuple[list[Hit], int]:
+    """Put the lines that hold a text before what a ranking found, the code before its tests, and count those lines."""
+    lines = (await code.grep(re.escape(literal.text), limit=_MOST_LINES)).lines
+    found = [line.location for line in lines if literal.first_line(line.text) is not None]
+    if not found:
         return list(hits), 0
-    best = max(hit.score for hit in hits)
+    found.sort(key=lambda at: is_test_or_docs(at.path))
+    types = {entry.path: entry.source_type for entry in await code.files()}
+    most = max((hit.score for hit in hits), default=1.0)
     first = [
-        replace(hit, score=best * (ASIDE_SHARE if is_test_or_docs(hit.location.path) else 1.0)) for hit in matching
+        replace(await _make_hit(code, at, types[at.path]), score=_score_hit(1.0, most, at.path))
+        for at in found[:MAX_PLACES]
     ]
-    rest = [replace(hit, score=hit.score * UNSAID_SHARE) for hit in hits if hit not in matching]
-    return sorted([*first, *rest], key=lambda hit: -hit.score), len(matching)
-
-
-async def _search_whole_files(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> list[Hit]:
-    paths = dict.fromkeys(hit.location.path for hit in hits if not is_test_or_docs(hit.location.path))
-    best = {hit.location.path: hit for hit in reversed(hits)}
-    found = [await _search_file(code, best[path], literal) for path in list(paths)[:MAX_FILES_READ]]
-    return [hit for hit in found if hit is not None]
-
-
-async def _search_file(code: CodeSearch, hit: Hit, literal: Literal) -> Hit | None:
-    """Return the lines of the hit's file where the text begins, as a hit of their own."""
-    path = hit.location.path
-    try:
-        text = (await code.read(path)).text
-    except UnknownPath:
-        return None
-    at = literal.first_line(text)
-    if at is None:
-        return None
-    lines = text.split("\n")
-    end = min(at + LINES_AROUND, len(lines))
-    location = Location(path=path, start_line=at + 1, end_line=end)
-    around = await code.find_enclosing(Location(path=path, start_line=at + 1, end_line=at + 1))
-    scope = around[-1].symbol.qualified_name if around else ""
-    return replace(hit, location=location, text="\n".join(lines[at:end]), scope=scope, symbols=())
+    rest = [hit for hit in hits if not any(is_overlapping(hit.location, one.location) for one in first)]
+    return [*first, *(replace(hit, score=hit.score * UNSAID_SHARE) for hit in rest)], len(found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 
 from agent.evidence.definitions import find_hit_definition
 from agent.evidence.path_lookup import FilePathLookup, find_folder
@@ -125,9 +124,8 @@ async def _search_target(code: CodeSearch, words: str) -> HistoryTarget | None:
     """Take the definition, or the file, that a search for the words finds first; code before tests and prose."""
     terms = find_content_terms(words)
     hits = await code.search(words, limit=_SEARCHED) if terms else ()
-    find_terms = cache(partial(match_terms, terms=terms))
     for hit in sorted(hits, key=lambda one: is_test_or_docs(one.location.path)):
-        about = (await find_hit_definition(code, hit, find_terms, ())).definition
+        about = next(iter(await find_hit_definition(code, hit, terms)), None)
         said = f"{hit.location.path} {about.symbol.qualified_name if about else ''} {hit.text}"
         joined = _JOINTS.sub("", said.lower())
         if not all(term.removesuffix("y") in joined for term in terms):

@@ -183,9 +183,9 @@ async def test_retrieval_falls_back_from_mode_to_mode(told: Told) -> None:
 async def test_a_search_that_fails_in_every_mode_is_said(told: Told) -> None:
     code = FakeCode(SHOP, failing=["hybrid", "lexical", "vector"])
     runtime = Runtime(context=Deps(code=code, redact=redact, emit=told))
-    chosen = decide_retrieval([request_search("payment", reasoning="")], fast_path=False, reasoning="")
+    chosen = decide_retrieval([request_search("how is it sent?", reasoning="")], fast_path=False, reasoning="")
     found = await retrieval({"router_output": chosen}, runtime)
-    written = await synthesis({**found, "router_output": chosen, "cleaned_query": "payment"}, runtime)
+    written = await synthesis({**found, "router_output": chosen, "cleaned_query": "how is it sent?"}, runtime)
     assert "The index could not be read: `The hybrid search is out of order.`" in written["final_answer"]
 
 
