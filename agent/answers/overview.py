@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from agent.answers.answer_parts import AnswerBuilder, AnswerContext, AnswerSubject, strip_doc_markup
 from agent.answers.places import write_places
+from agent.evidence.intent_router import STARTING
 from agent.questions.mentions import find_mentions
 from agent.text.escaping import format_code_span, format_count, format_quote
-from indexer.types import FileEntry, Location, RepositoryOverview
+from indexer.types import Location, RepositoryOverview
 
 _PLAIN = "text"  # what has no language that is parsed
 _LONGEST_QUOTE = 320
@@ -24,31 +25,26 @@ async def write_overview(draft: AnswerBuilder, material: AnswerContext) -> Answe
         return await write_places(draft, material)
     code = material.deps.code
     facts = await code.overview()
+    starts = _list_files(draft, "It starts in", [(path, "") for path in facts.starts[:_MOST_FILES]])
+    if material.terms & STARTING and starts:
+        draft.say(starts.pop().removeprefix("- "))
     for passage in facts.introduction[:1]:
         text = format_quote(strip_doc_markup(" ".join(passage.text.split())), longest=_LONGEST_QUOTE)
         draft.say(f"{text} ({format_code_span(passage.location.path)} {draft.cite_read(passage.location)})")
     languages = [f"{count:,} of {language}" for language, count in facts.languages if language != _PLAIN]
     size = f"{format_count(facts.files, 'file')} with {format_count(facts.lines, 'line')}"
     draft.say(f"{': '.join(filter(None, [size, ', '.join(languages[:_MOST_LANGUAGES])]))}.")
+    files = [one for one in await code.files() if "/" not in one.path and one.path not in facts.starts]
+    own = [one for one in files if one.language != _PLAIN and one.source_type == "code"]
+    top = sorted(own, key=lambda one: -one.lines)[:_MOST_FILES]
     items = [
-        *_list_files(draft, "It starts in", [(path, "") for path in facts.starts[:_MOST_FILES]]),
-        *_list_files(draft, "At the top", _choose_top_files(await code.files(), facts.starts)),
+        *starts,
+        *_list_files(draft, "At the top", [(one.path, f" ({format_count(one.lines, 'line')})") for one in top]),
         *_list_folders(facts),
     ]
     if items:
         draft.say("\n".join(items))
     return AnswerSubject()
-
-
-def _choose_top_files(files: Sequence[FileEntry], known: Sequence[str]) -> list[tuple[str, str]]:
-    """Choose the largest files of code outside all folders, each with its lines."""
-    top = [
-        one
-        for one in files
-        if "/" not in one.path and one.language != _PLAIN and one.source_type == "code" and one.path not in known
-    ]
-    largest = sorted(top, key=lambda one: -one.lines)[:_MOST_FILES]
-    return [(one.path, f" ({format_count(one.lines, 'line')})") for one in largest]
 
 
 def _list_files(draft: AnswerBuilder, title: str, files: Sequence[tuple[str, str]]) -> list[str]:

@@ -48,6 +48,8 @@ _OF_PAST: frozenset[IntentName] = frozenset({"changes", "origin"})
 _LONGEST = 2_000  # characters
 _VALUES = frozenset({"constant", "macro"})
 _COMPARED = 2
+STARTING = find_content_terms("start begin entry main bootstrap execution")
+_PROGRAM = find_content_terms("program app application server process point execution service tool cli bot")
 _READ = find_content_terms("read set defined looked used called")
 _USES: frozenset[IntentName] = frozenset({"callers", "absence"})
 _NAMING: frozenset[IntentName] = frozenset({"callers", "callees", "tests", "definition"})
@@ -273,8 +275,13 @@ async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
 
 
 async def _route_place(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:  # noqa: ARG001
-    """Show the lines that say the one thing that a question names as code, where no definition has that name."""
-    typed = _list_typed(question)
+    """Show the lines that say the one thing that a question names as code, where no definition has that name.
+
+    Where the program as a whole starts, the overview of the repository knows.
+    """
+    typed, terms = _list_typed(question), find_content_terms(question)
+    if not asked.names and terms & STARTING and terms <= STARTING | _PROGRAM:
+        return _decide_kind("overview", question, {})
     if asked.names or len(typed) != 1 or find_content_terms(question.replace(typed[0], " ")) - _READ:
         return None
     uses = request_lookup("usages", typed[0], reasoning="where a name is said that is not defined here")

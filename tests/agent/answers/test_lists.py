@@ -98,6 +98,18 @@ async def test_a_project_is_meant_by_its_name_and_by_it(saver: SqliteConversatio
     )
 
 
+@pytest.mark.parametrize(
+    "question", ["where does the program start?", "where is the entry point", "which is the main file?"]
+)
+async def test_where_the_program_starts_is_told_first(saver: SqliteConversations, question: str) -> None:
+    files = {"README.md": "# Shop\n\nShop sells pets, and buys them back.\n", "shop/__main__.py": "start()\n"}
+    files |= {"shop/pets.py": "def start_program():\n    pass\n"}
+
+    answer = await answer_to(Agent(FakeLibrary(FakeCode(files)), saver, redact), question)
+
+    assert answer.text.startswith("It starts in: `shop/__main__.py` [1]\n")
+
+
 async def test_a_function_that_is_called_like_the_project_is_meant_where_it_is_spelt_so(
     saver: SqliteConversations,
 ) -> None:
