@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
+from agent.evidence.refs import is_test_or_docs
 from agent.evidence.search import search_parts, search_relaxed
 from agent.ports import CodeSearch
 from agent.questions.literals import Literal
@@ -37,11 +38,6 @@ _OWN_NAME = 0.3  # of the weight of a word that is the repository's name
 _NEAR_BELOW, _NEAR_ABOVE = 8, 3  # lines between a match and its value
 _LONGEST_LINE = 400
 
-_ASIDE = compile_pattern(
-    r"(?i)(?:^|/)(?:tests?|testing|__tests__|tests_\w+|specs?|mocks?|__mocks__|fakes?|fixtures?|examples?|samples?|demos?"
-    r"|bench(?:es|marks?)?|e2e|[\w-]*test[\w-]*|cookbook)/"
-    r"|(?:^|/)(?:test_[^/]*|conftest\.py|mocks?\.\w+|[^/]*(?:_test|_spec|\.test|\.spec|[a-z]Tests?)\.\w+)$"
-)
 _TEST_NAME = re.compile(r"(?:tests?(?:\.|$)|test_)")
 _DATA = re.compile(
     r"(?:^|/)(?:locales?|i18n|l10n|translations?|lang|_?generated|gen|migrations?|completions?|contrib|vendor"
@@ -153,7 +149,8 @@ def is_page(path: str) -> bool:
 
 def is_beside_code(path: str) -> bool:
     """Whether a file says little of how the code works: a test, an example, data, what is of another time."""
-    return any(rule.search(path) for rule in (_ASIDE, _DATA, _OTHER_TIMES))
+    is_aside = is_test_or_docs(path) and not is_page(path)
+    return is_aside or _DATA.search(path) is not None or _OTHER_TIMES.search(path) is not None
 
 
 async def find_places(
@@ -217,7 +214,7 @@ def _score(chunk: _Chunk, asked: _Asked, headings: Mapping[int, str]) -> None:
     chunk.score = sum(weights[name] * 5 / (_RANK_OFFSET + rank) for name, rank in chunk.ranks.items())
     chunk.score += _WORDS_WEIGHT * chunk.share
     scope = chunk.hit.scope or next((one.qualified_name for one in chunk.hit.symbols), "")
-    if _ASIDE.search(path) or _TEST_NAME.match(scope):
+    if (is_test_or_docs(path) and not chunk.is_page) or _TEST_NAME.match(scope):
         chunk.score += 0.5 if asked.wants_aside else -1.0
     chunk.score -= bool(_DATA.search(path)) + (bool(_OTHER_TIMES.search(path)) and not asked.wants_other_times)
 
