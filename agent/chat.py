@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from indexer.lazy_names import load_lazily
 
 if TYPE_CHECKING:
     from langchain_core.messages import (
@@ -17,19 +18,4 @@ if TYPE_CHECKING:
         messages_from_dict,
     )
 
-__all__ = [
-    "AIMessage",
-    "BaseMessage",
-    "HumanMessage",
-    "RemoveMessage",
-    "SystemMessage",
-    "ToolMessage",
-    "message_to_dict",
-    "messages_from_dict",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("langchain_core.messages"), name)  # takes a quarter of a second
+__getattr__ = load_lazily(__name__)

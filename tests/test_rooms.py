@@ -47,7 +47,7 @@ FLOORS = {
         "agent",
     ),
     "indexer": (
-        "types",
+        "types lazy_names",
         "errors",
         "text secrets subprocesses checksums installation watcher",
         "search parsing embedding git",
