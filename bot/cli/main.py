@@ -1,7 +1,8 @@
 """The command line: the commands of `citebot`, their exit codes, and how errors are shown.
 
 Exit codes: 0 success, 1 failed or nothing found, 2 wrong usage, 130 Ctrl-C, 143 SIGTERM. Only click is imported
-before a command is known to be right, so that `--help` and mistakes are answered at once.
+before a command is known to be right, so that mistakes in its options are answered at once; the list of all commands
+and names that are not in it take the lookups as well.
 """
 
 from __future__ import annotations
