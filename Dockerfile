@@ -9,7 +9,7 @@ FROM ${BASE_IMAGE} AS build
 WORKDIR /src
 RUN python -m venv /opt/citebot && python -m venv /opt/build
 COPY requirements requirements
-RUN /opt/citebot/bin/pip install --no-cache-dir --only-binary=:all: --require-hashes --requirement requirements/container.txt \
+RUN /opt/citebot/bin/pip install --no-cache-dir --no-deps --only-binary=:all: --require-hashes --requirement requirements/container.txt \
     && /opt/build/bin/pip install --no-cache-dir --only-binary=:all: --require-hashes --requirement requirements/build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY agent agent
@@ -17,7 +17,7 @@ COPY bot bot
 COPY indexer indexer
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir wheels . \
     && /opt/citebot/bin/pip install --no-cache-dir --no-deps --no-index wheels/*.whl \
-    && /opt/citebot/bin/pip check
+    && /opt/citebot/bin/citebot --version
 
 FROM ${BASE_IMAGE}
 RUN apt-get update \

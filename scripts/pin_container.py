@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ ROOT = Path(__file__).parent.parent
 REQUIREMENTS = ROOT / "requirements" / "container.txt"
 BUILD_REQUIREMENTS = ROOT / "requirements" / "build.txt"
 CLUSTER_REQUIREMENTS = ROOT / "requirements" / "cluster.txt"
+UNUSED = ROOT / "requirements" / "unused.txt"  # what is never imported, unless citebot asks for it itself
 SBOM = ROOT / "docs" / "sbom.cdx.json"
 
 PYTHON = "3.12"  # that of the image in the Dockerfile
@@ -69,7 +70,7 @@ def main() -> None:
     asked = parser.parse_args().what
     project = read_project()
     wanted = [*project["project"]["dependencies"], *extras_of(project)]
-    packages = resolve(wanted, read_constraints())
+    packages = resolve(wanted, read_constraints(), read_unused())
     if asked == "pins":
         build = resolve(project["build-system"]["requires"], {})
         REQUIREMENTS.parent.mkdir(exist_ok=True)
@@ -103,8 +104,14 @@ def roots_of(requirements: Iterable[str]) -> set[str]:
     return {canonicalize_name(Requirement(each).name) for each in requirements}
 
 
-def resolve(requirements: Sequence[str], pins: Mapping[str, str]) -> Packages:
-    """Find everything that the requirements need, and the wheels of each machine."""
+def read_unused() -> set[str]:
+    """Return the names of the packages that others ask for in vain."""
+    lines = UNUSED.read_text(encoding="utf-8").splitlines()
+    return roots_of(line for line in lines if not line.startswith("#"))
+
+
+def resolve(requirements: Sequence[str], pins: Mapping[str, str], unused: Collection[str] = ()) -> Packages:
+    """Find everything that the requirements need but what is unused, and the wheels of each machine."""
     found: Packages = {}
     for machine in MACHINES:
         environment = environment_of(machine)
@@ -114,7 +121,8 @@ def resolve(requirements: Sequence[str], pins: Mapping[str, str]) -> Packages:
             # A package is looked at again where another one wants more extras of it.
             fresh = {name for each in waiting if (name := note(each, extras)) is not None}
             told = report(sorted(pin(each, waiting, pins) for each in fresh), machine)
-            waiting = [each for item in told for each in take(item, found, extras, environment)]
+            needed = [each for item in told for each in take(item, found, extras, environment)]
+            waiting = [each for each in needed if canonicalize_name(each.name) not in unused]
     return found
 
 
