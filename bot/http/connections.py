@@ -23,6 +23,7 @@ MOST_EACH = 8  # of those, of one person
 SECONDS = 20.0  # for a request with its answer; a well-meant one takes a small part of it
 LONG_SECONDS = 4_000.0  # of one that takes longer; an answer may take an hour, and wait for others before
 RETRY_AFTER = "10"  # seconds
+_READ_BYTES = 4_096  # at a time: h11 takes a head of any length that is read at once, and parses in the event loop
 _LAST_ROUNDS = 2  # of the loop, within which what was aborted is gone
 
 Reason = Literal["crowded", "slow"]
@@ -123,6 +124,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         """Count in the connection once it is made."""
         super().connection_made(transport)
+        transport.max_size = _READ_BYTES  # type: ignore[attr-defined] # asyncio offers no other way
         self.bounds.admit(self)
 
     def connection_lost(self, exc: Exception | None) -> None:

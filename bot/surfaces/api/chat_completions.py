@@ -74,9 +74,9 @@ class ChatCompletions:
             Route("/models", self._list_models),
             Route("/models/{model:path}", self._show_model),
         ]
-        router.routes.append(
-            Mount(PREFIX, Starlette(routes=routes, exception_handlers=make_error_handlers(render_error)))
-        )
+        application = Starlette(routes=routes, exception_handlers=make_error_handlers(render_error))
+        application.router.redirect_slashes = False  # which would lead to whatever host a request names
+        router.routes.append(Mount(PREFIX, application))
 
     async def _list_models(self, request: Request) -> Response:
         models = self._name_models(authenticate(request, self._core.get().tokens))

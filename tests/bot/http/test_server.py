@@ -234,6 +234,16 @@ async def test_garbage_is_no_error_in_the_log(caplog: pytest.LogCaptureFixture) 
     assert any("could not be read" in each.message for each in caplog.records)
 
 
+@pytest.mark.parametrize("head", [b"X: " + b"x" * 60_000, b"X: x\r\n" * 10_000 + b"Y: y"], ids=["a line", "lines"])
+async def test_a_long_head_is_refused_however_fast_it_comes(head: bytes) -> None:
+    async with serving() as site:
+        answer = await asyncio.to_thread(
+            exchange, site.address, b"GET /alive HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n"
+        )
+
+    assert answer.status == 400
+
+
 async def test_no_connection_outlives_the_server() -> None:
     bounds = Connections()
     async with run_http_server(make_application(), host="127.0.0.1", port=0, connections=bounds) as address:

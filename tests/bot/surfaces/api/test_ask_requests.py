@@ -145,6 +145,13 @@ async def test_a_path_or_method_that_is_not_there_is_a_problem_too(world: World)
     assert (wrong.status, wrong.headers["Allow"], wrong.body["code"]) == (405, "POST", "method_not_allowed")
 
 
+@pytest.mark.parametrize("path", ["/api/ask/", "/v1/chat/completions/", "/mcp/"])
+async def test_no_path_leads_to_the_host_that_a_request_names(world: World, path: str) -> None:
+    reply = await world.request("POST", path, headers={"Host": "evil.example"}, allow_redirects=False)
+
+    assert (reply.status, reply.headers.get("Location")) == (404, None)
+
+
 async def test_a_repository_that_is_not_yours_is_one_that_is_not_there(world: World) -> None:
     hidden = await world.ask("what?", repository="secret")
     absent = await world.ask("what?", repository="absent")
