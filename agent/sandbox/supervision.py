@@ -24,6 +24,8 @@ from agent.sandbox.box_folders import BoxFolders, exceeds
 from agent.sandbox.sandbox import BoundedOutput, Channel, Ending, Execution, SandboxCommand, SandboxLimits, StartProgram
 
 _PROCESSES = Path("/proc")
+_MACHINE = Path("/proc/meminfo")
+_SPARED = 16  # a box is ended where less than this part of the machine's memory is left
 _BLOCK = 512  # bytes of a block as `stat` counts them
 SOCKET_BYTES = 212_992  # what waits in one at most, where nobody changes the size of its buffer
 _REMOVED = b" (deleted)"
@@ -42,6 +44,13 @@ def measure_memory(process: int) -> int:
             pages += int((folder / "statm").read_text(encoding="ascii").split()[1])
             sockets |= _list_sockets(folder)
     return pages * os.sysconf("SC_PAGE_SIZE") + len(sockets) * SOCKET_BYTES
+
+
+def read_available() -> tuple[int, int]:
+    """Return the bytes of memory that the machine can still give, and those that it has."""
+    lines = _MACHINE.read_text(encoding="ascii").splitlines()
+    facts = {name: int(rest.split()[0]) << 10 for name, _, rest in (line.partition(":") for line in lines)}
+    return facts["MemAvailable"], facts["MemTotal"]
 
 
 def _list_sockets(folder: Path) -> set[str]:
@@ -229,6 +238,8 @@ class _Box:
         self._ending: Ending | None = None
         self._outputs = {"stdout": BoundedBuffer(limits.kept_bytes), "stderr": BoundedBuffer(limits.kept_bytes)}
         self._report = bytearray()
+        available, total = read_available()
+        self._spared = min(available // 2, total // _SPARED)  # less where the machine was short of memory before
 
     async def find_first(self, status: asyncio.StreamReader) -> None:
         """Learn which process is the first; `SandboxUnavailable` where there is none."""
@@ -316,18 +327,29 @@ class _Box:
                 self._report += data
 
     async def _watch(self) -> None:
-        """End the box at the first limit that it exceeds."""
-        deadline = time.monotonic() + self._limits.seconds
-        while (remaining := deadline - time.monotonic()) > 0:
-            await asyncio.sleep(min(_LOOKING, remaining))
-            if await asyncio.to_thread(measure_memory, self._first) > self._limits.memory_bytes:
-                return self._end("memory")
-            hidden = await asyncio.to_thread(measure_removed_files, self._first)
-            if await asyncio.to_thread(self._holds_too_much, hidden):
-                return self._end("files")
-        return self._end("timeout")
+        """End the box at the first limit that it exceeds; to look at its files may take long, to look at memory not."""
+        looks = (self._look("memory", self._takes_too_much), self._look("files", self._holds_too_much))
+        await asyncio.gather(*looks, self._time_out())
 
-    def _holds_too_much(self, hidden: int = 0) -> bool:
+    async def _time_out(self) -> None:
+        await asyncio.sleep(self._limits.seconds)
+        self._end("timeout")
+
+    async def _look(self, reason: Ending, is_exceeded: Callable[[], bool]) -> None:
+        while True:
+            await asyncio.sleep(_LOOKING)
+            if await asyncio.to_thread(is_exceeded):
+                return self._end(reason)
+
+    def _takes_too_much(self) -> bool:
+        """Whether the box takes too much memory, or the machine has hardly any left.
+
+        Some of what the kernel holds for a box, such as its locks and sockets that nobody has accepted, counts nowhere.
+        """
+        return measure_memory(self._first) > self._limits.memory_bytes or read_available()[0] < self._spared
+
+    def _holds_too_much(self) -> bool:
+        hidden = measure_removed_files(self._first) if self._handle >= 0 else 0
         most = self._limits.disk_bytes - hidden
         return most < 0 or exceeds(self._folders.writable, most_bytes=most, most_files=self._limits.files)
 

@@ -57,8 +57,8 @@ _NO_MODEL = (
 )
 _NO_RUNNERS = "Name people's ids as `run` in the table [access] of citebot.toml to allow them (docs/goals.md)."
 _UNBOUNDED = (
-    " Its memory is looked at five times a second, as no control group can be made here: memory of TCP connections and "
-    "of files in flight between processes is not bounded."
+    " Its memory is looked at five times a second, as no control group can be made here: what the kernel holds for it, "
+    "such as connections, files in flight and locks, is bounded only where the machine itself runs short of memory."
 )
 _MOST_PEOPLE = 10
 

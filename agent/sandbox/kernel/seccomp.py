@@ -46,6 +46,7 @@ settimeofday 164 170        setxattr 188 5              shmget 29 194           
 socketpair 53 199           swapoff 168 225             swapon 167 224              syslog 103 116
 umount2 166 39              unshare 272 97              userfaultfd 323 282         uselib 134 -
 utime 132 -                 utimensat 280 88            utimes 235 -                vhangup 153 58
+vmsplice 278 75
 """
 
 
@@ -80,7 +81,7 @@ kexec_file_load kexec_load keyctl lookup_dcookie memfd_create memfd_secret migra
 move_mount move_pages msgget name_to_handle_at open_by_handle_at open_tree perf_event_open pidfd_getfd pivot_root
 process_madvise process_mrelease process_vm_readv process_vm_writev ptrace quotactl quotactl_fd reboot request_key
 semget setdomainname sethostname setns settimeofday shmget swapoff swapon syslog umount2 unshare userfaultfd uselib
-vhangup"""
+vhangup vmsplice"""
 # Where the files of the host can be named: their modes, owners, times and attributes. They seem to be changed.
 _METADATA = """chmod chown fchmod fchmodat fchown fchownat fremovexattr fsetxattr futimesat lchown lremovexattr
 lsetxattr removexattr setxattr utime utimensat utimes"""

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from agent.errors import SandboxUnavailable
+from agent.sandbox import supervision
 from agent.sandbox.box_folders import find_user
 from agent.sandbox.boxes import Bubblewrap, Landlock, PythonEnvironment
 from agent.sandbox.memory_group import find_memory_group
@@ -26,7 +28,7 @@ from agent.sandbox.trials import try_sandbox
 from indexer.subprocesses import start_confined_async
 from tests.agent.sandbox.conftest import MECHANISMS
 from tests.agent.sandbox.surroundings import SYSTEM_PATH, Surroundings, list_processes
-from tests.waiting import LIMIT_SECONDS, block_until, wait_for, wait_until
+from tests.waiting import LIMIT_SECONDS, block_for, block_until, wait_for, wait_until
 
 ROOT = Path(__file__).parents[3]
 MEGABYTE = 1 << 20
@@ -375,6 +377,38 @@ except PermissionError:  # Landlock shows nothing of /proc
 """
     result = await sandbox.run(python(program), surroundings.make_working_copy(), LIMITS)
     assert result.stdout.text.split() == [str(SOCKET_BYTES), "256", "1000"], result.stderr.text
+
+
+async def test_what_a_pipe_holds_of_memory_that_was_given_back_cannot_grow(
+    sandbox: Sandbox, surroundings: Surroundings
+) -> None:
+    program = """
+import ctypes, os
+print(ctypes.CDLL(None).vmsplice(os.pipe()[1], (ctypes.c_void_p * 2)(ctypes.addressof(ctypes.c_int()), 1), 1, 0))
+"""
+    result = await sandbox.run(python(program), surroundings.make_working_copy(), LIMITS)
+    assert result.stdout.text == "-1\n", result.stderr.text
+
+
+async def test_a_box_is_ended_before_the_machine_has_no_memory_left(
+    sandbox: Sandbox, surroundings: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the kernel holds for it, and however many files it has, which take long to look at."""
+    machine, looked = tmp_path / "meminfo", threading.Event()
+    machine.write_text("MemTotal: 1600 kB\nMemAvailable: 1000 kB\n", encoding="ascii")
+    monkeypatch.setattr(supervision, "_MACHINE", machine)
+    monkeypatch.setattr(supervision, "exceeds", lambda *_, **__: block_for(looked, "the end of the box"))
+
+    def say(_: Channel, __: bytes) -> None:
+        machine.write_text("MemTotal: 1600 kB\nMemAvailable: 99 kB\n", encoding="ascii")
+
+    command = SandboxCommand(argv=["sh", "-c", "echo filled; exec sleep 600"])
+    try:
+        result = await sandbox.run(command, surroundings.make_working_copy(), LIMITS, say=say)
+    finally:
+        looked.set()
+
+    assert result.ending == "memory"
 
 
 async def test_a_control_group_ends_what_takes_too_much_memory(surroundings: Surroundings) -> None:
