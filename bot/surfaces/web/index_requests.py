@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 class RequestedIndexing:
     """Indexing that somebody asked for on the page; `outcome` says what came of it."""
 
-    progress: str = "Indexing begins"
+    progress: str = "Starting"
     share: float | None = None
     outcome: str = ""
 

@@ -113,7 +113,7 @@ async def describe_repository(core: WebCore, principal: Principal, name: str) ->
     is_indexing = requested is not None and not requested.is_over
     return ShownRepository(
         name=name,
-        state=state.state,
+        state="indexing" if is_indexing else state.state,
         sentence=core.mask(state.sentence),
         commit=status.commit if status else None,
         branch=status.branch if status else None,

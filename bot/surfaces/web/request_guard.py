@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 Handler = Callable[[Request], Awaitable[Response]]
 SignedIn = Callable[[Request, WebSession], Awaitable[Response]]
 Submitted = Callable[[Request, WebSession, Mapping[str, str]], Awaitable[Response]]
-Refuse = Callable[[int, str], Response]
+Refuse = Callable[[Request, int, str], Response]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,12 +73,14 @@ class RequestGuard:
         async def serve(request: Request) -> Response:
             if not self._address.admits(request.headers.get("Host", "")):
                 return protect(
-                    self._refuse(421, "This is not the name of a page here. Use the address that citebot printed.")
+                    self._refuse(
+                        request, 421, "No page is served under this name. Use the address that citebot printed."
+                    )
                 )
             try:
                 return protect(await handle(request))
             except HTTPException as error:
-                refused = protect(self._refuse(error.status_code, error.detail))
+                refused = protect(self._refuse(request, error.status_code, error.detail))
                 refused.headers.update(error.headers or {})
                 return refused
 

@@ -8,9 +8,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route, Router
+from starlette.routing import Route, Router, request_response
 
 from bot.app import TeamApp
 from bot.clock import Clock, SystemClock
@@ -79,6 +80,7 @@ class WebSurface:
             Route(LOGIN, guard.open(self.log_in), methods=["POST"]),
             Route("/logout", guard.require_form(self.log_out), methods=["POST"]),
         ]
+        router.default = request_response(guard.open(self.show_missing))
 
     @asynccontextmanager
     async def serve(self, core: WebCore) -> AsyncIterator[None]:
@@ -117,6 +119,10 @@ class WebSurface:
         self._guard.sign_out(request, response)
         return response
 
+    async def show_missing(self, _: Request) -> Response:
+        """Refuse an address that nothing is at."""
+        raise HTTPException(404, "There is no page at this address.")
+
     def _sign_in(self, request: Request, principal: Principal) -> Response:
         response = RedirectResponse("/", 303)
         self._guard.sign_in(request, response, self._sessions.open(principal))
@@ -129,10 +135,11 @@ class WebSurface:
         )  # fmt: skip
         return send_html(page, status=403 if problem else 200)
 
-    def _refuse(self, status: int, text: str) -> Response:
+    def _refuse(self, request: Request, status: int, text: str) -> Response:
         page = self._files.render(
-            "message.html", title="Something went wrong", here="", session=None, text=text, has_link=status != 421
-        )
+            "message.html", title="Not found" if status == 404 else "Something went wrong", here="", text=text,
+            session=self._guard.find_session(request), has_link=status != 421,
+        )  # fmt: skip
         return send_html(page, status=status)
 
 

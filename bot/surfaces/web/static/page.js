@@ -117,6 +117,16 @@
     if (drawing) drawing.scrollLeft = (drawing.scrollWidth - drawing.clientWidth) / 2;
   }
 
+  // The citation whose code is shown is marked in the answer, too.
+  function markShown() {
+    const shown = document.querySelector("#panel .marks [aria-current]");
+    const href = shown && shown.getAttribute("href");
+    document.querySelectorAll(".turn a[hx-target='#panel']").forEach((link) => {
+      if (link.getAttribute("href") === href) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    });
+  }
+
   function moveFocus(event) {
     const { target, requestConfig } = event.detail;
     if (target && target.id === "panel" && requestConfig && requestConfig.triggeringEvent) {
@@ -125,7 +135,10 @@
       if (heading) heading.focus({ preventScroll: true });
       if (getComputedStyle(target).position === "static") target.scrollIntoView({ block: "start" }); // below the answer
     }
-    if (target && target.id === "panel") showMiddle(target);
+    if (target && target.id === "panel") {
+      showMiddle(target);
+      markShown();
+    }
     connectAll();
   }
 
@@ -166,6 +179,7 @@
     history.scrollRestoration = "manual";
     showMiddle(document);
     showLast();
+    markShown();
     connectAll();
   });
 })();

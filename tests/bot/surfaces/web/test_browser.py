@@ -86,10 +86,15 @@ async def test_one_asks_follows_up_and_opens_a_citation_with_the_keyboard_on_a_p
 
         assert await tab.page.locator("tr.cited .number").first.get_attribute("data-number") == "10"
         await tab.page.locator("#panel .path:focus").wait_for()
+        marked = tab.page.locator(".prose a.cite[aria-current]")
+        assert await marked.count() == 1  # the answer shows which of its citations is open
         await tab.page.keyboard.press("Escape")
         await tab.page.locator(".turn:first-child .prose a.cite:focus").wait_for()
         assert await tab.page.title() == "where are events sent? · citebot"
         assert "Answered" in (await tab.page.locator("#announcer").text_content() or "")
+        await tab.page.get_by_role("button", name="Share").first.focus()
+        await tab.page.keyboard.press("Enter")
+        await tab.page.locator("a.share:focus").wait_for()
 
         await tab.page.reload()
         await tab.page.locator("#panel tr.cited").first.wait_for()

@@ -165,7 +165,7 @@ async def test_a_form_without_its_token_or_that_says_not_where_it_comes_from_doe
 async def test_every_answer_forbids_what_the_page_does_not_need(site: Site) -> None:
     visit = await site.sign_in()
     turn = await visit.ask("where are events sent?")
-    for path in ("/", "/c/nothing", f"{turn}/events", f"{turn}/course", "/login"):
+    for path in ("/", "/c/nothing", "/nothing", f"{turn}/events", f"{turn}/course", "/login"):
         async with visit.session.get(site.address + path) as answer:
             told = {name: answer.headers.get(name) for name in HEADERS}
             assert told == dict(HEADERS), path
