@@ -127,6 +127,11 @@ class Connection(H11Protocol):
         transport.max_size = _READ_BYTES  # type: ignore[attr-defined] # asyncio offers no other way
         self.bounds.admit(self)
 
+    def data_received(self, data: bytes) -> None:
+        """Read the only request; uvicorn would stop at what follows it, and not see any more that its sender leaves."""
+        if self.cycle is None or self.cycle.more_body:
+            super().data_received(data)
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of the connection, and of itself in the state that its requests were given."""
         self.bounds.forget(self)

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from bot.http.event_streams import HEARTBEAT, EventStream, write_event
+from bot.http.event_streams import HEARTBEAT, EventStream, wait_while_connected, write_event
 from bot.http.server import make_application, run_http_server
 from tests.fakes.raw_http import read_answer, write_request
 from tests.waiting import LIMIT_SECONDS, expect
@@ -49,8 +49,14 @@ async def serving(source: Source, *, beat: float = PATIENT) -> AsyncIterator[str
     async def answer(_: Request) -> Response:
         return EventStream(source.events(), beat=beat)
 
+    async def answer_whole(request: Request) -> Response:
+        async def take_all() -> bytes:
+            return b"".join([each async for each in source.events()])
+
+        return Response(await wait_while_connected(request, take_all()))
+
     server = make_application()
-    server.router.routes.append(Route("/events", answer))
+    server.router.routes += [Route("/events", answer), Route("/whole", answer_whole)]
     async with run_http_server(server, host="127.0.0.1", port=0) as address:
         yield address
 
@@ -118,12 +124,24 @@ async def test_a_heartbeat_comes_while_nothing_happens() -> None:
     assert parse(rest) == []
 
 
-async def test_who_goes_away_ends_what_they_asked_for() -> None:
+@pytest.mark.parametrize("path", ["/events", "/whole"])
+@pytest.mark.parametrize(
+    "more", [b"", b"\r\n", write_request("GET", "/events")], ids=["nothing", "a line", "a request"]
+)
+async def test_who_goes_away_ends_what_they_asked_for_and_nothing_else_does(path: str, more: bytes) -> None:
     source = Source()
     async with serving(source) as address:
-        async with aiohttp.ClientSession() as session, session.get(f"{address}/events") as answer:
-            source.queue.put_nowait(write_event("one"))
-            await answer.content.readuntil(b"\n\n")
+        where = urlsplit(address)
+        _, writer = await asyncio.open_connection(where.hostname, where.port)
+        writer.write(write_request("GET", path))
+        async with expect("source.taken"):
+            for sent in (more, b""):
+                source.queue.put_nowait(write_event("one"))
+                await source.taken.acquire()
+                writer.write(sent)
+                for _ in range(5):  # of the loop, within which the server reads it
+                    await asyncio.sleep(0)
+        writer.close()
 
         async with expect("source.closed"):
             await source.closed.wait()
