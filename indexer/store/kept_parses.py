@@ -25,7 +25,8 @@ class KeptParses:
         self._begins = time.monotonic() + KEEP_AFTER_SECONDS
         self._committed = time.monotonic()
         self._db: sqlite3.Connection | None = None
-        if path.exists():
+        if path.exists():  # a refresh was killed, and so may this one be, however soon
+            self._begins = 0.0
             self._open()
 
     @property

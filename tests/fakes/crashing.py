@@ -56,7 +56,12 @@ def is_switched(point: str) -> bool:
 
 def refresh_long_and_die(repository: str, home: str, point: str) -> None:
     """Refresh in this process as one that has taken long, which gets SIGKILL at a point."""
-    refresh_and_die(repository, home, point, keeps=True)
+    refresh_and_die(repository, home, point, keep_after=0.0)
+
+
+def refresh_shortly_and_die(repository: str, home: str, point: str) -> None:
+    """Die at a point of a refresh that has not taken long."""
+    refresh_and_die(repository, home, point, keep_after=600.0)
 
 
 def arm(point: str) -> None:
@@ -92,9 +97,9 @@ async def refresh(repository: str, home: Path) -> None:
         await index.aclose()
 
 
-def refresh_and_die(repository: str, home: str, point: str, *, keeps: bool = False) -> None:
-    """Refresh in this process, which gets SIGKILL at a point; it `keeps` what it has parsed from the beginning."""
+def refresh_and_die(repository: str, home: str, point: str, *, keep_after: float | None = None) -> None:
+    """Refresh in this process, which gets SIGKILL at a point; what it parses is kept after so many seconds, at once."""
     arm(point)
-    if keeps:
-        kept_parses.KEEP_AFTER_SECONDS, kept_parses.COMMIT_SECONDS = 0.0, 0.0
+    if keep_after is not None:
+        kept_parses.KEEP_AFTER_SECONDS, kept_parses.COMMIT_SECONDS = keep_after, 0.0
     asyncio.run(refresh(repository, Path(home)))

@@ -16,7 +16,14 @@ from indexer.index import CodeIndex
 from indexer.remotes.clone import RemoteClone
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.types import Progress
-from tests.fakes.crashing import POINTS, REMOTE_POINTS, is_switched, refresh_and_die, refresh_long_and_die
+from tests.fakes.crashing import (
+    POINTS,
+    REMOTE_POINTS,
+    is_switched,
+    refresh_and_die,
+    refresh_long_and_die,
+    refresh_shortly_and_die,
+)
 from tests.fakes.git_host import GitHost, published, serving
 from tests.fakes.parsers import NotingPool
 from tests.fakes.repositories import GitRepo
@@ -165,8 +172,9 @@ async def test_a_long_refresh_that_is_killed_goes_on_from_what_it_has_parsed(
     for number in range(40):
         repository.write(f"events/new_{number}.py", code(200 + number))
     repository.commit("many")
-    for point in ("file>", "vectors<"):  # the second gets further, so it is not the commit that ends processes
-        assert await forks.end_of(refresh_long_and_die, str(repository.root), str(home), point) == -signal.SIGKILL
+    # The second gets further, however soon it is killed, so it is not the commit that ends processes.
+    for refresh, point in ((refresh_long_and_die, "file>"), (refresh_shortly_and_die, "vectors<")):
+        assert await forks.end_of(refresh, str(repository.root), str(home), point) == -signal.SIGKILL
 
     parsers = NotingPool()
     index = await CodeIndex.open(repository.root, home=home, parser_pool=parsers)
