@@ -74,7 +74,7 @@ ALLOWED = {
 }
 # What only a call can know of a pattern, as it may be.
 EXAMPLES: dict[tuple[str, str], Callable[[], Iterable[str]]] = {
-    ("agent/answers/extractive.py", "f'{noun}\\\\b'"): lambda: [r"command\b"],
+    ("agent/questions/terms.py", "f'{noun}\\\\b'"): lambda: [r"command\b"],
     ("agent/goals/claim_form.py", "f'(?<![\\\\w.]){re.escape(value)}(?![\\\\w]|\\\\.\\\\d)'"): lambda: [
         r"(?<![\w.])15(?![\w]|\.\d)"
     ],

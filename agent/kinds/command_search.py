@@ -19,6 +19,7 @@ from agent.ports import CodeSearch
 from agent.questions.terms import find_content_terms, match_terms
 from agent.state import EvidenceRef, RetrievalRequest
 from indexer.errors import UnknownPath
+from indexer.text.linear_patterns import Pattern, compile_pattern
 from indexer.types import Location
 
 MAX_FILES = 60
@@ -200,15 +201,15 @@ _COMMAND = re.compile(
 _PROMPT = re.compile(r"[ \t]{0,12}[$>%][ \t]+\S")
 _UNSAID = (".. ", "    # ")  # directives, and comments of a block: they say nothing of a command
 _MERE_STEP = re.compile(r"(?:[$>#%][ \t]+)?cd[ \t]+\S{1,200}")  # on the way to a command
-_TARGET = re.compile(r"(?P<name>[A-Za-z][\w.-]{0,60})[ \t]{0,4}:(?![=:])")
-_RECIPE = re.compile(r"(?P<name>[A-Za-z_][\w-]{0,60})(?:[ \t]+[\w+*='\"{}$]{1,40}){0,6}[ \t]*:(?!=)")
+_TARGET = compile_pattern(r"(?P<name>[A-Za-z][\w.-]*)[ \t]*:(?:[^=:]|$)")
+_RECIPE = compile_pattern(r"(?P<name>[A-Za-z_][\w-]*)(?:[ \t]+[\w+*='\"{}$]+)*[ \t]*:(?:[^=]|$)")
 _SECTION = re.compile(r"\[testenv(?::(?P<name>[\w:.-]{1,80}))?\]")
 _QUOTED = re.compile(r"`{1,2}([^`]{3,120})`{1,2}")
 _SESSION = re.compile(r"def[ \t]+(?P<name>\w{1,60})\(session\b")
 _STEP = re.compile(r"[ \t]{0,40}(?:-[ \t]+)?run:[ \t]*(?P<text>\S.{0,300})?")
-_TASK = re.compile(
-    r"[ \t]{0,12}(?:task[ \t]+|\w{1,40}(?:::\w{1,40}){0,3}::?\w{0,40}Task\.new\(?[ \t]{0,4}):?[\"']?"
-    r"(?P<name>[A-Za-z][\w:]{0,60})"
+_TASK = compile_pattern(
+    r"[ \t]*(?:task[ \t]+|\w+(?:::\w+)*::?\w*Task\.new\(?[ \t]*):?[\"']?"
+    r"(?P<name>[A-Za-z][\w:]*)"
 )
 _YAML_TASK = re.compile(r"[ \t]{2}(?P<name>[a-z][\w:-]{0,60}):[ \t]*$")
 # What is said of a command on its line, above it or right below it.
@@ -254,7 +255,7 @@ def _find_reader(path: PurePosixPath) -> _Reader | None:
     return _read_document if is_guide and path.suffix.lower() in {".md", ".rst", ".txt", ""} else None
 
 
-def _read_lines(typed: str, source: CommandSource, pattern: re.Pattern[str]) -> _Reader:
+def _read_lines(typed: str, source: CommandSource, pattern: re.Pattern[str] | Pattern) -> _Reader:
     """Make a reader for a file that names commands on lines of their own, which `typed` runs by their names."""
 
     def read(lines: Sequence[str]) -> Iterator[NamedCommand]:

@@ -35,7 +35,7 @@ async def map_modules(code: CodeSearch, named: str) -> Flow:
         for each in await code.list_file_imports()
         if {each.path, *each.targets} <= entries.keys() and (each.path, each.line) not in for_types
     ]
-    folder = _descend(folder, imports)
+    folder = _descend(folder, [each for each in imports if entries[each.path].source_type != "test"] or imports)
     found = _ModuleMap(code, folder, entries)
     found.add_imports(imports)
     return found.make_flow()

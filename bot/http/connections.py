@@ -139,9 +139,9 @@ class Connection(H11Protocol):
         self.app_state = {}
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP in words that repeat nothing of it; anybody can send as much as they like."""
+        """Refuse what is no HTTP, of which nothing stands in the answer."""
         log.info("a request could not be read")
-        if self.cycle is not None:  # the answer to what its head has asked for is nobody's any more
+        if self.cycle is not None:  # a request that has begun has no reader left
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:

@@ -15,7 +15,10 @@ from tests.agent.sandbox.surroundings import SYSTEM_PATH, Surroundings
 from tests.waiting import LIMIT_SECONDS
 
 ROOT = Path(__file__).parents[3]
-NEEDED = ("agent/__init__.py", "agent/errors.py", "indexer/__init__.py", "indexer/subprocesses.py")
+NEEDED = (
+    "agent/__init__.py", "agent/errors.py", "indexer/__init__.py", "indexer/lazy_names.py",
+    "indexer/subprocesses.py",
+)  # fmt: skip
 CITEBOT = """
 import asyncio, json, os, sys
 from pathlib import Path
