@@ -1,4 +1,4 @@
-"""What extractive answers are built with: paragraphs with citations, a definition, an excerpt, a line of a list."""
+"""The parts of extractive answers: paragraphs with citations, a definition, an excerpt, a line of a list."""
 
 from __future__ import annotations
 

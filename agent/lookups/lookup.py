@@ -109,7 +109,7 @@ class CodeLookup(Tool[ArgumentsT], Generic[ArgumentsT, ResultT_co]):
     only_reads = True
 
     @property
-    def offered_as(self) -> str:
+    def model_name(self) -> str:
         """The name that models know it by."""
         return self.known_as.get("model", self.name)
 

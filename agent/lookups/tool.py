@@ -113,7 +113,7 @@ class Tool(ABC, Generic[Arguments]):
     only_reads: ClassVar[bool] = False  # a tool that does nothing but read the repository stays in a watched turn
 
     @property
-    def offered_as(self) -> str:
+    def model_name(self) -> str:
         """The name that models know it by."""
         return self.name
 

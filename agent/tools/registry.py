@@ -41,7 +41,7 @@ class ToolRegistry(ToolMenu):
     """Offers tools and calls them; the same call at the same commit is made once."""
 
     def __init__(self, tools: Iterable[Tool[Any]], *, seconds: float = SECONDS) -> None:
-        self._tools = {tool.offered_as: tool for tool in tools}
+        self._tools = {tool.model_name: tool for tool in tools}
         self._named = {tool.name: tool for tool in self._tools.values()} | self._tools
         self._seconds = seconds
         self._offers: dict[str, Mapping[str, Any]] = {}  # made when first asked for: pydantic takes 3 ms for each
@@ -55,15 +55,15 @@ class ToolRegistry(ToolMenu):
         return [
             self._offer(tool, deps)
             for tool in self._tools.values()
-            if tool.is_available(deps) and (asking or not tool.needs_approval or tool.offered_as in approved)
+            if tool.is_available(deps) and (asking or not tool.needs_approval or tool.model_name in approved)
         ]
 
     def _offer(self, tool: Tool[Any], deps: Deps) -> Mapping[str, Any]:
-        if tool.offered_as not in self._offers:
+        if tool.model_name not in self._offers:
             arguments: type[BaseModel] = tool.arguments
-            made = {"name": tool.offered_as, "description": tool.description, "parameters": make_schema(arguments)}
-            self._offers[tool.offered_as] = made
-        offer = self._offers[tool.offered_as]
+            made = {"name": tool.model_name, "description": tool.description, "parameters": make_schema(arguments)}
+            self._offers[tool.model_name] = made
+        offer = self._offers[tool.model_name]
         return _offer_repositories(offer, deps.code) if tool.only_reads else offer
 
     def is_approval_required(self, name: str) -> bool:
@@ -92,7 +92,7 @@ class ToolRegistry(ToolMenu):
         """Call a tool; an error in the call or in the tool becomes an outcome that explains it."""
         tool = self._named.get(name)
         if tool is None or not tool.is_available(deps):
-            names = ", ".join(one.offered_as for one in self._tools.values() if one.is_available(deps))
+            names = ", ".join(one.model_name for one in self._tools.values() if one.is_available(deps))
             return _make_refusal(f"There is no tool {name[:80]!r}. The tools are: {names}.")
         if tool.needs_approval and name not in approved:
             return _make_refusal(f"{name} needs the approval of the person who asked.")
@@ -125,8 +125,8 @@ class ToolRegistry(ToolMenu):
         try:
             checked = tool.arguments.model_validate(_check_size(args), strict=False, extra="ignore")
         except (ValidationError, ValueError) as error:
-            return _make_refusal(f"The arguments of {tool.offered_as} are wrong: {_describe_error(error)}")
-        key = (deps.code.repository, deps.code.commit.sha, tool.offered_as, checked.model_dump_json())
+            return _make_refusal(f"The arguments of {tool.model_name} are wrong: {_describe_error(error)}")
+        key = (deps.code.repository, deps.code.commit.sha, tool.model_name, checked.model_dump_json())
         if (cached := self._results.get(key)) is not None:
             return cached
         outcome = await self._run(tool, checked, deps)
@@ -144,12 +144,12 @@ class ToolRegistry(ToolMenu):
         except (IndexerError, AgentError) as error:
             return _make_refusal(deps.redact(str(error)))
         except TimeoutError:
-            return _make_refusal(f"{tool.offered_as} took longer than {seconds:g} seconds. Ask for less.")
+            return _make_refusal(f"{tool.model_name} took longer than {seconds:g} seconds. Ask for less.")
         except CodeMoved:
             raise
         except Exception:  # a tool may come from anywhere, and one that breaks must not end the turn
-            log.exception("the tool %s failed", tool.offered_as)
-            return _make_refusal(f"{tool.offered_as} failed. Try another tool.")
+            log.exception("the tool %s failed", tool.model_name)
+            return _make_refusal(f"{tool.model_name} failed. Try another tool.")
         lines = deps.redact(evidence.text[:LONGEST_RESULT]).split("\n")
         flags = find_orders(lines)
         return ToolOutcome(

@@ -67,10 +67,10 @@ class _Handlers:
 
     async def list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """List all tools; there are few."""
-        return self._listed
+        return self._tool_list
 
     @cached_property
-    def _listed(self) -> types.ListToolsResult:
+    def _tool_list(self) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_describe_tool(tool) for tool in self._tools.values()])
 
     async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:

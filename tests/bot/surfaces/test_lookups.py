@@ -39,7 +39,7 @@ def test_each_lookup_is_a_tool_of_models_and_of_mcp_and_a_path_of_the_api() -> N
     document = make_document()["paths"]
 
     assert [each.name for each in LOOKUPS] == [*ARGUMENTS]
-    assert offered == {each.offered_as for each in LOOKUPS}
+    assert offered == {each.model_name for each in LOOKUPS}
     assert {*make_tools()} == {*ARGUMENTS, "list_repositories", "ask"}
     for each in LOOKUPS:
         operation = document[f"/api/{each.known_as.get('api', each.name.replace('_', '-'))}"]["get"]
@@ -67,7 +67,7 @@ async def test_a_model_may_call_a_lookup_by_its_own_name_too(lookup: CodeLookup[
     by_name = await deps.tools.call(lookup.name, ARGUMENTS[lookup.name], deps)
 
     assert by_name.ok
-    assert by_name is await deps.tools.call(lookup.offered_as, ARGUMENTS[lookup.name], deps)
+    assert by_name is await deps.tools.call(lookup.model_name, ARGUMENTS[lookup.name], deps)
 
 
 def find_paths(value: Any) -> list[str]:

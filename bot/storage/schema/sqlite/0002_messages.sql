@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS usage (
     person TEXT NOT NULL, period TEXT NOT NULL, ends REAL NOT NULL, count INTEGER NOT NULL,
     PRIMARY KEY (person, period));
 
--- How each answer came about, and what people thought of it.
+-- The record of each answer, and what people thought of it.
 CREATE TABLE IF NOT EXISTS turns (
     run_id TEXT PRIMARY KEY, conversation TEXT NOT NULL, record TEXT NOT NULL, at REAL NOT NULL);
 CREATE INDEX IF NOT EXISTS turns_by_conversation ON turns (conversation, at);
