@@ -17,39 +17,15 @@ from tests.fuzz.texts import among, halves
 written = (
     among(
         (
-            "https://",
-            "http://",
-            "ssh://",
-            "git+ssh://",
-            "file://",
-            "ext::",
-            "git@",
-            "ann:pw@",
-            "git.example.com",
-            "github.com",
-            "www.github.com",
-            "[::1]",
-            ":8443",
-            ":99999",
-            ":",
-            "/",
-            "team",
-            "shop",
-            ".git",
-            "..",
-            "%2e%2e",
-            "?q=1",
-            "#f",
-            "-",
-            "--upload-pack=x",
-            " ",
-            "\\",
+            "https://", "http://", "ssh://", "git+ssh://", "file://", "ext::", "git@", "ann:pw@",
+            "git.example.com", "github.com", "www.github.com", "[::1]", ":8443", ":99999", ":", "/",
+            "team", "shop", ".git", "..", "%2e%2e", "?q=1", "#f", "-", "--upload-pack=x", " ", "\\",
             "~",
         ),
         most=9,
     )
     | halves
-)
+)  # fmt: skip
 
 
 @given(written)

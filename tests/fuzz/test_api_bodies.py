@@ -17,18 +17,9 @@ from tests.fuzz.texts import among, halves, json_values, objects
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 NAMES = (
-    "model",
-    "messages",
-    "role",
-    "content",
-    "type",
-    "text",
-    "image_url",
-    "stream",
-    "stream_options",
-    "question",
-    "n",
-)
+    "model", "messages", "role", "content", "type", "text", "image_url", "stream", "stream_options",
+    "question", "n",
+)  # fmt: skip
 texts = among(("where is `send`?", "[1]", "```", "`", "> ", "https://x", "citebot/shop", "text", "\n"), most=6) | halves
 anything = json_values(NAMES, texts)
 turns = objects(

@@ -23,37 +23,12 @@ from tests.fuzz.texts import among, json_values, noise, objects
 OWN = BotIdentity(team="T1", user="U1", bot="B1")
 words = among(
     (
-        "<@U1>",
-        "<@U2|ann>",
-        "<!here>",
-        "<!channel>",
-        "<!subteam^S1|@team>",
-        "<#C1|general>",
-        "<https://a.example|a>",
-        "<mailto:a@b>",
-        "&lt;",
-        "&amp;",
-        "<",
-        ">",
-        "|",
-        "@everyone",
-        "<@&7>",
-        "<@!7>",
-        "<#7>",
-        "<a:smile:1>",
-        "[a](b)",
-        "[a](https://x.example)",
-        "`",
-        "```\n",
-        "where is ",
-        "parse_date",
-        "reindex",
-        "/status ",
-        "stop",
-        "why",
-        "shop ",
+        "<@U1>", "<@U2|ann>", "<!here>", "<!channel>", "<!subteam^S1|@team>", "<#C1|general>",
+        "<https://a.example|a>", "<mailto:a@b>", "&lt;", "&amp;", "<", ">", "|", "@everyone", "<@&7>",
+        "<@!7>", "<#7>", "<a:smile:1>", "[a](b)", "[a](https://x.example)", "`", "```\n", "where is ",
+        "parse_date", "reindex", "/status ", "stop", "why", "shop ",
     )
-)
+)  # fmt: skip
 ids = st.sampled_from(["U1", "U2", "C1", "D1", "T1", "1700000000.000100", "", "7"]) | noise
 odd = json_values(("id", "ts", "type", "text", "channel", "user"), noise)
 events = objects(

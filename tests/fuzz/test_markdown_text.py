@@ -26,46 +26,14 @@ from tests.fuzz.texts import among
 HOSTS = ("git.example.com", "docs.example.com:8443")
 markdown = among(
     (
-        "@everyone",
-        "@here",
-        "<@123>",
-        "<!channel>",
-        "<@&9>",
-        "<#4>",
-        "</cmd:1>",
-        "`",
-        "``",
-        "```",
-        "~~~\n",
-        "```python\n",
-        "\n```\n",
-        "[",
-        "](",
-        ")",
-        "!",
-        "[a](https://git.example.com/x)",
-        "[a](https://evil.example/x)",
-        "<https://evil.example>",
-        "https://git.example.com/x",
-        "http://evil.example/?q=",
-        "www.evil.example",
-        "javascript:alert(1)",
-        "\\",
-        "|",
-        "| a | b |\n",
-        "- ",
-        "> ",
-        "# ",
-        "**",
-        "_",
-        "*",
-        "[1]",
-        "[1]: https://evil.example\n",
-        "def f():\n    pass\n",
-        "word ",
-        "\n\n",
+        "@everyone", "@here", "<@123>", "<!channel>", "<@&9>", "<#4>", "</cmd:1>", "`", "``", "```",
+        "~~~\n", "```python\n", "\n```\n", "[", "](", ")", "!", "[a](https://git.example.com/x)",
+        "[a](https://evil.example/x)", "<https://evil.example>", "https://git.example.com/x",
+        "http://evil.example/?q=", "www.evil.example", "javascript:alert(1)", "\\", "|", "| a | b |\n",
+        "- ", "> ", "# ", "**", "_", "*", "[1]", "[1]: https://evil.example\n", "def f():\n    pass\n",
+        "word ", "\n\n",
     )
-)
+)  # fmt: skip
 PING = re.compile(r"@(?:everyone|here|channel)\b|<[!@#/]", re.IGNORECASE)
 # How Discord finds code: a block begins and ends at three backticks, wherever they stand.
 DISCORD_BLOCK = re.compile(r"```(?:[a-z0-9_+\-.#]+?\n)?\n*[^\n][\s\S]*?\n*```", re.IGNORECASE)
@@ -131,21 +99,11 @@ def test_text_that_is_made_safe_again_stays_safe(text: str) -> None:
 @given(
     among(
         (
-            "https://",
-            "http:",
-            "//",
-            "git.example.com",
-            "@",
-            ":8443",
-            ":",
-            "/x",
-            "docs.example.com",
-            "\\",
-            "[::1]",
-            "%40",
+            "https://", "http:", "//", "git.example.com", "@", ":8443", ":", "/x", "docs.example.com",
+            "\\", "[::1]", "%40",
         )
     )
-)
+)  # fmt: skip
 def test_an_address_leads_to_a_host_or_it_does_not(address: str) -> None:
     assert not is_allowed_link(address, HOSTS) or re.match(r"https?://(git|docs)\.example\.com", address, re.IGNORECASE)
 
@@ -201,23 +159,11 @@ def test_quoted_words_are_on_one_line_and_hide_nothing(text: str) -> None:
 @given(
     among(
         (
-            ":class:`~a.B`",
-            ":ref:`a <b>`",
-            "`a <b>`_",
-            "{@link A|b}",
-            "{@code x}",
-            '<see cref="T:A"/>',
-            "``x``",
-            "*a*",
-            "[a][b]",
-            "<p>",
-            "`",
-            "{",
-            "<",
-            ":",
+            ":class:`~a.B`", ":ref:`a <b>`", "`a <b>`_", "{@link A|b}", "{@code x}",
+            '<see cref="T:A"/>', "``x``", "*a*", "[a][b]", "<p>", "`", "{", "<", ":",
         )
     )
-)
+)  # fmt: skip
 def test_documentation_becomes_a_sentence(text: str) -> None:
     sentence = strip_doc_markup(text)
 

@@ -35,47 +35,15 @@ from tests.fuzz.texts import among, halves, json_values
 
 prose = among(
     (
-        "[E1]",
-        "[E2:4-9]",
-        "[E99]",
-        "[1]",
-        "[12]",
-        "[0]",
-        "[E1, E2 and E3]",
-        "[shop/dates.py:3-9]",
-        "[shop/dates.py#L3]",
-        "(x)",
-        "](",
-        "[a](https://evil.example)",
-        "![i](https://evil.example/p.png)",
-        "[a]: https://evil.example",
-        "`",
-        "``",
-        "`code`",
-        "<b>",
-        "<!channel>",
-        "@everyone",
-        "https://evil.example",
-        "www.evil.example",
-        "hunter2secret",
-        "a/b.py:3",
-        "\\",
-        "*",
-        "_",
-        "|",
-        "# ",
-        "- ",
-        "1. ",
-        "Dates are parsed. ",
-        "The [list][0] ",
-        ":",
-        ",",
-        "\n",
-        "[",
-        "]",
+        "[E1]", "[E2:4-9]", "[E99]", "[1]", "[12]", "[0]", "[E1, E2 and E3]", "[shop/dates.py:3-9]",
+        "[shop/dates.py#L3]", "(x)", "](", "[a](https://evil.example)",
+        "![i](https://evil.example/p.png)", "[a]: https://evil.example", "`", "``", "`code`", "<b>",
+        "<!channel>", "@everyone", "https://evil.example", "www.evil.example", "hunter2secret",
+        "a/b.py:3", "\\", "*", "_", "|", "# ", "- ", "1. ", "Dates are parsed. ", "The [list][0] ",
+        ":", ",", "\n", "[", "]",
     ),
     most=14,
-)
+)  # fmt: skip
 EXHIBITS = [
     SimpleNamespace(number=number, location=Location(path="shop/dates.py", start_line=1, end_line=9))
     for number in (1, 2)
@@ -158,15 +126,9 @@ arguments = st.dictionaries(
     max_size=5,
 )
 TOOLS = (
-    "search_codebase",
-    "grep",
-    "read_file",
-    "list_directory",
-    "find_symbol",
-    "get_callers",
-    "get_callees",
-    "file_history",
-)
+    "search_codebase", "grep", "read_file", "list_directory", "find_symbol", "get_callers",
+    "get_callees", "file_history",
+)  # fmt: skip
 
 
 @given(st.sampled_from([*TOOLS, "web_search", "rm", ""]), arguments)

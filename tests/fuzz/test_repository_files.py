@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,88 +19,22 @@ from tests.fuzz.texts import among
 
 paths = among(
     (
-        "src/",
-        "../",
-        "./",
-        "/",
-        "a",
-        ".py",
-        ".env",
-        "vendor/",
-        ".gitattributes",
-        "*",
-        "Makefile",
-        ".min.js",
-        "README",
-        "é",
-        " ",
+        "src/", "../", "./", "/", "a", ".py", ".env", "vendor/", ".gitattributes", "*", "Makefile",
+        ".min.js", "README", "é", " ",
     ),
     most=6,
-)
+)  # fmt: skip
 code = among(
     (
-        "def ",
-        "class ",
-        "function ",
-        "fn ",
-        "func ",
-        "public ",
-        "static ",
-        "struct ",
-        "impl ",
-        "namespace ",
-        "template<",
-        "import a\n",
-        "from a import b\n",
-        "#include <a.h>\n",
-        "package a\n",
-        "name",
-        "Name",
-        "(",
-        ")",
-        "{",
-        "}",
-        "[",
-        "]",
-        "<",
-        ">",
-        ":",
-        ";",
-        ",",
-        "=",
-        "=>",
-        "->",
-        "::",
-        ".",
-        "\n",
-        "\n    ",
-        "\n\n",
-        "\t",
-        '"',
-        "'",
-        "`",
-        '"""',
-        "/*",
-        "*/",
-        "//",
-        "#",
-        "--",
-        "#!/bin/sh\n",
-        "end\n",
-        "do\n",
-        "return ",
-        "if ",
-        "else ",
-        "@decorator\n",
-        "<?php\n",
-        "$x",
-        "/** First. */\n",
-        "# Title\n",
-        "===\n",
-        "```\n",
+        "def ", "class ", "function ", "fn ", "func ", "public ", "static ", "struct ", "impl ",
+        "namespace ", "template<", "import a\n", "from a import b\n", "#include <a.h>\n",
+        "package a\n", "name", "Name", "(", ")", "{", "}", "[", "]", "<", ">", ":", ";", ",", "=",
+        "=>", "->", "::", ".", "\n", "\n    ", "\n\n", "\t", '"', "'", "`", '"""', "/*", "*/", "//",
+        "#", "--", "#!/bin/sh\n", "end\n", "do\n", "return ", "if ", "else ", "@decorator\n",
+        "<?php\n", "$x", "/** First. */\n", "# Title\n", "===\n", "```\n",
     ),
     most=60,
-)
+)  # fmt: skip
 SUFFIXES = (
     ".py .js .ts .tsx .go .rs .java .kt .scala .c .h .cpp .cs .rb .php .swift .lua .sh .hs .ex .zig .md .rst .txt .json"
 ).split()
@@ -121,9 +54,8 @@ def test_bytes_become_text_that_can_be_stored_or_nothing(data: bytes) -> None:
         assert "\r\n" not in text
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@given(code)
-@settings(max_examples=max(5, settings().max_examples // 12), suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(SUFFIXES), code)
+@settings(max_examples=settings().max_examples * 3, suppress_health_check=[HealthCheck.too_slow])
 def test_a_file_becomes_chunks_that_hold_every_line_once(suffix: str, text: str) -> None:
     text = text.replace("\r\n", "\n").replace("\0", "")
     parsed = parse_file(f"src/file{suffix}", text)
@@ -147,20 +79,11 @@ globs = among(
 )
 attributes = among(
     (
-        "*.py ",
-        "linguist-generated",
-        "-linguist-generated",
-        "linguist-vendored=false",
-        "=true",
-        " ",
-        "\n",
-        "#",
-        '"',
-        "[attr]x",
-        "!",
+        "*.py ", "linguist-generated", "-linguist-generated", "linguist-vendored=false", "=true", " ",
+        "\n", "#", '"', "[attr]x", "!",
     ),
     most=12,
-)
+)  # fmt: skip
 
 
 @given(
@@ -237,31 +160,13 @@ def test_masking_keeps_the_lines_and_is_done_once(text: str) -> None:
 @given(
     among(
         (
-            "a",
-            "(",
-            ")",
-            "[",
-            "]",
-            "{2}",
-            "{1000}",
-            "*",
-            "+",
-            "?",
-            "|",
-            "^",
-            "$",
-            "\\b",
-            "\\1",
-            "(?i)",
-            "(?=",
-            "\\C",
-            ".",
-            "\n",
+            "a", "(", ")", "[", "]", "{2}", "{1000}", "*", "+", "?", "|", "^", "$", "\\b", "\\1",
+            "(?i)", "(?=", "\\C", ".", "\n",
         ),
         most=10,
     ),
     st.lists(st.tuples(paths, code | st.text(st.characters(), max_size=20)), max_size=3),
-)
+)  # fmt: skip
 def test_a_pattern_of_a_model_is_refused_or_finds_lines(pattern: str, texts: list[tuple[str, str]]) -> None:
     try:
         found = grep_texts(texts, pattern, limit=20)

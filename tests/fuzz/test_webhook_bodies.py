@@ -47,36 +47,11 @@ texts = (
     | halves
 )
 NAMES = (
-    "repository",
-    "clone_url",
-    "ssh_url",
-    "html_url",
-    "git_http_url",
-    "links",
-    "html",
-    "href",
-    "clone",
-    "project",
-    "path_with_namespace",
-    "full_name",
-    "default_branch",
-    "ref",
-    "after",
-    "push",
-    "changes",
-    "new",
-    "old",
-    "type",
-    "name",
-    "target",
-    "hash",
-    "id",
-    "toHash",
-    "object_kind",
-    "key",
-    "slug",
+    "repository", "clone_url", "ssh_url", "html_url", "git_http_url", "links", "html", "href", "clone",
+    "project", "path_with_namespace", "full_name", "default_branch", "ref", "after", "push", "changes",
+    "new", "old", "type", "name", "target", "hash", "id", "toHash", "object_kind", "key", "slug",
     "web_url",
-)
+)  # fmt: skip
 anything = json_values(NAMES, texts)
 payloads = st.dictionaries(st.sampled_from(NAMES), anything, max_size=8) | objects(
     {
@@ -98,15 +73,9 @@ payloads = st.dictionaries(st.sampled_from(NAMES), anything, max_size=8) | objec
     }
 )
 HEADERS = (
-    "X-Hub-Signature-256",
-    "X-Hub-Signature",
-    "X-Gitea-Signature",
-    "X-Forgejo-Signature",
-    "X-Gitlab-Token",
-    "webhook-signature",
-    "webhook-id",
-    "webhook-timestamp",
-)
+    "X-Hub-Signature-256", "X-Hub-Signature", "X-Gitea-Signature", "X-Forgejo-Signature",
+    "X-Gitlab-Token", "webhook-signature", "webhook-id", "webhook-timestamp",
+)  # fmt: skip
 proofs = among(("sha256=", "sha1=", "v1,", "0" * 64, "=", " ", "1800000000", "whsec_", SECRET, "é"), most=5) | noise
 
 
