@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import subprocess
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -68,16 +67,6 @@ def block_until(holds: Callable[[], object], what: str) -> None:
 def block_for(event: threading.Event, what: str) -> None:
     """Wait in a thread for an event of another."""
     assert event.wait(LIMIT_SECONDS), _complain(what)
-
-
-def join_process(process: subprocess.Popen[bytes] | subprocess.Popen[str], what: str) -> int:
-    """Wait until a program ends and return its exit code; a program that keeps running is killed."""
-    try:
-        return process.wait(LIMIT_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        process.kill()
-        process.wait()
-        raise AssertionError(_complain(what)) from error
 
 
 def _complain(what: str) -> str:

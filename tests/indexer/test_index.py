@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from agent.evidence.definitions import list_members
-from indexer.errors import BadPattern, EmptyRepository, IndexerError, NotIndexed, StorageLocked, UnknownPath
+from indexer.errors import BadPattern, IndexerError, NotIndexed, StorageLocked, UnknownPath
 from indexer.generations.overview_file import OVERVIEW_FILE, load_overview
 from indexer.generations.reader import IndexReader
 from indexer.index import CodeIndex
@@ -117,14 +117,6 @@ async def test_a_question_before_the_first_index_is_told_so(repository: GitRepo,
         with pytest.raises(NotIndexed, match="citebot index"):
             await index.pin()
         assert not await index.is_current()
-
-
-async def test_an_index_is_found_again_by_the_next_process(repository: GitRepo, tmp_path: Path) -> None:
-    async with opened(repository, tmp_path / "home") as index:
-        await index.refresh()
-    async with opened(repository, tmp_path / "home") as index:
-        assert await index.is_current()
-        assert (await (await index.pin()).search("RetryPolicy"))[0].location.path == "events/retry.py"
 
 
 async def test_callers_and_callees_are_named_with_their_lines(repository: GitRepo, tmp_path: Path) -> None:
@@ -253,7 +245,7 @@ async def test_filters_apply_before_ranking(repository: GitRepo, tmp_path: Path)
         assert await found(Filters(folders=(".",))) == await found(Filters()) > {"queries/report.sql"}
 
 
-@pytest.mark.parametrize("glob", ["[z-a]", "!", "\\", "[[:alpha:]]", "x" * 1_001, "\ud800"])
+@pytest.mark.parametrize("glob", ["[z-a]", "x" * 1_001])
 async def test_a_search_refuses_a_glob_that_cannot_be_read(repository: GitRepo, tmp_path: Path, glob: str) -> None:
     async with opened(repository, tmp_path / "home") as index:
         await index.refresh()
@@ -383,21 +375,6 @@ async def test_secrets_are_masked_in_everything_that_is_stored(repository: GitRe
 
 
 @pytest.mark.exhaustive
-async def test_a_damaged_vector_store_is_built_again_and_said_so(repository: GitRepo, tmp_path: Path) -> None:
-    async with opened(repository, tmp_path / "home") as index:
-        await index.refresh()
-    (database,) = (tmp_path / "home").rglob("chroma.sqlite3")
-    database.write_bytes(b"not a database at all" * 1000)
-    repository.write("events/queue.py", DELIVERY)
-    repository.commit("second")
-    async with opened(repository, tmp_path / "home") as index:
-        await index.refresh()
-        status = await index.status()
-        assert any("built again" in warning for warning in status.warnings)
-        assert (await (await index.pin()).search("RetryPolicy"))[0].location.path == "events/retry.py"
-
-
-@pytest.mark.exhaustive
 async def test_a_deleted_vector_store_is_filled_without_reading_the_repository(
     repository: GitRepo, tmp_path: Path
 ) -> None:
@@ -499,16 +476,6 @@ async def test_generations_that_share_files_are_counted_once(repository: GitRepo
         assert after - before < largest
 
 
-async def test_a_second_writer_is_refused_and_readers_are_not(repository: GitRepo, tmp_path: Path) -> None:
-    async with opened(repository, tmp_path / "home") as index:
-        await index.refresh()
-        (root,) = (tmp_path / "home" / "repositories").iterdir()
-        with DataFolder(root).hold_as_writer():
-            with pytest.raises(StorageLocked, match="Another citebot"):
-                await index.refresh()
-            assert await (await index.pin()).search("RetryPolicy")
-
-
 async def test_refreshes_at_once_follow_each_other(repository: GitRepo, tmp_path: Path) -> None:
     async with opened(repository, tmp_path / "home") as index:
         reports = await asyncio.gather(index.refresh(), index.refresh(), index.refresh())
@@ -570,26 +537,10 @@ async def test_status_tells_counts_age_and_commits_behind(repository: GitRepo, t
     assert status.disk_bytes > 1000
 
 
-async def test_a_repository_without_commits_is_told_to_commit_first(tmp_path: Path) -> None:
-    empty = GitRepo(tmp_path / "empty")
-    async with opened(empty, tmp_path / "home") as index:
-        with pytest.raises(EmptyRepository, match="commit"):
-            await index.refresh()
-
-
 @pytest.mark.parametrize("spec", ["nonsense", "nobody:model"])
 async def test_an_unknown_embedder_is_named(repository: GitRepo, tmp_path: Path, spec: str) -> None:
     with pytest.raises(IndexerError, match=spec.partition(":")[0]):
         await CodeIndex.open(repository.root, home=tmp_path / "home", embedder=spec)
-
-
-async def test_an_indexed_repository_answers_after_its_files_were_deleted(repository: GitRepo, tmp_path: Path) -> None:
-    async with opened(repository, tmp_path / "home") as index:
-        await index.refresh()
-        for path in repository.root.iterdir():
-            if path.name != ".git":
-                shutil.rmtree(path)
-        assert "class RetryPolicy" in (await (await index.pin()).read("events/retry.py")).text
 
 
 async def test_an_empty_commit_is_indexed_and_finds_nothing(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ from indexer.generations import generation_cache
 from indexer.generations.generation_cache import GenerationCache
 from indexer.generations.overview_file import OVERVIEW_FILE
 from indexer.parsing.file_parser import parse_file
-from indexer.secrets.cached_redactor import CachedRedactor
 from indexer.store.catalog import Catalog
 from indexer.text.decoding import pack
 from indexer.types import Commit, FileEntry
@@ -94,22 +92,3 @@ def test_definitions_of_only_so_many_names_are_remembered(generation: tuple[Cata
         calls.definitions(name)
 
     assert [calls.read_remembered(name) is not None for name in "abc"] == [True, False, True]
-
-
-def test_threads_that_read_at_once_break_nothing(generation: tuple[Catalog, int, Path]) -> None:
-    read = GenerationCache(*generation)
-    with ThreadPoolExecutor(8) as pool:
-        texts = list(pool.map(lambda path: (path, read.file(path)), sorted(SOURCES) * 100))
-
-    assert all(file is not None and file.text == SOURCES[path] for path, file in texts)
-
-
-@given(st.lists(st.text("xyz", max_size=9), max_size=12))
-def test_a_text_without_secrets_is_not_gone_through_again_at_once(texts: list[str]) -> None:
-    seen: list[str] = []
-    redact = CachedRedactor(lambda text: seen.append(text) or text)  # type: ignore[func-returns-value]
-    for text in texts:
-        redact(text)
-        before = len(seen)
-        assert redact(text) == text
-        assert len(seen) == before

@@ -17,7 +17,7 @@ import pytest
 from indexer.git.repository import Repository
 from indexer.remotes.clone import RemoteClone
 from indexer.remotes.remote_repository import RemoteRepository
-from indexer.subprocesses import find_program, finish_start, kill_session, select_environment, start_git_async
+from indexer.subprocesses import find_program, finish_start, kill_session, start_git_async
 from tests.fakes.repositories import GitRepo
 from tests.waiting import LIMIT_SECONDS, wait_for, wait_for_end, wait_until
 
@@ -142,55 +142,12 @@ def policy_of(line: list[str]) -> tuple[list[str], list[str]]:
     return line[1:first], [value for word, value in zip(line[first:], line[first + 1 :], strict=False) if word == "-c"]
 
 
-@pytest.mark.parametrize("path", ["", ".", ":{}", ".:{}", "{}:", "bin:{}"])
-async def test_no_program_of_the_current_folder_is_run(
-    repository: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
-) -> None:
-    for place in ("", "bin"):
-        for name in ("git", "env", "ssh"):
-            program = tmp_path / "here" / place / name
-            program.parent.mkdir(parents=True, exist_ok=True)
-            program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
-            program.chmod(0o755)
-    monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setenv("PATH", path.format(os.environ["PATH"]))
-
-    with Repository.open(repository.root) as opened:
-        opened.commit()
-    process = await start_git_async(["--version"])
-    await process.communicate()
-
-    assert process.returncode == 0
-    assert not (tmp_path / "ran").exists()
-
-
 def test_gitpython_starts_nothing_by_being_imported(repository: GitRepo, log: Path) -> None:
     program = "import pathlib, sys, indexer.git.repository as r; r.Repository.open(pathlib.Path(sys.argv[1]))"
     subprocess.run([sys.executable, "-P", "-c", program, str(repository.root)], check=True, timeout=LIMIT_SECONDS)
 
     assert ["version"] not in [line[1:] for line, _, _ in given(log)]
     assert_harmless(log)
-
-
-def test_what_a_program_may_know_is_a_list_of_names() -> None:
-    variables = SECRETS | {
-        "HOME": "/home/ann",
-        "LC_TIME": "de_DE",
-        "https_proxy": "http://proxy:3128",
-        "SSH_AUTH_SOCK": "/run/agent",
-        "LD_PRELOAD": "evil.so",
-        "PYTHONPATH": ".",
-        "GIT_SSH": "evil",
-    }
-
-    assert select_environment(variables) == {"PATH": os.defpath, "HOME": "/home/ann", "LC_TIME": "de_DE"}
-    assert select_environment(variables, network=True) == {
-        "PATH": os.defpath,
-        "HOME": "/home/ann",
-        "LC_TIME": "de_DE",
-        "https_proxy": "http://proxy:3128",
-        "SSH_AUTH_SOCK": "/run/agent",
-    }
 
 
 def test_a_program_that_is_nowhere_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

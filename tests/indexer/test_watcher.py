@@ -156,20 +156,6 @@ async def test_a_push_without_a_webhook_is_found_by_polling() -> None:
     assert indexes.indexed["shop"] == "2"
 
 
-async def test_thirty_pushes_in_ten_seconds_are_a_few_refreshes_and_the_last_wins() -> None:
-    clock, source = FakeClock(), FakeSource()
-    indexes = FakeIndexes(clock, source)
-    async with watching(indexes, clock, polled=(source,)) as watcher:
-        for _ in range(30):
-            source.commit += 1
-            watcher.notify("shop", "refs/heads/main", str(source.commit))
-            await clock.advance(1 / 3)
-        await clock.advance(5)
-
-    assert indexes.indexed["shop"] == "31"
-    assert 2 <= len(indexes.began) - 1 <= 7
-
-
 async def test_a_push_during_a_refresh_is_indexed_after_it() -> None:
     clock, source = FakeClock(), FakeSource()
     indexes = FakeIndexes(clock, source, seconds=30)
@@ -298,15 +284,6 @@ async def test_what_nobody_foresaw_is_logged_and_does_not_end_the_watch(caplog: 
 
     assert indexes.indexed == {"shop": "2", "other": "2"}
     assert watcher.status()[0].sentence == ""
-
-
-async def test_what_nobody_foresaw_is_not_tried_every_second() -> None:
-    clock, source = FakeClock(), FakeSource()
-    source.broken = ZeroDivisionError("odd")
-    async with watching(FakeIndexes(clock, source), clock, local=(source,)):
-        await clock.advance(600)
-
-    assert 5 <= source.looks <= 10
 
 
 async def test_one_kind_of_failure_after_another_is_no_busy_loop() -> None:

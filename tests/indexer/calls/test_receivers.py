@@ -25,7 +25,6 @@ def chain(expression: str) -> str:
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
-        ("app", "app"),
         ("app.router.get(1, (2))[0]", "app.router.get()"),
         ("await new Session(url)", "Session()"),
         ("&mut self.wheel", "self.wheel"),
@@ -39,7 +38,6 @@ def chain(expression: str) -> str:
         ("made();  // why", "made()"),
         ("thing as Other", "thing"),
         ("a + b", ""),
-        ("'text'", ""),
         ("", ""),
     ],
 )
@@ -47,26 +45,14 @@ def test_a_chain_of_accesses_is_taken_apart(expression: str, expected: str) -> N
     assert chain(expression) == expected
 
 
-@pytest.mark.parametrize("text", ["'a'", '"a"', 'rb"a"', "`a`", "1.5", "[1]", "{}", "%w[a b]", "  f'{x}'"])
-def test_text_numbers_and_collections_are_literals(text: str) -> None:
-    assert is_literal(text)
-
-
-@pytest.mark.parametrize("text", ["a", "bytes('a')", "(1)", "", "new A()", "first"])
-def test_names_and_calls_are_no_literals(text: str) -> None:
-    assert not is_literal(text)
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Session", ("Session",)),
         ("http.Session = None", ("http.Session",)),
         ("'Session' | None", ("Session",)),
         ("Session | Adapter, other: int", ("Session", "Adapter")),
         ("Optional[Session]", ("Session",)),
         ("typing.Annotated[Session, Depends(x)]", ("Session",)),
-        ("list[Session]", ("list",)),
         ("Session[]", ("Session[]",)),
         ("&'a mut Session)", ("Session",)),
         ("Arc<Box<dyn Port>>", ("Port",)),
@@ -92,16 +78,12 @@ def test_variables_of_generics_and_top_types_say_nothing() -> None:
     [
         ("py", "def name(a: Callable[[], int]) -> Session", "Session"),
         ("py", "def name(a)", ""),
-        ("py", "class name(Base)", ""),
         ("rs", "fn name<T>(a: T) -> Arc<T> where T: A", "Arc<T>"),
-        ("swift", "func name() -> Session", "Session"),
         ("java", "public Map<K, V> name(int a)", "Map<K, V>"),
         ("java", "public name(int a)", ""),
-        ("cs", "async name(int a)", ""),
         ("ts", "name<T>(a: (b) => c): Promise<Session>", "Promise<Session>"),
         ("ts", "const name = (a)", ""),
         ("kt", "fun name(a: Int): Session", "Session"),
-        ("php", "function name($a): Session", "Session"),
         ("go", "func (s *S) name(a int) (*Session, error)", "*Session"),
         ("go", "func name()", ""),
     ],
@@ -120,11 +102,9 @@ def test_a_signature_says_what_is_returned(suffix: str, signature: str, expected
         ("py", "except Failure as port:", ["type Failure"]),
         ("py", "for key, port in ports:", ["loop "]),
         ("py", "send(port=port)", []),
-        ("py", "if port == Adapter:", []),
         ("py", "self.port = Adapter()", []),
         ("py", "support = Adapter()", []),
         ("ts", "const port = await open();", ["value open()"]),
-        ("ts", "for (const port of ports) {", ["loop "]),
         ("go", "func f(port *Adapter, n int) {", ["type Adapter"]),
         ("go", "\tport, err := open()", ["value open()"]),
         ("go", "for _, port := range ports {", ["loop "]),

@@ -9,7 +9,6 @@ import sys
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -184,10 +183,6 @@ def test_the_name_tells_recipes_and_model_files_apart() -> None:
     assert StaticEmbedder().name == f"static-code-256-{digest.hexdigest()[:8]}-apart1.3"
 
 
-def test_the_model_takes_at_most_twelve_megabytes() -> None:
-    assert sum(path.stat().st_size for path in MODEL_FOLDER.iterdir()) <= 12_000_000
-
-
 def test_the_static_embedder_needs_neither_scipy_nor_tokenizers_nor_langchain() -> None:
     code = (
         "import sys; from indexer.embedding.embedder import EmbeddingInput;"
@@ -324,22 +319,7 @@ def test_dimensions_are_asked_once_where_they_are_not_chosen() -> None:
     assert letters.questions == ["dimensions"]
 
 
-def test_different_specs_have_different_names(gemini: FakeGemini) -> None:
-    names = [StaticEmbedder().name, gemini_embedder(gemini).name, LetterCounts.__name__]
-    assert all(one != other for one, other in pairwise(sorted(names)))
-    assert gemini_embedder(gemini).name == "google_genai:gemini-embedding-001:256"
-
-
 # --- opening by name
-
-
-def test_the_static_embedder_is_the_default() -> None:
-    assert open_embedder().name == StaticEmbedder().name
-
-
-def test_gemini_is_opened_by_its_name_with_key_and_address(gemini: FakeGemini) -> None:
-    embedder = open_embedder(GEMINI, api_key=SecretStr(KEY), base_url=gemini.url)
-    assert embedder.embed_query("session").shape == (256,)
 
 
 @pytest.mark.parametrize("spec", ["", "word2vec", "google_genai:", "nobody:model"])

@@ -119,10 +119,6 @@ def test_too_few_or_too_many_patterns_get_a_sentence(patterns: tuple[str, ...]) 
         grep_texts([("a.py", ORDERS)], *patterns, limit=5)
 
 
-def test_a_pattern_made_to_explode_finds_nothing() -> None:
-    assert found("a" * 200_000 + "\n", r"(a+)+$b") == []
-
-
 def test_long_lines_are_cut() -> None:
     assert len(found("y" * 10_000, "y")[0][1]) == MAX_LINE
 

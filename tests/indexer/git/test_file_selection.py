@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from indexer.git.file_selection import MAX_BYTES, FileSelection, judge_content, judge_path
 from indexer.git.gitattributes import FileAttributes, GitAttributes
@@ -203,13 +201,6 @@ def test_patterns_too_large_to_be_matched_together_are_matched_apart(caplog: pyt
     attributes = GitAttributes({".gitattributes": "\n".join(lines)})
     assert attributes.of("a" * 300 + "7") == FileAttributes(vendored=True)
     assert not caplog.records
-
-
-@given(pattern=st.text(max_size=20), path=st.text(min_size=1, max_size=20))
-def test_no_attribute_line_or_path_makes_rules_fail(pattern: str, path: str) -> None:
-    marks = GitAttributes({"a b/.gitattributes": f"{pattern} linguist-vendored"}).of(path)
-    judge_path(path, 1, marks)
-    judge_content(path, path.encode(), marks)
 
 
 def test_a_file_whose_name_holds_a_secret_is_not_indexed() -> None:

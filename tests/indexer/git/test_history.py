@@ -76,16 +76,6 @@ async def test_an_older_line_is_blamed_on_its_own_commit(repository: GitRepo, tm
     assert (len(history.revisions), history.complete) == (1, False)
 
 
-async def test_what_came_after_the_indexed_commit_is_not_told(repository: GitRepo, tmp_path: Path) -> None:
-    async with pinned(repository, tmp_path / "home") as code:
-        repository.write("shop/payments.py", "RETRIES = 9\n")
-        repository.commit("Not indexed yet")
-        history = await code.history("shop/payments.py", line=1)
-
-    assert history.last_changed is not None
-    assert "Not indexed yet" not in {one.subject for one in (*history.revisions, history.last_changed)}
-
-
 @pytest.mark.parametrize(("path", "line"), [("nowhere.py", 0), ("../shop/other.py", 0), ("shop/other.py", 99)])
 async def test_what_is_not_indexed_has_no_history(repository: GitRepo, tmp_path: Path, path: str, line: int) -> None:
     async with pinned(repository, tmp_path / "home") as code:
@@ -161,21 +151,6 @@ def test_a_repository_cannot_have_its_programs_run(repository: GitRepo, tmp_path
 )
 def test_people_have_names_and_no_addresses(written: str, shown: str) -> None:
     assert format_person(written) == shown
-
-
-async def test_a_secret_in_the_message_of_a_commit_is_masked(repository: GitRepo, tmp_path: Path) -> None:
-    repository.write("shop/payments.py", "RETRIES = 6\n")
-    repository.commit("Set DB_PASSWORD=tR4vq0ZkPw7nYb2X in staging")
-    async with pinned(repository, tmp_path / "home") as code:
-        history = await code.history("shop/payments.py", line=1)
-        told = [
-            history.revisions[0].subject,
-            history.last_changed and history.last_changed.subject,
-            code.commit.subject,
-        ]
-
-    assert told == ["Set DB_PASSWORD=[REDACTED:secret] in staging"] * 3
-    assert not [path for path in (tmp_path / "home").rglob("*") if path.is_file() and b"tR4vq0" in path.read_bytes()]
 
 
 def test_odd_output_of_git_is_read_without_harm() -> None:

@@ -2,15 +2,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from indexer.errors import EmptyRepository, MissingObjects, NotARepository, RepositoryError
+from indexer.errors import MissingObjects, RepositoryError
 from indexer.git.file_selection import judge_content
 from indexer.git.repository import Repository
 from tests.fakes.repositories import GitRepo, run_git
@@ -49,16 +47,6 @@ def test_repository_is_found_from_a_folder_or_file_within(repo: GitRepo) -> None
             assert repository.warnings == ()
 
 
-def test_bare_repositories_are_read_alike(repo: GitRepo, tmp_path: Path) -> None:
-    repo.write("a.py", "a\n")
-    sha = repo.commit()
-    run_git(tmp_path, "clone", "--quiet", "--bare", str(repo.root), "mirror.git")
-    with Repository.open(tmp_path / "mirror.git") as repository:
-        assert repository.root == tmp_path / "mirror.git"
-        assert repository.name == "mirror"
-        assert contents(repository, sha) == {"a.py": b"a\n"}
-
-
 def test_linked_worktrees_have_their_own_head(repo: GitRepo, tmp_path: Path) -> None:
     repo.write("a.py", "a")
     repo.commit("first")
@@ -67,27 +55,6 @@ def test_linked_worktrees_have_their_own_head(repo: GitRepo, tmp_path: Path) -> 
         assert repository.root == tmp_path / "linked"
         assert repository.commit().branch == "side"
         assert paths(repository, repo.sha()) == ["a.py"]
-
-
-def test_submodule_checkouts_are_repositories_of_their_own(repo: GitRepo, tmp_path: Path) -> None:
-    library = GitRepo(tmp_path / "library")
-    library.write("lib.py", "lib")
-    sha = library.commit()
-    repo.submodule("libs/library", library)
-    with Repository.open(repo.root / "libs/library") as repository:
-        assert repository.root == repo.root / "libs/library"
-        assert paths(repository, sha) == ["lib.py"]
-
-
-@pytest.mark.parametrize("folder", ["with space", "new\nline", os.fsdecode(b"caf\xe9"), "ünï"])
-def test_repository_folders_may_have_any_name(tmp_path: Path, folder: str) -> None:
-    repo = GitRepo(tmp_path / folder)
-    repo.write("a.py", "a")
-    sha = repo.commit()
-    with Repository.open(repo.root) as repository:
-        assert repository.root == repo.root
-        assert repository.name.encode() == os.fsencode(folder).decode("utf-8", "backslashreplace").encode()
-        assert contents(repository, sha) == {"a.py": b"a"}
 
 
 def test_name_and_web_address_come_from_the_remote(repo: GitRepo) -> None:
@@ -103,15 +70,6 @@ def test_any_remote_with_a_web_address_serves(repo: GitRepo) -> None:
     repo.git("remote", "add", "upstream", "git@gitlab.com:group/widgets.git")
     with Repository.open(repo.root) as repository:
         assert repository.web_url == "https://gitlab.com/group/widgets"
-
-
-def test_missing_paths_and_plain_folders_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "loop").symlink_to("loop")
-    for path in (tmp_path / "nowhere", tmp_path / "loop"):
-        with pytest.raises(NotARepository, match=r".+ does not exist\."):
-            Repository.open(path)
-    with pytest.raises(NotARepository, match=r"not in a git repository\. Give the path of one"):
-        Repository.open(tmp_path)
 
 
 def test_repository_of_another_user_is_refused_with_the_command_to_trust_it(
@@ -189,11 +147,6 @@ def test_detached_head_has_no_branch(repo: GitRepo) -> None:
     repo.checkout(sha)
     with Repository.open(repo.root) as repository:
         assert repository.commit().branch is None
-
-
-def test_repository_without_commits_is_empty(repo: GitRepo) -> None:
-    with Repository.open(repo.root) as repository, pytest.raises(EmptyRepository, match="Commit something"):
-        repository.commit()
 
 
 def test_unborn_branch_beside_others_is_told_from_an_empty_repository(repo: GitRepo) -> None:
@@ -623,11 +576,6 @@ def test_replaced_objects_are_read_as_they_were_committed(repo: GitRepo) -> None
     repo.git("replace", f"{sha}:a.py", "HEAD:b.py")
     with Repository.open(repo.root) as repository:
         assert contents(repository, sha) == {"a.py": b"genuine"}
-
-
-def test_importing_the_module_does_not_import_gitpython() -> None:
-    code = "import sys, indexer.git.repository; sys.exit('git' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_ref_is_resolved_to_the_same_commit_that_is_described(repo: GitRepo) -> None:

@@ -56,7 +56,6 @@ def test_a_long_signature_is_cut() -> None:
         ("a.py", 'def f():\n    r"""One sentence\n    over lines. Another."""\n', "One sentence over lines."),
         ("a.py", "def f():\n    'Single quotes'\n    return 1\n", "Single quotes"),
         ("a.py", "def f():\n    '-'.join(x)\n", ""),
-        ("a.py", "def f():\n    return '''no'''\n", ""),
         ("a.py", "# Above.\n\n\ndef f(): pass\n", ""),
         ("a.py", "# Above.\n@cache\ndef f(): pass\n", "Above."),
         ("a.py", "x()  # of x\ndef f(): pass\n", ""),

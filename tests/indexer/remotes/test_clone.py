@@ -303,16 +303,6 @@ async def test_a_host_that_is_down_keeps_what_was_fetched(host: GitHost, work: G
 
 
 @pytest.mark.exhaustive
-async def test_a_name_that_no_host_has_is_a_host_that_is_down(tmp_path: Path) -> None:
-    shop = RemoteClone(RemoteRepository(name="shop", url="https://git.invalid/team/shop"), tmp_path)
-
-    error = await refused(shop)
-
-    assert error.state == "host down"
-    assert "shop (https://git.invalid/team/shop) cannot be reached" in str(error)
-
-
-@pytest.mark.exhaustive
 async def test_a_host_that_does_not_answer_is_left_after_its_time(host: GitHost, tmp_path: Path) -> None:
     host.silent = asyncio.Event()
 
@@ -533,17 +523,6 @@ async def test_a_refused_sign_in_prompts_nobody_and_names_no_token(
 
 
 @pytest.mark.exhaustive
-async def test_a_token_that_is_revoked_keeps_what_was_fetched(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
-    host.password = TOKEN
-    shop = clone(host, tmp_path, token=SecretStr(TOKEN))
-    kept = (await shop.newest()).commit
-    host.password = "another"
-
-    assert (await refused(shop)).state == "auth refused"
-    assert await has(shop, kept)
-
-
-@pytest.mark.exhaustive
 async def test_a_host_redirected_to_gets_no_token(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
     host.password = TOKEN
     async with serving(GitHost(tmp_path / "other", password="x"), "127.0.0.2") as other:
@@ -562,23 +541,6 @@ async def test_a_redirect_to_a_file_is_not_followed(host: GitHost, work: GitRepo
     error = await refused(clone(host, tmp_path, path="away/shop.git"))
 
     assert (error.state, "Set url to its new address" in str(error)) == ("moved", True), str(error)
-
-
-@pytest.mark.exhaustive
-async def test_names_that_are_no_utf8_are_fetched_and_indexed(host: GitHost, work: GitRepo, tmp_path: Path) -> None:
-    work.write(b"caf\xe9.py", "def brew() -> None: ...\n")
-    work.commit("latin names")
-    work.git("branch", "caf\udce9")
-    push(work, "--all")
-    shop = clone(host, tmp_path / "home")
-
-    await shop.newest()
-    index = await CodeIndex.open(shop.path, home=tmp_path / "home", name="shop")
-    await index.refresh()
-    paths = [entry.path for entry in await (await index.pin()).files()]
-    await index.aclose()
-
-    assert paths == ["caf\\xe9.py", "shop.py"]
 
 
 @pytest.mark.exhaustive

@@ -119,20 +119,6 @@ def test_rows_of_zeros_are_kept_and_near_to_nothing(store: VectorStore) -> None:
     assert dict(store.find_nearest(units(1)[0], 2))["zero"] == pytest.approx(0, abs=1e-6)
 
 
-def test_nothing_in_nothing_out(store: VectorStore) -> None:
-    store.add([], np.zeros((0, DIMENSIONS), np.float32))
-    store.remove([])
-    assert store.find_missing([]) == set()
-    assert store.get([]).shape == (0, DIMENSIONS)
-    assert store.find_nearest(units(1)[0], 3) == []
-    assert store.count() == 0
-
-
-def test_no_neighbours_are_given_when_none_are_wanted(store: VectorStore) -> None:
-    store.add(["a"], units(1))
-    assert store.find_nearest(units(1)[0], 0) == []
-
-
 def test_rows_of_the_wrong_length_are_refused(store: VectorStore) -> None:
     with pytest.raises(ValueError, match=r"shape \(1, 8\)"):
         store.add(["a"], np.ones((1, 5), np.float32))
@@ -272,14 +258,9 @@ def segment(folder: Path) -> Path:
 
 DAMAGES: dict[str, Callable[[Path], None]] = {
     "database cut in half": lambda folder: truncate(folder / "chroma.sqlite3"),
-    "database overwritten": lambda folder: overwrite(folder / "chroma.sqlite3"),
     "index folder missing": lambda folder: shutil.rmtree(segment(folder)),
-    "index header overwritten": lambda folder: overwrite(segment(folder) / "header.bin"),
-    "index data overwritten": lambda folder: overwrite(segment(folder) / "data_level0.bin"),
     "index data cut": lambda folder: os.truncate(segment(folder) / "data_level0.bin", 100),
     "index data missing": lambda folder: (segment(folder) / "data_level0.bin").unlink(),
-    "index links cut": lambda folder: truncate(segment(folder) / "link_lists.bin"),
-    "index keys cut": lambda folder: truncate(segment(folder) / "index_metadata.pickle"),
     "index keys missing": lambda folder: (segment(folder) / "index_metadata.pickle").unlink(),
 }
 

@@ -76,14 +76,6 @@ def test_lfs_pointers_are_small_and_begin_with_their_version(data: bytes, expect
     assert is_lfs_pointer(data) is expected
 
 
-@given(st.binary(max_size=300))
-def test_decoding_any_bytes_gives_storable_text_or_nothing(data: bytes) -> None:
-    text = decode_file(data)
-    if text is not None:
-        text.encode("utf-8")
-        assert "\0" not in text
-
-
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
 def test_lines_of_utf8_text_keep_their_numbers(text: str) -> None:
     decoded = decode_file(text.encode())
