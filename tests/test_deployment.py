@@ -93,22 +93,6 @@ def test_every_file_that_the_packages_read_is_packed_with_them() -> None:
     assert left_out == []
 
 
-def test_everything_that_is_copied_exists_and_is_let_through() -> None:
-    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
-    copied = [
-        source
-        for name, value in instructions()
-        if name == "COPY" and "--from" not in value
-        for source in value.split()[:-1]
-    ]
-
-    assert {"pyproject.toml", "requirements", "agent", "bot", "indexer"} <= set(copied)
-    for source in copied:
-        assert (ROOT / source).exists()
-        assert f"!{source}" in ignored
-    assert ignored[1] == "*"
-
-
 def test_the_container_is_well_only_while_healthz_says_so() -> None:
     with answering(200) as port:
         assert probed(port) == 0

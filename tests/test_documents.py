@@ -71,13 +71,6 @@ def test_every_documented_command_and_option_exists() -> None:
         assert used <= options_of(command), " ".join(words)
 
 
-def test_every_documented_benchmark_exists() -> None:
-    named = {name for path in DOCUMENTS for name in re.findall(r"python -m benchmarks\.(\w+)", read(path))}
-
-    assert named
-    assert [name for name in sorted(named) if not (ROOT / "benchmarks" / f"{name}.py").exists()] == []
-
-
 def test_every_setting_is_documented() -> None:
     text = read(ROOT / "docs" / "configuration.md")
 
@@ -165,21 +158,6 @@ def test_the_configuration_example_lists_every_key_and_parses() -> None:
     Settings.load({"CITEBOT_CONFIG": str(path), "SITE_TOKEN": "a-token"}, ROOT)
 
 
-def test_the_procfile_starts_commands_that_exist() -> None:
-    for line in (ROOT / "Procfile").read_text(encoding="utf-8").splitlines():
-        program, command = (word for word in line.split()[1:] if "=" not in word)
-        assert program == "citebot"
-        assert command in cli.commands
-
-
-def test_the_constraints_are_exact_versions_without_addresses() -> None:
-    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    pins = [line for line in lines if not line.startswith("#")]
-
-    assert pins
-    assert [pin for pin in pins if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+!]+", pin)] == []
-
-
 def test_every_dependency_is_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
@@ -201,32 +179,6 @@ def test_no_file_names_a_machine_or_a_package_index() -> None:
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in project_files()}
 
     assert [name_of(path) for path, text in texts.items() if any(each in text for each in telltales)] == []
-
-
-def test_a_command_is_known_that_takes_the_name_from_an_index() -> None:
-    refused = [
-        "pip install {}",
-        'pip install "{}[mcp]"',
-        "python3 -m pip install -U {}",
-        "pip install -c constraints.txt '{}[mcp]'",
-        "pip install \\\n  {}==0.1.0",
-        "pipx install {}",
-        "uv tool install --force {}",
-        "uv add {}",
-        "uvx {} ask",
-        "uvx --from '{}[mcp]' {} mcp",
-        "{}==0.1.0 --hash=sha256:0",
-    ]
-    allowed = [
-        ".venv/bin/pip install -c constraints.txt --editable '.[mcp]'",
-        "uv tool install --editable /srv/{}",
-        "uvx --from . --constraints constraints.txt {}",
-        "pipx inject {} langchain-openai",
-        "claude mcp add {} -- {} mcp",
-    ]
-    known = [each for each in [*refused, *allowed] if installs_by_name(each.replace("{}", distribution_name()))]
-
-    assert known == refused
 
 
 def test_no_text_installs_by_a_name_that_anybody_may_register() -> None:

@@ -1,8 +1,7 @@
-"""The container's packages are pinned by checksum, listed in the SBOM, and those of constraints.txt."""
+"""The container's packages are pinned by checksum, and those of constraints.txt."""
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Set as AbstractSet
@@ -17,7 +16,6 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
 CONTAINER, BUILD, CLUSTER = (ROOT / "requirements" / f"{name}.txt" for name in ("container", "build", "cluster"))
-SBOM = ROOT / "docs" / "sbom.cdx.json"
 MACHINES = ("x86_64", "aarch64")
 PINNED = re.compile(r"([a-z0-9-]+)==(\S+)((?: --hash=sha256:[0-9a-f]{64})+)")
 
@@ -38,11 +36,6 @@ def constraints() -> dict[str, str]:
 
 def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-
-
-def bom() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(SBOM.read_text(encoding="utf-8"))
-    return loaded
 
 
 def environment(machine: str) -> dict[str, str]:
@@ -129,9 +122,3 @@ def read_lock() -> dict[str, str]:
 
 def test_citebot_is_built_with_exactly_what_pyproject_names() -> None:
     assert [f"{name}=={version}" for name, version in pins(BUILD).items()] == project()["build-system"]["requires"]
-
-
-def test_the_inventory_lists_what_the_container_installs() -> None:
-    listed = {canonicalize_name(each["name"]): each["version"] for each in bom()["components"]}
-
-    assert listed == pins(CONTAINER)

@@ -59,17 +59,6 @@ async def test_each_answerer_is_asked_and_what_it_was_shown_is_measured(
     assert 50 < int(costs["one-round"][-5].removesuffix("%")) < 100
 
 
-async def test_a_judge_that_is_named_gives_its_points_to_each_answer(
-    tmp_path: Path, mirror: GitRepo, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = write_questions(tmp_path, mirror.sha())
-    arguments.answerers, arguments.judge = ["still"], "still"
-
-    await run(arguments)
-
-    assert capsys.readouterr().out.splitlines()[-1].split()[-1] == "0.50"
-
-
 async def test_swe_qa_questions_are_read_with_files_and_lines(
     tmp_path: Path, mirror: GitRepo, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -103,13 +92,6 @@ def test_a_line_counts_as_shown_only_with_its_number_path_and_text() -> None:
     assert shown[0].tokens < shown[1].tokens
 
 
-def test_a_line_counts_that_a_tool_names_with_the_definition_around_it() -> None:
-    text = "[E4] pumps/valve.py:L2-L2 open_valve: return pump.flow\n[E5] pumps/prime.py:L2-L2 prime_pump: nothing of it"
-    shown = list(find_shown_lines([text], FILES, lambda path: FILES[path].split("\n")))
-
-    assert [(one.path, one.line) for one in shown] == [("pumps/valve.py", 2)]
-
-
 def test_only_what_stands_within_the_tokens_counts() -> None:
     question = PlacedQuestion(text="?", kind="how", places={"a.py": frozenset({1, 2}), "b.py": frozenset()})
     shown = [ShownLine(path="a.py", line=1, tokens=1_000), ShownLine(path="b.py", line=9, tokens=5_000)]
@@ -118,13 +100,3 @@ def test_only_what_stands_within_the_tokens_counts() -> None:
 
     assert coverage.files == (0.5, 0.5, 1.0, 1.0)
     assert coverage.lines == (0.5, 0.5, 0.5, 0.5)
-
-
-def test_where_one_place_is_enough_the_best_counts() -> None:
-    places = {"a.py": frozenset({1, 2}), "b.py": frozenset({1})}
-    question = PlacedQuestion(text="?", kind="how", places=places, is_any=True)
-
-    coverage = measure_coverage(question, [ShownLine(path="a.py", line=1, tokens=10)])
-
-    assert coverage.files[0] == 1.0
-    assert coverage.lines[0] == 0.5

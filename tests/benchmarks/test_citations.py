@@ -3,47 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from benchmarks.citations import ANSWERS, FORMS, check_turn, read_turns, table
-from benchmarks.keyless import HELD_OUT
+from benchmarks.citations import FORMS, check_turn, read_turns, table
 
-FILES = sorted(ANSWERS.rglob("*.json"))
 MODULES = {
     "dates.py": "def parse_date(text):\n    return date.fromisoformat(text.strip())\n",
     "mail.py": "def send_mail(address):\n    server.deliver(address, retries=3)\n",
     "stock.py": "def reserve(item):\n    shelf.take(item, amount=1)\n",
 }
-
-
-def load(folder: Path) -> list[dict[str, Any]]:
-    return [turn for file in folder.glob("*.json") for turn in json.loads(file.read_text(encoding="utf-8"))["turns"]]
-
-
-def test_there_are_two_hundred_citations_about_half_of_which_are_held_out() -> None:
-    tuned, held_out = (sum(len(turn["marks"]) for turn in load(each)) for each in (ANSWERS, ANSWERS / HELD_OUT))
-
-    assert tuned + held_out >= 200
-    assert 0.4 <= held_out / (tuned + held_out) <= 0.6
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_each_citation_lies_in_what_was_shown_and_the_wrong_one_elsewhere(file: Path) -> None:
-    for turn in json.loads(file.read_text(encoding="utf-8"))["turns"]:
-        places = [re.match(r"(\S+):(\d+)-(\d+)", exhibit) for exhibit in turn["exhibits"]]
-        cited = re.findall(r"\[E(\d+):(\d+)(?:-(\d+))?\]", "\n".join(turn["answer"]))
-        assert len(cited) == len(turn["marks"])
-        for (number, start, end), mark in zip(cited, turn["marks"], strict=True):
-            shown = places[int(number) - 1]
-            assert shown is not None
-            assert int(shown[2]) <= int(start) <= int(end or start) <= int(shown[3])
-            assert mark["wrong"] not in {f"E{number}", *mark.get("also", ())}
-            assert 1 <= int(mark["wrong"][1:]) <= len(places)
 
 
 @pytest.fixture

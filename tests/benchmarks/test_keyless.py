@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.keyless import HELD_OUT, QUESTIONS, read_subjects, run
+from benchmarks.keyless import run
 from tests.fakes.repositories import GitRepo
 
 pytestmark = pytest.mark.exhaustive
@@ -73,55 +73,3 @@ async def test_the_pinned_commit_is_asked_and_not_a_newer_one(
     await run(arrange(tmp_path, pinned))
 
     assert capsys.readouterr().out.splitlines()[-1].split()[:3] == ["all", "2", "4/4"]
-
-
-async def test_a_repository_that_is_not_there_is_skipped_and_said_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = arrange(tmp_path, "0" * 40)
-
-    await run(arguments)
-
-    expected = f"skipped pumps: no copy of {URL} below {arguments.mirrors}\nNothing to measure.\n"
-    assert capsys.readouterr().out == expected
-
-
-async def test_a_mirror_without_the_commit_is_skipped_and_said_so(
-    tmp_path: Path, mirror: GitRepo, capsys: pytest.CaptureFixture[str]
-) -> None:
-    await run(arrange(tmp_path, "0" * 40))
-
-    expected = f"skipped pumps: {mirror.root} does not have {'0' * 40}\nNothing to measure.\n"
-    assert capsys.readouterr().out == expected
-
-
-async def test_held_out_questions_are_asked_only_when_they_are_asked_for(
-    tmp_path: Path, mirror: GitRepo, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = arrange(tmp_path, mirror.sha())
-    record = json.loads((arguments.questions / "pumps.json").read_text(encoding="utf-8"))
-    record["questions"] = [{"kind": "where", "question": "where is start?", "truth": {"places": ["pumps.py:5-6"]}}]
-    held_out = arguments.questions / "held_out"
-    held_out.mkdir()
-    (held_out / "pumps.json").write_text(json.dumps(record), encoding="utf-8")
-
-    await run(arguments)
-    usual = capsys.readouterr().out
-    arguments.held_out = True
-    await run(arguments)
-    other = capsys.readouterr().out
-
-    assert "'where is start?'" not in usual
-    assert usual.splitlines()[-1].split()[:2] == ["all", "2"]
-    assert "'where is start?'" in other
-    assert other.splitlines()[-1].split()[:2] == ["all", "1"]
-
-
-def test_the_held_out_questions_are_about_other_repositories_and_cover_every_kind() -> None:
-    usual = list(read_subjects(QUESTIONS, None, None))
-    held_out = list(read_subjects(QUESTIONS / HELD_OUT, None, None))
-
-    assert not {subject.url for subject in usual} & {subject.url for subject in held_out}
-    assert {each.kind for subject in held_out for each in subject.questions} == {
-        each.kind for subject in usual for each in subject.questions
-    }

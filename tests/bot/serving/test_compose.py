@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -34,16 +33,6 @@ def test_every_command_is_one_of_ours(services: Mapping[str, Any]) -> None:
     assert given - OTHERS <= set(list_variable_names())
 
 
-def test_the_image_has_what_the_extra_names() -> None:
-    root = COMPOSE.parents[1]
-    extras = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    pinned = (root / "requirements" / "cluster.txt").read_text()
-    names = {re.match(r"[\w-]+", each)[0] for each in extras["cluster"]}  # type: ignore[index]
-    image = yaml.safe_load(COMPOSE.read_text(encoding="utf-8"))["x-citebot"]["build"]["dockerfile_inline"]
-    assert [name for name in names if not re.search(rf"^{name}==\S+ .*\\\n\s+--hash", pinned, re.MULTILINE)] == []
-    assert "--only-binary=:all: --require-hashes --requirement /tmp/cluster.txt" in image
-
-
 def test_every_image_is_named_by_a_version_and_nothing_runs_as_root(services: Mapping[str, Any]) -> None:
     foreign = [each["image"] for each in services.values() if "citebot" not in each["image"]]
     assert [image for image in foreign if not VERSION.fullmatch(image)] == []
@@ -56,8 +45,3 @@ def test_ports_are_on_loopback_and_the_api_has_one(services: Mapping[str, Any]) 
     ports = {name: each["ports"] for name, each in services.items() if "ports" in each}
     assert all(port.startswith("127.0.0.1:") for listed in ports.values() for port in listed)
     assert {"front-1", "front-2", "answer-1", "answer-2"} == ports.keys()
-
-
-def test_only_what_makes_the_bucket_has_the_password_of_the_store(services: Mapping[str, Any]) -> None:
-    knowing = {name for name, each in services.items() if "STORE_ROOT_PASSWORD" in str(each)}
-    assert knowing == {"store", "bucket"}
