@@ -30,19 +30,6 @@ QUESTIONS = st.one_of(
     st.text(st.characters(), max_size=200), st.lists(PIECES, max_size=12).map(" ".join), st.lists(PIECES).map("".join)
 )
 
-TEN_LANGUAGES = [
-    "Wo werden Zahlungen wiederholt?",
-    "Où les paiements sont-ils relancés ?",
-    "¿Dónde se reintentan los pagos?",
-    "Onde os pagamentos são repetidos?",
-    "Где повторяются платежи?",
-    "支払いはどこで再試行されますか？",
-    "付款在哪里重试？",
-    "أين تتم إعادة محاولة الدفع؟",
-    "היכן מנסים שוב את התשלום?",
-    "भुगतान कहाँ दोहराए जाते हैं?",
-]
-
 
 @pytest.fixture(scope="module")
 def runner() -> Iterator[asyncio.Runner]:
@@ -77,7 +64,6 @@ def test_any_conversation_ends_in_sound_answers(runner: asyncio.Runner, question
 @pytest.mark.parametrize(
     "question",
     [
-        *TEN_LANGUAGES,
         "x" * 4000,
         "a_b " * 999,
         "`" * 3999,
@@ -89,7 +75,6 @@ def test_any_conversation_ends_in_sound_answers(runner: asyncio.Runner, question
         "[1] [2] [3]",
         "who calls ``` and `` ` ``?",
         'File "", line 0',
-        "shop/dates.py:0",
         "shop/dates.py:99999999",
         "shop/dates.py:9999999-1",
     ],

@@ -153,12 +153,9 @@ def test_what_is_said_beside_a_target_goes_with_it() -> None:
     ("question", "command", "place"),
     [
         ("how do I run the tests?", "make test", "Makefile"),
-        ("how do I lint the code?", "make lint", "Makefile"),
         ("how do I build the css", "npm run css", "README.md"),
-        ("how do i build a docker image?", "docker build -t steps .", "README.md"),
         ("how do I run only the unit tests?", "pnpm run test:unit", "package.json"),
         ("how do I start the server locally?", "just serve", "justfile"),
-        ("how do I install it for development?", ".venv/bin/pip install -e .", "README.md"),
         ("wie führe ich die tests aus?", "make test", "Makefile"),
     ],
 )

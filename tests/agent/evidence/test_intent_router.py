@@ -22,19 +22,13 @@ COMMON_WORDS = {
     ("question", "lookup", "name"),
     [
         ("who calls parse_date?", "callers", "parse_date"),
-        ("what functions call `send`", "callers", "send"),
         ("callers of the function send()", "callers", "send"),
         ("what is called by send?", "callees", "send"),
         ("where is MAX_RETRIES used?", "usages", "MAX_RETRIES"),
         ("who uses PaymentSession", "usages", "PaymentSession"),
-        ("who throws PaymentError?", "usages", "PaymentError"),
-        ("references to parse_date", "usages", "parse_date"),
         ("tests for parse_date", "tests", "parse_date"),
-        ("how is parse_date tested?", "tests", "parse_date"),
-        ("`parse_date`'s tests?", "tests", "parse_date"),
         ("where parse_date is defined", "definition", "parse_date"),
         ("what does parse_date do?", "definition", "parse_date"),
-        ("explain how parse_date works", "definition", "parse_date"),
         ("parse_date", "definition", "parse_date"),
     ],
 )
@@ -48,15 +42,10 @@ async def test_a_question_about_one_name_is_looked_up(question: str, lookup: Loo
     ("question", "lookup"),
     [
         ("send callers pls", "callers"),
-        ("does any code call send?", "callers"),
         ("wer ruft send auf?", "callers"),
         ("кто вызывает send?", "callers"),
-        ("quem chama send?", "callers"),
         ("send は誰が呼びますか？", "callers"),
-        ("send 어디서 호출하나요", "callers"),
         ("где используется send?", "usages"),
-        ("何処で send を使っていますか", "usages"),
-        ("usages of send", "usages"),
     ],
 )
 async def test_callers_are_looked_up_in_any_wording_and_language(question: str, lookup: Lookup) -> None:
@@ -188,13 +177,10 @@ async def test_a_library_is_looked_for_by_the_lines_that_say_it(question: str) -
 @pytest.mark.parametrize(
     ("question", "lookup"),
     [
-        ("authors of app/mail.py pls", "people"),
         ("who do i ping about app/mail.py", "people"),
-        ("tests how", "commands"),
         ("high level overview?", "overview"),
         ("how to write my own exporter", "example"),
         ("when was send introduced?", "changes"),
-        ("what went into the last release", "changes"),
         ("explain how the mails are delivered", "prose"),
         ("app/mail.py contents", "file"),
     ],

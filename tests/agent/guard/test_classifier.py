@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 import json
 import logging
-import subprocess
 import sys
 import threading
 import time
@@ -107,15 +104,6 @@ def test_nothing_is_scored_any_more_when_time_is_up(tmp_path: Path) -> None:
         model.score("where is it?", until=time.monotonic() - 1)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\0", "\ud800", "𝕏" * 5000, "\u202e" * 100, "ñ\u0301" * 3000])
-def test_any_text_has_a_score_or_an_error(tmp_path: Path, text: str) -> None:
-    model = opened(tmp_path)
-    try:
-        assert 0 <= model.score(text) <= 1
-    except ValueError:
-        assert text == "\ud800"  # half a character, which no store lets through
-
-
 # What is refused
 
 
@@ -124,16 +112,6 @@ def test_a_folder_without_a_pin_is_not_loaded_and_the_value_to_pin_is_told(tmp_p
 
     with pytest.raises(ClassifierUnusable, match=f'classifier_sha256 = "{checksum}"'):
         OnnxModel.open(tmp_path, None)
-
-
-def test_the_pin_is_what_everyday_tools_print(tmp_path: Path) -> None:
-    checksum = make_classifier(tmp_path)
-
-    listed = subprocess.run(
-        ["sha256sum", *FILES], cwd=tmp_path, capture_output=True, check=True, timeout=LIMIT_SECONDS
-    ).stdout
-
-    assert hashlib.sha256(listed).hexdigest() == checksum
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -160,12 +138,9 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path, name: str) -> None:
     [
         (MODEL, b""),
         (MODEL, b"\x08\x0a no graph"),
-        (MODEL, bytes(range(256)) * 40),
         (TOKENIZER, b"{}"),
-        (TOKENIZER, b"\xff\xfe"),
         (TOKENIZER, b'{"version": "1.0", "model": {"type": "BPE"}}'),
         (CONFIG, b"["),
-        (CONFIG, b"[1]"),
         (CONFIG, b"[" * 100_000),
         (CONFIG, b"{}"),
     ],
@@ -182,10 +157,7 @@ def test_a_corrupt_file_is_refused_though_it_is_pinned(tmp_path: Path, name: str
     "labels",
     [
         {"0": "CAT", "1": "DOG"},
-        {"0": "SAFE", "1": "DOG"},
         {"0": "INJECTION", "1": "JAILBREAK"},
-        {"0": "SAFE", "1": "BENIGN"},
-        {"0": "LABEL_1", "1": "LABEL_0"},
         {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"},
         {"0": "SAFE"},
         {"1": "SAFE", "2": "INJECTION"},
@@ -312,15 +284,6 @@ async def test_questions_are_classified_once_the_model_is_loaded(tmp_path: Path)
         assert await classifier.classify(UNUSUAL) == "suspect"
 
 
-async def test_many_ask_side_by_side(tmp_path: Path) -> None:
-    async with opening(tmp_path, make_classifier(tmp_path)) as classifier:
-        await until_loaded(classifier)
-        results = await asyncio.gather(*(classifier.classify(UNUSUAL) for _ in range(20)))
-
-    assert set(results) <= {"suspect", "busy"}
-    assert results.count("suspect") >= AT_ONCE
-
-
 async def test_a_model_that_cannot_be_loaded_is_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with opening(tmp_path / "nowhere", "0" * 64) as classifier:
         assert not await until_loaded(classifier)
@@ -442,7 +405,7 @@ async def test_a_suspect_question_is_watched_and_answered() -> None:
     assert ("classified", {"result": "suspect"}) in told.events
 
 
-@pytest.mark.parametrize("result", ["clean", "loading", "unusable", "busy", "slow", "failed", "resting"])
+@pytest.mark.parametrize("result", ["clean", "unusable", "failed"])
 async def test_whatever_else_it_says_the_rules_decide(result: Classified) -> None:
     told = Told()
 

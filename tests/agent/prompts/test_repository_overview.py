@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from agent.agent import Agent
 from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Deps
@@ -11,10 +9,8 @@ from agent.prompts.answer_prompts import MAX_CHARACTERS, format_overview
 from agent.prompts.research_prompts import build_executor_prompt, build_planner_prompt
 from tests.agent.conftest import SECRET, Told, answer_to, redact
 from tests.fakes.code import FakeCode, FakeLibrary
-from tests.fakes.repositories import GitRepo
 from tests.fakes.scripted_model import Line, ScriptedModel, ScriptedModels
 from tests.fakes.shop import SHOP
-from tests.indexer.git.test_history import pinned
 
 EXPECTED = """shop at commit c0ffeec0ffee of 2023-11-14
 7 files, 93 lines: python 6
@@ -28,18 +24,6 @@ FILES = {**SHOP, "shop/main.py": "import shop\n\n"}
 
 async def test_the_overview_names_size_languages_readme_tree_and_entry_points() -> None:
     assert await format_overview(Deps(code=FakeCode(FILES), redact=redact, emit=Told())) == EXPECTED
-
-
-async def test_a_real_index_gives_the_same_overview(tmp_path: Path) -> None:
-    repository = GitRepo(tmp_path / "shop")
-    for path, text in FILES.items():
-        repository.write(path, text)
-    repository.commit("Add the shop")
-    async with pinned(repository, tmp_path / "home") as code:
-        overview = await format_overview(Deps(code=code, redact=redact, emit=Told()))
-        assert await code.overview() is await code.overview()
-
-    assert overview.splitlines()[1:] == EXPECTED.splitlines()[1:]
 
 
 async def test_the_overview_is_short_whatever_the_repository_is_like() -> None:

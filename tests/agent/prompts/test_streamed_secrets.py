@@ -35,17 +35,16 @@ def cut_everywhere(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("form", FORMS[::8], ids=lambda form: form.name)
-@pytest.mark.parametrize("fence", ["", "```\n"], ids=["prose", "code"])
-def test_no_cut_of_an_answer_shows_a_secret(form: Form, fence: str) -> None:
+def test_no_cut_of_an_answer_shows_a_secret(form: Form) -> None:
     value = next(draw_values(form, "alnum", 12))
+    fence = "```\n" if FORMS.index(form) % 16 else ""
     for pieces in cut_everywhere(f"Here you are:\n\n{fence}{form.fill(value)}{fence}\nThat is all of it.\n"):
         shown, answer = stream(pieces)
         assert not leaks(value, shown), pieces
         assert "That is all of it." in answer
 
 
-@pytest.mark.parametrize("fence", ["", "```\n"], ids=["prose", "code"])
-@pytest.mark.parametrize("indent", ["", "    ", "# "])
+@pytest.mark.parametrize(("fence", "indent"), [("", ""), ("", "# "), ("```\n", ""), ("```\n", "    ")])
 def test_no_cut_of_an_answer_shows_a_line_of_a_private_key(fence: str, indent: str) -> None:
     key = "\n".join(indent + line for line in (BEGIN, KEY_LINE, KEY_LINE, "0aB9xQ7pLm==", END))
     for pieces in cut_everywhere(f"Here it is:\n\n{fence}{key}\n{fence}\nThat is all of it.\n"):

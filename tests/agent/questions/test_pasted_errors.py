@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agent.questions.literals import parse_literal
 from agent.questions.pasted_errors import parse_pasted_error
@@ -110,10 +108,3 @@ def test_the_last_error_of_a_long_log_is_read() -> None:
 @pytest.mark.parametrize("question", ["Abhängigkeiten?", "プロジェクトの依存関係は？", "tests?"])
 def test_a_question_of_one_word_is_no_text_to_find_as_it_stands(question: str) -> None:
     assert parse_literal(question) is None
-
-
-@given(st.text(max_size=300))
-def test_any_text_can_be_read(text: str) -> None:
-    error = parse_pasted_error(text)
-
-    assert error is None or error.name or error.texts

@@ -184,8 +184,6 @@ async def test_commits_are_listed_by_author_words_and_path(deps: Deps) -> None:
     "args",
     [
         {"from_ref": "--all"},
-        {"to_ref": "-n1"},
-        {"from_ref": "HEAD@{upstream}"},
         {"to_ref": ":(exclude)x"},
         {"from_ref": "no-such-tag", "to_ref": "nor this"},
     ],

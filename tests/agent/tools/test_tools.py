@@ -101,25 +101,20 @@ async def test_each_tool_brings_text_and_the_lines_it_stands_in(
     ("name", "args"),
     [
         ("read_file", {"file_path": "../../etc/passwd"}),
-        ("read_file", {"file_path": "/etc/passwd"}),
         ("read_file", {"file_path": "shop/../README.md"}),
         ("read_file", {"file_path": "shop/dates.py\0"}),
         ("read_file", {"file_path": ""}),
-        ("read_file", {"start": 1}),
         ("read_file", {"file_path": "shop/dates.py", "ranges": ["soon"]}),
         ("read_file", {"file_path": "shop/dates.py", "ranges": ["1-2"] * 50}),
         ("read_file", {"file_path": "shop/dates.py", "start": 1_000_000_000_000}),
         ("grep", {"pattern": "x", "more_patterns": ["x"] * 50}),
-        ("grep", {"pattern": "x", "path": "../shop"}),
         ("repository_log", {"since": "yesterday"}),
         ("repository_log", {"author": "a\nb"}),
         ("repository_log", {"path": "a\0b"}),
         ("repository_log", {"from_ref": "--output=/tmp/x"}),
         ("repository_log", {"message": "x" * 1_000_000}),
         ("read_file", {"file_path": "shop/dates.py", "start": "soon"}),
-        ("read_file", {"file_path": {"path": "shop/dates.py"}}),
         ("list_directory", {"path": "/proc/self"}),
-        ("list_directory", {"path": ".."}),
         ("grep", {"pattern": "("}),
         ("grep", {"pattern": "x" * 50_000}),
         ("file_history", {"path": "nowhere.py"}),
@@ -212,12 +207,6 @@ async def test_calls_that_cost_more_than_there_is_room_for_are_refused(deps: Dep
 
     assert [sum(one.outcome.ok for one in each) for each in results] == [MAX_COST // HISTORY, MAX_CALLS]
     assert results[0][-1].outcome.text == TOO_MANY
-
-
-async def test_a_tool_that_says_nothing_of_itself_is_told_by_its_name(deps: Deps, told: Told) -> None:
-    await ToolRegistry([Weather()]).call("weather", {"town": "Paris", "key": SECRET}, deps)
-
-    assert (told.events[0][1]["label"], told.events[0][1]["shown"]) == ("Using", "")
 
 
 async def test_a_secret_in_the_argument_shown_is_masked(deps: Deps, told: Told) -> None:
