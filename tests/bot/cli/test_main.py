@@ -66,7 +66,6 @@ def test_the_help_of_a_command_ends_with_an_example_that_it_understands(
 @pytest.mark.parametrize(
     "arguments",
     [
-        *[["ask"], ["ask", " "], ["ask", "a", "b"], ["nonsense"], ["--nonsense"], ["symbols", " "], ["callers", ""]],
         *[["search"], ["search", "a", "-k", "0"], ["search", "a", "--type", "x"], ["search", "--batch", "nowhere"]],
         *[["search", "a", "--glob", glob] for glob in ("!", "\\", "[z-a]", "[[:alpha:]")],
     ],
@@ -327,8 +326,7 @@ def test_a_name_may_be_written_as_in_a_sentence(written: str, capsys: pytest.Cap
     assert "def send" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("ending", ["svg", "png", "mmd"])
-@pytest.mark.parametrize("command", ["callers", "callees"])
+@pytest.mark.parametrize(("command", "ending"), [("callers", "svg"), ("callers", "png"), ("callees", "mmd")])
 def test_calls_are_drawn_in_a_file_beside_the_list(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str, ending: str
 ) -> None:

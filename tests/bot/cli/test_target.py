@@ -31,13 +31,9 @@ def site(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GitRepo
     "command",
     [
         ["ask", "who calls draw?"],
-        ["search", "draw a page"],
-        ["symbols", "draw"],
         ["callers", "draw"],
-        ["callees", "render_page"],
         ["index"],
         ["status"],
-        ["sweep"],
     ],
     ids=lambda command: command[0],
 )
@@ -120,7 +116,7 @@ def test_a_conversation_is_about_the_named_repository(
     assert "pages.py" in done.out
 
 
-@pytest.mark.parametrize("command", ["ask", "search", "symbols", "callers", "callees", "index", "status"])
+@pytest.mark.parametrize("command", ["ask", "callers", "status"])
 @pytest.mark.usefixtures("site")
 def test_an_unknown_name_lists_the_known_ones(citebot: Citebot, command: str) -> None:
     done = citebot(command, *(() if command in {"index", "status"} else ("x",)), "--repo", "sight")

@@ -26,7 +26,6 @@ from bot.maintenance.backup_archive import (
     BackupManifest,
     BackupMember,
     InvalidBackup,
-    open_archive,
     read_manifest,
 )
 from bot.storage.database import open_database
@@ -124,9 +123,8 @@ def test_a_member_that_is_missing_or_damaged_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "../escaped", "/etc/cron.d/escaped", "repositories/../../escaped", "inbox.sqlite-wal", "in_use.lock", "",
-        "repositories/a/vectors/0/index_metadata.pickle", "repositories/../x/catalog.sqlite",
-        "repositories/.x/catalog.sqlite",
+        "../escaped", "/etc/cron.d/escaped", "inbox.sqlite-wal", "in_use.lock", "",
+        "repositories/a/vectors/0/index_metadata.pickle",
         "repositories/a/generations/1/x.pickle", "console_history\n", "repositories/a\\..\\b/catalog.sqlite",
     ],
 )  # fmt: skip
@@ -138,9 +136,7 @@ def test_what_citebot_never_saves_is_refused_by_name(name: str, tmp_path: Path) 
     assert "Nothing was restored." in refused(smuggled, tmp_path / "home")
 
 
-@pytest.mark.parametrize(
-    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE, tarfile.DIRTYPE]
-)
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE])
 def test_what_is_no_plain_file_is_refused(kind: bytes, tmp_path: Path) -> None:
     odd = entry(PROMPTS.name, b"", type=kind, linkname="/etc/passwd")
     file = archive(tmp_path / "b", entry(NAME, listed(PROMPTS)), odd)
@@ -232,7 +228,6 @@ def test_a_database_that_citebot_made_is_restored(database: Path, tmp_path: Path
         ("CREATE TABLE more (n INTEGER)", "the table 'more'"),
         ("CREATE INDEX i ON turns (abs(at))", "the index 'i'"),
         ("DROP TABLE feedback; CREATE TABLE feedback (run_id, x AS (abs(1)))", "the table 'feedback'"),
-        ("DROP TABLE feedback; CREATE VIEW feedback AS SELECT * FROM turns", "the view 'feedback'"),
         ("ALTER TABLE turns ADD COLUMN more CHECK (more > 1)", "the table 'turns'"),
         ("PRAGMA user_version = 99", "of another version of citebot (form 99)"),
     ],
@@ -296,10 +291,3 @@ def test_a_backup_with_any_bytes_changed_is_whole_or_refused(place: int, patch: 
     except BackupError:
         return
     assert (tmp_path / "home" / PROMPTS.name).read_bytes() == CONTENT
-
-
-def test_a_list_of_contents_is_what_was_written(tmp_path: Path) -> None:
-    file = archive(tmp_path / "b", entry(NAME, listed(PROMPTS)), entry(PROMPTS.name))
-
-    with open_archive(file) as backup:
-        assert backup.manifest == BackupManifest(made_at=0.0, indexes=True, members=[PROMPTS])

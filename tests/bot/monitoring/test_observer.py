@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from bot.conversations.assembly import ChatPolicy
-from bot.errors import EditRefused, PostRefused, RateLimited
+from bot.errors import EditRefused, PostRefused
 from bot.messages import Capabilities
 from bot.monitoring.observer import TurnOutcome
 from tests.bot.contract import settled, until
@@ -62,14 +62,6 @@ async def test_seconds_count_from_the_arrival_of_the_question(world: FakeWorld) 
     assert seconds["settled"] >= 7
 
 
-async def test_a_command_has_no_stages(world: FakeWorld) -> None:
-    await world.mention("repos")
-
-    await over(world, "command")
-
-    assert world.observer.stages == []
-
-
 @pytest.mark.parametrize("route", ["paused", "blocked", "failed"])
 async def test_an_answer_that_is_none_is_told_as_what_it_is(world: FakeWorld, route: TurnOutcome) -> None:
     world.agent = FakeAnswerer(route=route)
@@ -78,12 +70,6 @@ async def test_an_answer_that_is_none_is_told_as_what_it_is(world: FakeWorld, ro
     await world.mention("where is send?")
 
     await over(world, route)
-
-
-async def test_a_question_from_outside_is_told_as_refused(world: FakeWorld) -> None:
-    await world._write("where is send?", "ann", "", 1, kind="mention", external=True)
-
-    await over(world, "refused")
 
 
 async def test_an_error_nobody_expected_is_told_as_failed(world: FakeWorld) -> None:
@@ -131,17 +117,6 @@ async def test_an_edited_question_is_told_as_superseded_and_answered(world: Fake
     world.agent.gate.set()
 
     await over(world, "superseded", "answered")
-
-
-async def test_every_wait_that_a_platform_asks_for_is_told(world: FakeWorld) -> None:
-    world.platform.fail("post", RateLimited(1.0), times=2)
-    await world.mention("where is send?")
-    for times in (1, 2):
-        await until(world, lambda _, most=times: len(world.observer.limits) == most)  # type: ignore[misc]
-        await world.clock.advance(1.5)
-
-    await over(world, "answered")
-    assert world.observer.limits == ["post", "post"]
 
 
 async def test_a_refused_edit_is_no_wait(world: FakeWorld) -> None:

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.repositories.hints import (
-    MOST_HINTS,
     RepositoryHint,
     find_hints,
     is_defined,
@@ -115,16 +114,3 @@ def test_a_winner_is_the_likeliest_and_stays_so_with_more_clues(found: dict[str,
     assert found[best]
     assert pick_winner(more) == best
     assert pick_winner(dict(reversed(list(found.items())))) == best
-
-
-@given(FOUND)
-def test_the_order_of_likelihood_leaves_nothing_out(found: dict[str, frozenset[RepositoryHint]]) -> None:
-    assert sorted(sort_by_likelihood(found, list(found))) == sorted(found)
-
-
-@given(st.text(max_size=400))
-def test_any_question_has_a_bounded_number_of_clues(question: str) -> None:
-    clues = find_hints(question)
-
-    assert len(clues) <= MOST_HINTS
-    assert [clue.weight for clue in clues] == sorted((clue.weight for clue in clues), reverse=True)

@@ -14,15 +14,13 @@ import aiohttp
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from multidict import CIMultiDict
 from pydantic import SecretStr
 from starlette.routing import Route
 
 from bot.errors import SettingsError
 from bot.http.server import make_application, run_http_server
 from bot.webhooks.push_endpoint import LARGEST, SeenDeliveries, make_push_handler
-from bot.webhooks.pushes import find_repositories, read_payload, read_pushes
-from bot.webhooks.signatures import has_signature, verify_signature
+from bot.webhooks.pushes import find_repositories, read_pushes
 from indexer.remotes.remote_repository import RemoteRepository
 from tests.fakes import pushes
 from tests.fakes.clock import FakeClock
@@ -164,7 +162,6 @@ def _changed(delivery: Delivery, **headers: str | None) -> Delivery:
     "delivery",
     [
         pushes.github(secret="guessed"),
-        pushes.github(event="ping", secret="guessed"),
         _changed(pushes.github(), X_Hub_Signature_256=None),  # SHA-1 alone
         _changed(pushes.github(), X_Hub_Signature_256=pushes.digest(pushes.github().body)),
         _changed(pushes.github(), X_Hub_Signature_256="sha256=\xe9"),
@@ -175,11 +172,8 @@ def _changed(delivery: Delivery, **headers: str | None) -> Delivery:
         pushes.gitlab_signed(at=1_700_000_000 + 301),
         pushes.gitlab_signed(at=1_700_000_000, key="whsec_AAAA"),
         _changed(pushes.gitlab_signed(at=1_700_000_000), webhook_timestamp="1700000001"),
-        _changed(pushes.gitlab_signed(at=1_700_000_000), webhook_timestamp="\u0661"),
         _changed(pushes.gitlab_signed(at=1_700_000_000), webhook_id="another"),
         pushes.gitea(secret="guessed"),
-        _changed(pushes.gitea(name="Forgejo"), X_Forgejo_Signature="0" * 64),
-        pushes.bitbucket(secret="guessed"),
         Delivery(b"{}", {"Content-Type": "application/json"}),
     ],
 )
@@ -332,62 +326,6 @@ async def test_only_posts_are_answered(hook: Hook) -> None:
 def test_without_a_secret_there_is_no_endpoint(secrets: tuple[SecretStr, ...]) -> None:
     with pytest.raises(SettingsError, match="need a secret"):
         make_push_handler(REMOTES, secrets, Hook.notify, FakeClock())  # type: ignore[arg-type]
-
-
-_NAMES = st.sampled_from(
-    [
-        "X-Hub-Signature-256", "X-Hub-Signature", "X-Gitea-Signature", "X-Gitlab-Token", "webhook-signature",
-        "webhook-id", "webhook-timestamp",
-    ]
-)  # fmt: skip
-_VALUES = st.one_of(st.text(), st.sampled_from(["v1,", "sha256=", "1700000000", "whsec_", "0" * 64]))
-
-
-@given(headers=st.dictionaries(_NAMES, _VALUES), body=st.binary())
-def test_no_headers_are_believed_without_the_secret(headers: dict[str, str], body: bytes) -> None:
-    assert not verify_signature(CIMultiDict(headers), body, [SECRET, KEY, ""], now=1_700_000_000)
-    assert not verify_signature(CIMultiDict(headers), body, [], now=1_700_000_000)
-
-
-@given(headers=st.dictionaries(_NAMES, _VALUES), body=st.binary(), secret=st.text(min_size=1))
-def test_whatever_is_authentic_is_read(headers: dict[str, str], body: bytes, secret: str) -> None:
-    headers["X-Hub-Signature-256"] = "sha256=" + pushes.digest(body, secret)
-    headers["X-Gitlab-Token"] = secret
-    for each in headers, {"X-Gitlab-Token": secret}:
-        told = CIMultiDict(each)
-        read = has_signature(told, [secret], now=1_700_000_000)
-        assert read or not verify_signature(told, body, [secret], now=1_700_000_000)
-
-
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["refs/heads/main", NEW]),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                "ref after repository project links html href clone push changes new old type name target hash id "
-                "toHash full_name clone_url slug key default_branch object_kind".split()
-            ),
-            inner,
-            max_size=6,
-        )
-    ),
-    max_leaves=30,
-)
-
-
-@given(payload=st.dictionaries(st.sampled_from(["ref", "after", "repository", "project", "push", "changes"]), _JSON))
-def test_any_payload_is_understood_or_is_no_push(payload: dict[str, object]) -> None:
-    for event in ("push", "Push Hook", "System Hook", "repo:push", "repo:refs_changed", "issues"):
-        for push in read_pushes(event, payload):
-            assert len(find_repositories(push, REMOTES)) <= len(REMOTES)
-
-
-@given(st.binary(), st.sampled_from(["application/json", "application/x-www-form-urlencoded"]))
-def test_any_body_is_an_object_or_nothing(body: bytes, kind: str) -> None:
-    found = read_payload(body, kind)
-
-    assert found is None or isinstance(found, dict)
 
 
 RAW_NAMES = st.sampled_from([

@@ -42,7 +42,6 @@ class Message:
     application_id: str | None = None
     interaction: JSON | None = None
     for_user: str | None = None  # an ephemeral message: only this person sees it
-    unfurled: bool = False
     edited_at: float | None = None
     edits: int = 0
     versions: list[str] = field(default_factory=list)
