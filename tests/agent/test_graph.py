@@ -470,32 +470,6 @@ async def collected(agent: Agent) -> list[Any]:
     return [event async for event in agent.ask(QUESTION, thread="t")]
 
 
-@pytest.mark.parametrize("task", ["router", "planner", "executor_llm", "refinery", "synthesis"])
-async def test_a_stopped_run_ends_at_once_and_leaves_a_usable_thread(saver: SqliteConversations, task: str) -> None:
-    reached, never = asyncio.Event(), asyncio.Event()
-
-    def hang(_: Sequence[BaseMessage]) -> Line:
-        reached.set()
-        return never
-
-    agent, _ = agent_with(saver, {**research("Find pay"), task: [hang, WRITTEN]})
-    run_id, asking = await running(agent, reached)
-    assert await agent.stop(run_id)
-    events = await wait_for(asking, "the end of asking")
-    state = await agent._turns.state("t")
-
-    assert (events[-1].payload["answer"].route, events[-1].payload["answer"].text) == (
-        "stopped",
-        "Stopped, as you asked.",
-    )
-    assert state["messages"] == []
-    with pytest.raises(UnknownRun):
-        await anext(agent.resume(run_id, thread="t"))
-    assert await remembered(agent) == []
-    assert (await answer_to(agent, "where is parse_date defined?")).route == "fast_path"
-    assert not await agent.stop(run_id)
-
-
 async def test_a_run_in_the_queue_can_be_stopped_too(saver: SqliteConversations) -> None:
     gate = asyncio.Event()
     code = FakeCode(SHOP, gate=gate)

@@ -109,11 +109,8 @@ async def test_a_release_is_answered_with_its_section_of_the_changelog(agent: Ag
         ("what changed between v1.0 and v1.1?", ["Give money back"], ["Explain how to pay"]),
         ("what changed in the docs folder?", ["1 commit to `docs`", "Explain how to pay"], ["Give money back"]),
         ("what changed in shop/pay.py since v1.0?", ["Take only positive", "Give money back"], ["Explain", "Pay for"]),
-        ("what changed since v1.0 in docs?", ["Explain how to pay"], ["Take only positive", "Give money back"]),
-        ("how has refund_at_once changed over time?", ["Give money back"], ["Take only positive"]),
         ("when was 1.1 released?", ["to `v1.1` (2023-11-14)"], ["Take only positive"]),
         ("what changed in refund_at_once?", ["Give money back"], ["Take only positive"]),
-        ("was hat sich seit 1.1 geändert?", ["Explain how to pay"], ["Give money back"]),
     ],
 )
 async def test_changes_are_those_of_the_range_and_the_place(

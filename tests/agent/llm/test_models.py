@@ -300,18 +300,6 @@ async def test_a_bad_form_is_asked_for_once_more(gemini: FakeGemini, models: Cha
     assert await filled(turn(models)) == "second"
 
 
-async def test_the_fallback_model_takes_over(gemini: FakeGemini) -> None:
-    gemini.script = lambda request: Failure(status=429) if request.model == "one" else says("From two.")
-    async with opened(gemini, model="google_genai:one", fallback="google_genai:two") as models:
-        model = turn(models)
-        assert model.name == "google_genai:one"
-        assert await streamed(model) == "From two."
-        assert await streamed(model) == "From two."
-
-    assert model.name == "google_genai:two"
-    assert [request.model for request in gemini.received] == ["one", "one", "one", "two", "two"]
-
-
 async def test_a_model_whose_first_word_takes_too_long_is_left_for_the_next(gemini: FakeGemini) -> None:
     clock = LoopClock()
     gemini.script = lambda request: hangs() if request.model == "slow" else says("From two.")

@@ -358,19 +358,6 @@ def calling(*calls: tuple[str, dict[str, Any]]) -> RouterDecision:
     }
 
 
-async def test_a_tenth_tool_is_offered_and_called(deps: Deps) -> None:
-    with_weather = replace(deps, tools=ToolRegistry([Weather()]))
-    changes = await tool_executor(
-        {"router_output": calling(("weather", {"town": "Paris"}))}, Runtime(context=with_weather)
-    )
-    (record,) = changes["tool_history"]
-
-    assert [tool["name"] for tool in with_weather.tools.menu(with_weather)] == ["weather"]
-    assert [(ref["path"], ref["start_line"]) for ref in changes["retrieved"]] == [("README.md", 3)]
-    assert await with_weather.evidence.texts([record["key"]]) == {record["key"]: "Sunny in Paris."}
-    assert (record["tool"], record["args"], record["ok"], record["found"]) == ("weather", {"town": "Paris"}, True, 1)
-
-
 @pytest.mark.parametrize("error", [RuntimeError("secret detail"), OSError("/etc"), KeyError("x"), RecursionError()])
 async def test_a_tool_that_breaks_is_a_sentence(deps: Deps, error: Exception) -> None:
     outcome = await ToolRegistry([Weather(error)]).call("weather", {"town": "x"}, deps)

@@ -23,17 +23,16 @@ def is_external(body: Mapping[str, object], own: BotIdentity) -> bool:
     return found.message.external
 
 
-@pytest.mark.parametrize("event", [MENTION, DIRECT])
 @pytest.mark.parametrize(
-    ("team", "shared", "own", "external"),
+    ("event", "team", "shared", "own", "external"),
     [
-        ("T1", False, IN_GRID, False),
-        ("T2", False, IN_GRID, False),
-        ("E1", False, IN_GRID, False),
-        ("T2", None, IN_GRID, True),
-        ("T2", True, IN_GRID, True),
-        ("T1", True, IN_GRID, True),
-        ("T2", False, ALONE, True),
+        (MENTION, "T1", False, IN_GRID, False),
+        (DIRECT, "T2", False, IN_GRID, False),
+        (MENTION, "E1", False, IN_GRID, False),
+        (DIRECT, "T2", None, IN_GRID, True),
+        (MENTION, "T2", True, IN_GRID, True),
+        (MENTION, "T1", True, IN_GRID, True),
+        (DIRECT, "T2", False, ALONE, True),
     ],
 )
 def test_a_message_from_a_sibling_workspace_is_from_inside(

@@ -23,15 +23,10 @@ def envelope(payload: Any, **more: Any) -> str:
 
 FRAMES = [
     "{",
-    "[]",
     "[" * 100_000,
     '{"envelope_id": "e", "type": "events_api"}',
-    '{"envelope_id": {}, "type": "events_api", "payload": {}}',
-    '{"envelope_id": "e", "type": ["events_api"], "payload": {}}',
-    envelope([1]),
     envelope({"event": None}),
     envelope({"type": "event_callback", "event": {"type": "message", "channel": [], "user": {}, "ts": 7}}),
-    envelope({"type": "event_callback", "event": {"type": "message", "text": "\ud800"}}),
     envelope({"command": "/citebot"}, type="slash_commands"),
     envelope({"type": "block_actions", "actions": [7]}, type="interactive"),
     envelope({"type": "event_callback", "event": {"type": "message", "text": "x" * 2_000_001}}),
