@@ -11,18 +11,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from bot.cli.main import run
 from indexer.errors import IndexerError
 from indexer.store.catalog import Catalog
 from indexer.store.data_folder import DataFolder
-from tests.fakes.citebot import converse
+from tests.fakes.citebot import Citebot, Done, calling, converse
 from tests.fakes.disks import mounted
 from tests.fakes.repositories import GitRepo, run_git
 from tests.waiting import LIMIT_SECONDS
@@ -42,33 +40,6 @@ BINARY = os.urandom(1_500_000)
 LFS = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'1' * 64}\nsize 12345\n"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Done:
-    """What a command said."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def complaint(self) -> str:
-        """The sentence of a command that was refused; fails for anything else."""
-        last = self.err.splitlines()[-1]
-        assert (self.code, self.out) == (1, ""), self
-        assert last.startswith("citebot: ")
-        assert "Traceback" not in self.err
-        return last
-
-    @property
-    def paths(self) -> list[str]:
-        """The paths that an answer in JSON cites; fails for anything else."""
-        assert self.code == 0, self
-        return [citation["path"] for citation in json.loads(self.out)["citations"]]
-
-
-Citebot = Callable[..., Done]
-
-
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     for name in [name for name in os.environ if name.startswith(("CITEBOT_", "GOOGLE_"))]:
@@ -80,13 +51,7 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def citebot(home: Path, capsys: pytest.CaptureFixture[str]) -> Citebot:
-    def call(*arguments: str) -> Done:
-        capsys.readouterr()
-        code = run(arguments)
-        captured = capsys.readouterr()
-        return Done(code=code, out=captured.out, err=captured.err)
-
-    return call
+    return calling(capsys)
 
 
 @pytest.fixture

@@ -34,6 +34,12 @@ class Done:
         return answer
 
     @property
+    def paths(self) -> list[str]:
+        """The paths that an answer in JSON cites; fails for anything else."""
+        assert self.code == 0, self
+        return [citation["path"] for citation in self.answer["citations"]]
+
+    @property
     def complaint(self) -> str:
         """The sentence of a command that was refused; fails for anything else."""
         assert (self.code, self.out) == (1, ""), self
