@@ -145,11 +145,14 @@ async def test_each_platform_is_named_once_it_is_heard(town: Town) -> None:
 
 
 @pytest.mark.parametrize("trouble", [PlatformUnreachable("The other is away."), RateLimited(3.0)])
-async def test_a_platform_that_is_away_is_tried_again_while_the_other_is_heard(town: Town, trouble: BotError) -> None:
+async def test_a_platform_that_is_away_is_tried_again_while_the_other_is_heard(
+    town: Town, caplog: pytest.LogCaptureFixture, trouble: BotError
+) -> None:
     town.sites["other"].trouble = trouble
     await town.begin()
     await until(town, lambda: len(town.said) == 1)
     assert await town.why("other") == str(trouble)
+    assert f"{trouble} Trying again in " in caplog.text
 
     town.sites["other"].trouble = None
     await until(town, lambda: len(town.said) == 2)
