@@ -268,19 +268,6 @@ async def test_a_command_in_a_thread_stops_the_answer_there(world: DiscordWorld)
     await settled(world, "Stopped, as you asked.")
 
 
-async def test_the_command_stop_ends_what_its_user_has_asked_in_the_channel(world: DiscordWorld) -> None:
-    world.agent.gate = asyncio.Event()
-    await world.mention("where is send?")
-    await world.mention("where is receive?", author="bob")
-    await world.agent.begun.acquire()
-    await world.agent.begun.acquire()
-
-    await answered(world, world.fake.slash(world.channel, world.people["ann"], "citebot stop"), "Stopped.")
-
-    world.agent.gate.set()
-    await settled(world, "Stopped, as you asked.", "Answer to: where is receive?")
-
-
 async def test_indexing_is_told_to_everybody_in_the_channel(world: DiscordWorld) -> None:
     using = world.fake.slash(world.channel, world.fake.owner, "reindex", repository="shop", full=True)
     await until(world, lambda said: any("`shop`" in each for each in said))

@@ -237,14 +237,6 @@ async def test_a_thread_of_people_is_read_without_who_they_are(world: DiscordWor
     assert not [name for name in (ann, bob) if name in question]
 
 
-async def test_thanks_before_a_question_to_somebody_else_are_left_to_them(world: DiscordWorld) -> None:
-    bob = world.people["bob"]
-    await world.mention(f"thanks! <@{bob}>, what do you think?")
-    await world.mention(f"<@{bob}> where is send?")
-    await settled(world, "where is send?")
-    assert len(world.agent.asked) == 1
-
-
 async def test_a_preview_is_no_edit(world: DiscordWorld) -> None:
     message = await world.mention("where is https://example.com used?")
     await settled(world, "Answer to")
@@ -325,16 +317,6 @@ class Quoting(FakeAnswerer):
     def _answer(self, question: str, *, stopped: bool) -> Answer:
         text = "Answer to @everyone, @here, <@&1> `@everyone`:\n```py\nsend('@everyone')\n```\n[@everyone](https://x.y)"
         return replace(super()._answer(question, stopped=stopped), text=text)
-
-
-async def test_everyone_in_repository_text_rings_nobody(tmp_path: Path) -> None:
-    async with FakeDiscord() as fake, DiscordWorld(fake, tmp_path / "inbox.sqlite", agent=Quoting()).running() as world:
-        await world.mention("whom does it send to?")
-        (said,) = await settled(world, "Answer to")
-
-    assert "send('@everyone')" in said
-    assert "x.y" not in said
-    assert [(seen.pings, seen.mentions) for seen in world.replies()] == [((), ())]
 
 
 async def test_a_question_deleted_before_it_is_answered_leaves_its_thread_empty(world: DiscordWorld) -> None:

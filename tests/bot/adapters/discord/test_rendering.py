@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from bot.adapters.discord.parsing import (
     complete_repository,
@@ -21,7 +19,6 @@ from bot.adapters.discord.rendering import (
     to_plain_markdown,
 )
 from bot.messages import Button, MessageContent, MessageHandle
-from tests.fakes.discord.checks import check_thread_name
 
 OWN = frozenset({1, 9})
 
@@ -59,15 +56,6 @@ def test_what_is_logged_of_a_message_does_not_tell_how_to_reach_a_person() -> No
     handle = MessageHandle(platform="discord", workspace="1", channel="2", id="3", thread="@4.5.token-of-a-command")
 
     assert "token-of-a-command" not in repr(handle)
-
-
-@given(st.text(max_size=400))
-def test_any_question_names_a_thread_that_discord_takes(question: str) -> None:
-    name = make_thread_name(question)
-
-    assert check_thread_name(name)
-    assert len(name.encode("utf-16-le")) // 2 <= 100
-    assert "\n" not in name
 
 
 def test_small_print_stands_below_the_text() -> None:

@@ -15,8 +15,7 @@ import pytest
 import pytest_asyncio
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.adapters.slack.credentials import ESSENTIAL, EVENTS, METHODS, WITHOUT, list_bot_scopes
-from bot.adapters.slack.home import PROMPTS
+from bot.adapters.slack.credentials import ESSENTIAL, EVENTS, METHODS, list_bot_scopes
 from bot.adapters.slack.listener import EVENTS as HANDLED
 from bot.adapters.slack.parsing import _PARSERS, COMMANDS
 from bot.messages import Attachment, MessageContent, Place
@@ -81,46 +80,11 @@ def test_the_manifest_asks_for_what_is_needed_and_nothing_more(manifest: dict[st
     assert set(manifest["oauth_config"]["scopes"]) == {"bot"}
 
 
-def test_every_scope_says_what_is_missing_without_it() -> None:
-    assert set(WITHOUT) == list_bot_scopes()
-    assert set(WITHOUT) > ESSENTIAL
-    assert {scope for scope in WITHOUT if not re.search(rf"- {scope} +# \S", TEXT)} == set()
-
-
 def test_the_manifest_offers_the_slash_commands_that_are_handled(manifest: dict[str, Any]) -> None:
     offered = manifest["features"]["slash_commands"]
 
     assert sorted(command["command"] for command in offered) == sorted(COMMANDS)
     assert all(command["should_escape"] and len(command["description"]) <= 2000 for command in offered)
-
-
-def test_the_manifest_makes_an_agent_with_both_tabs(manifest: dict[str, Any]) -> None:
-    features = manifest["features"]
-
-    assert features["app_home"] == {
-        "home_tab_enabled": True,
-        "messages_tab_enabled": True,
-        "messages_tab_read_only_enabled": False,
-    }
-    assert features["agent_view"]["suggested_prompts"] == [dict(prompt) for prompt in PROMPTS]
-    assert len(features["agent_view"]["agent_description"]) <= 300
-    assert "assistant_view" not in features
-
-
-def test_the_manifest_is_for_socket_mode_with_buttons(manifest: dict[str, Any]) -> None:
-    settings = manifest["settings"]
-
-    assert settings["socket_mode_enabled"] is True
-    assert settings["interactivity"] == {"is_enabled": True}
-    assert "request_url" not in settings["event_subscriptions"]
-
-
-def test_the_manifest_stays_within_what_slack_takes(manifest: dict[str, Any]) -> None:
-    shown = manifest["display_information"]
-
-    assert len(shown["name"]) <= 35
-    assert len(shown["description"]) <= 140
-    assert manifest["_metadata"] == {"major_version": 2}
 
 
 @asynccontextmanager

@@ -12,11 +12,11 @@ import pytest
 from agent.events import AgentEvent
 from agent.ports import Answer, RunPermit
 from agent.questions.attachments import NOTHING_ATTACHED, Attachments
-from bot.access import AccessPolicy, AccessRule
+from bot.access import AccessPolicy
 from bot.conversations.assembly import ChatPolicy
 from indexer.types import IndexStatus
 from tests.bot.adapters.slack.conftest import IN_BOTH_MODES
-from tests.bot.contract import have, settled, until
+from tests.bot.contract import have, settled
 from tests.bot.slack_worlds import SlackWorld
 from tests.bot.worlds import HOSTS
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
@@ -112,15 +112,6 @@ async def test_a_channel_that_outsiders_read_is_refused(world: SlackWorld, why: 
     assert world.agent.asked == []
 
 
-async def test_a_person_from_outside_is_refused(world: SlackWorld) -> None:
-    world.people["eve"] = world.fake.add_user("eve", outside=True)
-
-    await world.direct("where is send?", author="eve")
-
-    await settled(world, "I only answer people in this organization.")
-    assert world.agent.asked == []
-
-
 async def test_a_channel_that_slack_does_not_describe_is_refused(world: SlackWorld) -> None:
     world.fake.access.scopes.discard("channels:read")
 
@@ -147,25 +138,6 @@ async def test_a_mention_without_a_question_asks_what_the_thread_does(world: Sla
     await settled(world, "Answer to:")
     ((question, _, _),) = world.agent.asked
     assert "> person 1: where is send?" in question
-
-
-async def test_thanks_before_a_question_to_somebody_else_are_left_to_them(world: SlackWorld) -> None:
-    bob = world.people["bob"]
-    await world.mention(f"thanks! <@{bob}>, what do you think?")
-    await world.mention(f"<@{bob}> where is send?")
-    await settled(world, "where is send?")
-    assert len(world.agent.asked) == 1
-
-
-async def test_a_repository_is_answered_about_only_where_a_rule_admits(tmp_path: Path) -> None:
-    rule = AccessRule(repositories=("demo",), channels=("direct",))
-    async with FakeSlack() as fake:
-        policy = ChatPolicy(access=AccessPolicy(rules=(rule,)))
-        async with SlackWorld(fake, tmp_path / "i.sqlite", policy=policy).running() as world:
-            await world.mention("where is send?")
-            await settled(world, "no repository that you may ask about")
-            await world.direct("where is send?")
-            await settled(world, "no repository", "Answer to: where is send?")
 
 
 async def test_answers_to_direct_messages_appear_nowhere_else(world: SlackWorld) -> None:
@@ -267,19 +239,6 @@ async def test_a_private_answer_is_shared_with_the_channel_on_request(world: Sla
     assert len(world.replies()) == 1
 
 
-async def test_a_private_answer_longer_than_a_message_is_shared_whole(world: SlackWorld) -> None:
-    ann = world.people["ann"]
-    world.agent.repeats = 700
-    await world.fake.slash("/citebot", "and what of this one?", channel=world.channel, user=ann)
-    seen = await world.fake.until(lambda: [each for each in _whispers(world) if "citebot_share" in each.buttons])
-
-    await world.fake.press(world.channel, seen[-1].ts, "citebot_share", user=ann)
-
-    await world.fake.until(lambda: len(world.replies()) == 2)
-    assert sum(each.text.split().count("one?") for each in world.replies()) == 700
-    assert [each for each in _whispers(world) if "do not have" in each.text] == []
-
-
 def _whispers(world: SlackWorld) -> list[Seen]:
     return world.fake.ephemeral(world.channel, world.people["ann"])
 
@@ -311,26 +270,6 @@ async def test_what_an_event_says_of_its_channel_counts_where_slack_does_not_des
         await whispered(world, "People outside your organization")
     else:
         await settled(world, "Answer to: where is send?")
-
-
-async def test_two_processes_give_one_answer(tmp_path: Path) -> None:
-    async with FakeSlack() as fake:
-        one, two = (SlackWorld(fake, tmp_path / "i.sqlite", policy=OPEN) for _ in range(2))
-        two.channel, two.people = one.channel, one.people
-        two._lives = iter([100])  # type: ignore[assignment]
-        await one.begin()
-        await two.begin()
-        await fake.connected(2)
-        for number in range(4):
-            await one.mention(f"where is part {number}?", deliveries=2)
-
-        await until(one, lambda said: len(said) == 4 and all("demo at" in each for each in said))
-        await fake.delivered()
-
-        assert len(one.agent.asked) + len(two.agent.asked) == 4
-        assert len(one.replies()) == 4
-        await one.end()
-        await two.end()
 
 
 async def test_a_reaction_to_what_a_person_wrote_stops_nothing(world: SlackWorld) -> None:

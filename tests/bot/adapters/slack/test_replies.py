@@ -274,19 +274,6 @@ async def test_slacks_own_stop_button_is_heard_at_the_next_piece(desk: Desk) -> 
     assert [seen.text for seen in desk.answers()] == ["Stopped, as you asked."]
 
 
-@pytest.mark.parametrize("streaming", ["auto", "off"])
-async def test_a_long_answer_goes_on_in_the_thread(desk: Desk, streaming: Streaming) -> None:
-    text = "\n".join(f"Line {number} of a long answer about sessions." for number in range(400))
-    reply = desk.reply(await desk.platform(streaming))
-    await desk.run(reply.begin(WORKING))
-    await desk.run(reply.settle(MessageContent(text=text, footer="demo at 0123456", buttons=RATING)))
-
-    answers = desk.answers()
-    assert len(answers) == 2
-    assert "\n".join(text_of(seen) for seen in answers).split() == text.split()
-    assert [seen.buttons for seen in answers] == [(), ("citebot_rate",)]
-
-
 async def test_the_longest_answer_becomes_a_file(desk: Desk) -> None:
     text = "\n".join(f"Line {number} of the longest answer about sessions." for number in range(2_000))
     reply = desk.reply(await desk.platform())
