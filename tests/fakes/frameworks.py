@@ -331,6 +331,8 @@ func init() {
 	viper.SetDefault("retries", 3)
 }
 
+var flags = []cli.Flag{&cli.StringFlag{Name: "region", Value: "eu", Usage: "Where it is."}}
+
 type Order struct {
 	gorm.Model
 	Port int `env:"SHOP_PORT" envDefault:"80"`
@@ -346,6 +348,7 @@ type Order struct {
             'flag -z, --zone = "eu" : Where it goes.',
             "flag --dry-run = false : Do nothing.",
             "setting retries = 3",
+            'flag --region = "eu" : Where it is.',
             "model Order = gorm.Model -> Order",
             "environment SHOP_PORT = 80",
         ),
