@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         SandboxTrial,
         WorkingCopy,
     )
-    from bot.ports import Answerer, Assistant, GoalRuns, RefreshJobs, RefSource, RepositoryIndex
+    from bot.ports import Answerer, GoalRuns, RefreshJobs, RefSource, RepositoryIndex
     from bot.repositories.library import RepositoryLibrary
     from bot.repositories.refresh import ProgressDisplay
     from bot.repositories.segments import SharedSegments
@@ -57,8 +57,8 @@ class App:
     settings: Settings
     index: RepositoryIndex
     refs: Mapping[str, RefSource] = field(default_factory=dict)
-    open_assistant: Callable[[], AbstractAsyncContextManager[Assistant]]
-    open_single: Callable[[], AbstractAsyncContextManager[Assistant]]
+    open_assistant: Callable[[], AbstractAsyncContextManager[Answerer]]
+    open_single: Callable[[], AbstractAsyncContextManager[Answerer]]
     open_goals: Callable[[], AbstractAsyncContextManager[GoalRuns]]
 
     @classmethod
@@ -75,7 +75,7 @@ class App:
             index: RepositoryIndex = own
             if clone is not None:
                 index = ClonedIndex(index, clone, interval=settings.poll_seconds, say=say)
-            library = SingleRepositoryLibrary(index, refs)
+            library = NamedLibrary({own.name: index}, {own.name: refs})
             opening = partial(_open_agent, settings, library)
             single = (
                 partial(opening, can_ask=False)
@@ -295,23 +295,8 @@ async def _read_status(settings: Settings, table: RepositoryTable) -> Repository
     return await read_state(clone.name if clone is not None else table.name or _get_path(table).name, read)
 
 
-class SingleRepositoryLibrary:
-    """A library with a single repository in it."""
-
-    def __init__(self, index: RepositoryIndex, refs: RefSource | None = None) -> None:
-        self._index = index
-        self._refs = refs
-
-    async def pin(self, repository: str | None = None) -> CodeSearch:
-        """Hold the repository, whatever name it is asked for by, at the commit that the name says, if any."""
-        _, commit = split_pinned_name(repository or "")
-        if commit and self._refs is not None:
-            return await self._refs.pin(NamedRef(kind="commit", name=commit[:12], commit=commit))
-        return await self._index.pin()
-
-
 class NamedLibrary:
-    """A library of several repositories by their names."""
+    """A library of repositories by their names; one alone is meant by any name."""
 
     def __init__(self, indexes: Mapping[str, RepositoryIndex], refs: Mapping[str, RefSource] | None = None) -> None:
         self._indexes = indexes
@@ -319,7 +304,9 @@ class NamedLibrary:
 
     async def pin(self, repository: str | None = None) -> CodeSearch:
         """Hold a repository, at the commit that its name says, if any; None: the first."""
-        name, commit = split_pinned_name(repository or next(iter(self._indexes)))
+        first, *others = self._indexes
+        name, commit = split_pinned_name(repository or first)
+        name = name if others else first
         if commit and name in self._refs:
             return await self._refs[name].pin(NamedRef(kind="commit", name=commit[:12], commit=commit))
         return await self._indexes[name].pin()

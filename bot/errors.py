@@ -6,6 +6,7 @@ BotError
 ├── GoalRunUnavailable no goal run of the terminal can be resumed
 ├── NothingToDraw    there is no picture of what somebody wants drawn; says why
 ├── RefreshStopped   somebody stopped a refresh before it was done
+├── BadQuestion      what somebody asked is no question: empty, or too long
 ├── NotAllowed       somebody may not do what they asked for
 │   ├── UnknownRepository there is none of that name that they may ask about
 │   └── LimitReached     they have asked too much for now; says when to come back
@@ -53,6 +54,10 @@ class NothingToDraw(BotError):
 
 class RefreshStopped(BotError):
     """A refresh was stopped; what was indexed before is still served."""
+
+
+class BadQuestion(BotError):
+    """What somebody asked cannot be answered whatever the code says: it is empty, or too long."""
 
 
 class NotAllowed(BotError):

@@ -79,16 +79,6 @@ class RefSource(Protocol):
         """Delete what was used least."""
 
 
-class Assistant(Protocol):
-    """Answers questions, and remembers the conversation of a thread."""
-
-    def ask(self, question: str, *, thread: str, repositories: Sequence[str] = ()) -> AsyncIterator[AgentEvent]:
-        """Stream what happens on the way to an answer; the last event carries the `Answer`."""
-
-    async def forget(self, thread: str) -> None:
-        """Forget the conversation of the thread."""
-
-
 class Repositories(Protocol):
     """The repositories that can be asked about, by name; the first is the default."""
 

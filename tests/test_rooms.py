@@ -23,6 +23,7 @@ FLOORS = {
         "ports http",
         "repositories replies jobs settings drawings webhooks",
         "app monitoring maintenance",
+        "questions",
         "conversations",
         "surfaces",
         "adapters",

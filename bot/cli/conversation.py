@@ -19,9 +19,9 @@ async def chat(app: App, terminal: Terminal, stream: TextIO, *, interactive: boo
     """Hold a conversation until the person leaves; the lines of a pipe are answered one after the other."""
     if interactive:
         await asyncio.gather(refresh_if_stale(app.index, terminal), asyncio.to_thread(load_modules))
-    async with app.open_assistant() as assistant:
+    async with app.open_assistant() as agent:
         lines = await _begin_prompt(app, terminal) if interactive else PipedInput(stream)
-        chat = ConsoleChat(app.index, assistant, terminal=terminal, lines=lines, stoppable=interactive, refs=app.refs)
+        chat = ConsoleChat(app.index, agent, terminal=terminal, lines=lines, stoppable=interactive, refs=app.refs)
         good = await chat.run()
     return CommandOutcome(ok=good or interactive)
 

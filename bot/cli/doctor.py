@@ -27,7 +27,6 @@ from bot.app import App, examine_sandboxes, load_classifier, make_path_table, op
 from bot.cli.context import OpenApp
 from bot.cli.live_check import check_slack_delivery, is_discord_channel, report_not_set_up, try_message
 from bot.clock import Clock, SystemClock
-from bot.conversations.descriptions import describe_freshness
 from bot.errors import SettingsError
 from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.markdown.formatting import to_one_line
@@ -35,6 +34,7 @@ from bot.monitoring import doctor_findings
 from bot.monitoring.cluster_state import read_cluster_state
 from bot.monitoring.doctor_findings import DoctorFinding, make_ok, make_problem, make_warning, note
 from bot.ports import Repositories
+from bot.questions.descriptions import describe_freshness
 from bot.repositories.library import RepositoryLibrary
 from bot.serving.platforms import read_discord_options
 from bot.settings import GuardTable, McpTable, Settings

@@ -122,39 +122,23 @@ def ask(
     if not question.strip():
         raise click.UsageError("The question is empty.")
     tracing: Literal["off", "on", "verbose"] = "verbose" if verbose else "on" if trace else "off"
-    if len(dict.fromkeys(repos)) > 1:
-        if at:
-            raise click.UsageError("--at is for a question about one repository.")
-        return invocation.print_outcome(_ask_jointly(invocation, question, repos, as_json=as_json, tracing=tracing))
+    named: list[str | None] = [*dict.fromkeys(repos)]
+    if at and len(named) > 1:
+        raise click.UsageError("--at is for a question about one repository.")
 
-    async def task(app: App, terminal: Terminal) -> CommandOutcome:
-        from bot.cli.ask import ask as answer
+    async def work() -> CommandOutcome:
+        from bot.adapters.terminal.display import Terminal
+        from bot.cli.ask import ask
 
-        return await answer(app, terminal, question, at=at, as_json=as_json, tracing=tracing)
+        settings = invocation.settings()
+        async with AsyncExitStack() as stack:
+            apps: list[App] = []
+            for name in named or [None]:
+                table = await asyncio.to_thread(invocation.choose_table, name, settings)
+                apps.append(await stack.enter_async_context(invocation.open(settings, table)))
+            return await ask(apps, Terminal.standard(), question, at=at, as_json=as_json, tracing=tracing)
 
-    return invocation.run_command(repos[0] if repos else None, task)
-
-
-async def _ask_jointly(
-    invocation: CliContext,
-    question: str,
-    repos: Sequence[str],
-    *,
-    as_json: bool,
-    tracing: Literal["off", "on", "verbose"],
-) -> CommandOutcome:
-    """Open each of several repositories, and answer one question about all of them."""
-    from bot.adapters.terminal.display import Terminal
-    from bot.cli.ask import ask_jointly
-
-    settings = invocation.settings()
-    async with AsyncExitStack() as stack:
-        indexes = []
-        for named in dict.fromkeys(repos):
-            table = await asyncio.to_thread(invocation.choose_table, named, settings)
-            indexes.append((await stack.enter_async_context(invocation.open(settings, table))).index)
-        terminal = Terminal.standard()
-        return await ask_jointly(settings, indexes, terminal, question, as_json=as_json, tracing=tracing)
+    return invocation.print_outcome(work())
 
 
 @cli.command()

@@ -11,7 +11,6 @@ from functools import partial
 from itertools import count
 
 from bot.clock import Clock
-from bot.conversations.answer_queue import AnswerQueue
 from bot.conversations.crash_suspects import Suspects
 from bot.conversations.goal_turns import AT_ONCE
 from bot.conversations.turn import ActiveTurn
@@ -38,7 +37,7 @@ class ActiveTurns:
 
     `on_end` is awaited with each turn when it has ended. With `jobs`, several processes share the messages: what comes
     in here is only shown to have come in, and then asked for as a job. This process takes part in answering unless
-    `max_concurrent` is 0. Whoever else answers questions in this process takes a place of the same `queue`.
+    `max_concurrent` is 0.
     """
 
     def __init__(
@@ -50,7 +49,6 @@ class ActiveTurns:
         self._on_end = on_end
         self._jobs = jobs
         self._begins_on: set[str] = set()
-        self.queue = AnswerQueue(max_concurrent)
         self._turns: dict[int, ActiveTurn] = {}
         self._starting: dict[int, asyncio.Event] = {}  # set once the turn is known, or there is none
         self._orders: set[int] = set()  # the messages whose goal runs are begun here
@@ -96,8 +94,9 @@ class ActiveTurns:
     @property
     def load(self) -> AnswerLoad:
         """How many questions this process answers at the moment, and how many wait."""
+        under_way = self._deps.queue.places_in_use
         questions = sum(turn.is_question for turn in self._turns.values())
-        return AnswerLoad(under_way=self.queue.places_in_use, waiting=max(0, questions - self.queue.places_in_use))
+        return AnswerLoad(under_way=under_way, waiting=max(0, questions - under_way))
 
     def list_active(self) -> Sequence[ActiveTurn]:
         """Return the turns that have begun and not ended."""
@@ -106,13 +105,13 @@ class ActiveTurns:
     def begin(self, entry: InboxEntry, *, after: float = 0.0) -> None:
         """Begin with a message that has come in, after so many seconds; what cannot begin now, a sweep finds again."""
         if self._jobs is None:
-            self._begin_turn(entry, self.queue, after=after)
+            self._begin_turn(entry, after=after)
         elif self._deps.commands.is_quick(entry.message):
-            self._begin_turn(entry, self.queue)
+            self._begin_turn(entry)
         elif entry.message.kind == "overheard" or self._deps.commands.parse(entry.message) is not None:
             self._get_group().create_task(self._ask_for_answer(entry))
         else:
-            self._begin_turn(entry, None, after=after)
+            self._begin_turn(entry, is_answered_here=False, after=after)
 
     @asynccontextmanager
     async def work_on_jobs(self) -> AsyncIterator[None]:
@@ -132,7 +131,7 @@ class ActiveTurns:
             entry = await self._deps.inbox.get(entry_id)
             if entry is None or entry.state not in OPEN or not self._has_place(entry):
                 return
-            self._begin_turn(entry, self.queue)
+            self._begin_turn(entry)
             if await self.wait_for(entry_id):
                 return
             await self._deps.clock.sleep(CLAIM_PAUSE)
@@ -178,23 +177,24 @@ class ActiveTurns:
             entry for entry in unfinished if is_meant(entry) and self._deps.commands.parse(entry.message) is None
         ]
         for entry in waiting:
-            self._begin_turn(entry, None, reason="stopped")
+            self._begin_turn(entry, is_answered_here=False, reason="stopped")
         return bool(waiting)
 
     def _begin_turn(
-        self, entry: InboxEntry, queue: AnswerQueue | None, *, after: float = 0.0, reason: Break = ""
+        self, entry: InboxEntry, *, is_answered_here: bool = True, after: float = 0.0, reason: Break = ""
     ) -> None:
-        """Begin the turn of a message if it is time for it; without a queue it is not answered here."""
+        """Begin the turn of a message if it is time for it, to answer it or to hand it on."""
         if entry.message.place.platform not in self._begins_on or entry.id in {*self._starting, *self._turns}:
             return
-        may_begin = queue is None or self._suspects.may_begin(entry)
+        may_begin = not is_answered_here or self._suspects.may_begin(entry)
         if may_begin or (not entry.deaths and self._deps.commands.parse(entry.message) is not None):
             group = self._get_group()
             self._starting[entry.id] = asyncio.Event()
-            if queue is not None:
+            if is_answered_here:
                 self._suspects.begin(entry)
                 self._orders |= {entry.id} if entry.message.order is not None else set()
-            group.create_task(self._claim_and_run(entry, queue, group, after=after, reason=reason))
+            run = self._claim_and_run(entry, group, is_answered_here=is_answered_here, after=after, reason=reason)
+            group.create_task(run)
 
     def _get_group(self) -> asyncio.TaskGroup:
         if self._group is None:
@@ -211,7 +211,7 @@ class ActiveTurns:
             log.warning("a message waits to be found: %s", error)
 
     async def _claim_and_run(
-        self, entry: InboxEntry, queue: AnswerQueue | None, group: asyncio.TaskGroup, *, after: float, reason: Break
+        self, entry: InboxEntry, group: asyncio.TaskGroup, *, is_answered_here: bool, after: float, reason: Break
     ) -> None:
         """Claim a message and run its turn; begin what had to wait for a suspect once its answer is complete."""
         note_answered = partial(self._note_answered, entry.id)
@@ -220,7 +220,9 @@ class ActiveTurns:
             if after:
                 await self._deps.clock.sleep(after)
             transport = self.transports[entry.message.place.platform]
-            turn = await ActiveTurn.claim(entry, transport, self._deps, queue, group, on_answered=note_answered)
+            turn = await ActiveTurn.claim(
+                entry, transport, self._deps, group, is_answered_here=is_answered_here, on_answered=note_answered
+            )
             if turn is not None:
                 turn.reason = reason
                 self._turns[entry.id] = turn
@@ -322,7 +324,7 @@ class ActiveTurns:
         for entry in waiting:
             is_free = self._jobs is None or len({*self._starting, *self._turns}) < self._places
             if is_free and self._has_place(entry):
-                self._begin_turn(entry, self.queue)
+                self._begin_turn(entry)
 
     async def _take_back_strays(self) -> None:
         """Delete what turns have posted that were interrupted, and that others have replied without meanwhile."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from agent import (
     INTERRUPTED,
@@ -15,27 +14,28 @@ from agent import (
     Answer,
     CheckpointOvertaken,
     is_bare_question,
+    is_verify_request,
     parse_decision,
+    read_quotes,
     with_background,
 )
-from bot.conversations.answer_queue import AnswerQueue
-from bot.conversations.descriptions import describe_progress, find_freshness
 from bot.conversations.goal_turns import NOT_STARTED, TOO_EARLY, follow_order, forget_goal, name_goal_thread
 from bot.conversations.turn_deps import Break, Said, TurnDeps
-from bot.conversations.turns.question_code import QuestionCode
-from bot.conversations.turns.run_follower import ClaimedMessage, TurnRun, find_waiting_turn, follow_run
+from bot.conversations.turns.attached_files import ReadAttachments, read_attachments
+from bot.conversations.turns.thread_context import read_thread_quotes
 from bot.errors import TOO_LATE, InboxError, NotAllowed
 from bot.markdown.safety import neutralize
-from bot.messages import GoalOrder, MessageContent
+from bot.messages import LONGEST_QUOTED, GoalOrder, MessageContent
 from bot.monitoring.observer import TurnOutcome
-from bot.ports import Answerer, ChatPlatform, GoalRuns
+from bot.ports import ChatPlatform
+from bot.questions.answer_run import AnswerRun, LimitTime
+from bot.questions.descriptions import describe_progress
 from bot.replies.answer_content import StreamingAnswer
 from bot.replies.goal_content import GrowingGoal, make_goal_proposal
 from bot.replies.reply import Reply
 from bot.repositories.choice import AmbiguousRepository, RepositoryChoice, make_clarifying_question
-from bot.repositories.ref_chooser import write_ref
-from bot.storage.inbox import InboxEntry
-from bot.storage.turn_records import KeptTurn, RunStats, TurnRecord
+from bot.storage.inbox import Inbox, InboxEntry
+from bot.storage.turn_records import KeptTurn, TurnRecord, TurnRecordStore
 from indexer import Progress
 
 NOT_YOURS = "Only the person who asked can do that."
@@ -49,7 +49,21 @@ _OUTCOMES: Mapping[str, TurnOutcome] = {
 
 log = logging.getLogger(__name__)
 
-LimitTime = Callable[[], AbstractAsyncContextManager[None]]
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClaimedMessage:
+    """A message that this process has claimed in the inbox, as the run that answers it asks for it."""
+
+    inbox: Inbox
+    entry: InboxEntry
+
+    async def may_begin(self) -> bool:
+        """Note that the run begins; False if the message was edited, or taken by another process, meanwhile."""
+        return await self.inbox.begin_run(self.entry)
+
+    async def may_be_replied_to(self, run_id: str) -> bool:
+        """Whether the message of another run was neither edited nor deleted."""
+        return await self.inbox.is_current(self.entry.conversation, run_id)
 
 
 class AnswerCourse:
@@ -70,16 +84,16 @@ class AnswerCourse:
         limit_time: LimitTime,
         get_reason: Callable[[], Break],
     ) -> None:
-        self.run: TurnRun | None = None
+        self.run = AnswerRun(deps, run_id=entry.run_id, conversation=entry.conversation)
         self.has_found = False
         self._entry = entry
+        self._platform = platform
         self._deps = deps
         self._reply = reply
         self._limit_time = limit_time
         self._get_reason = get_reason
-        self._code = QuestionCode(entry, platform, deps, self._show_indexing)
-        self._runs: Answerer | GoalRuns = deps.agent  # what the run is one of
-        self._stats = RunStats()
+        self._attached = ReadAttachments()
+        self._quotes: Sequence[str] = ()  # of the thread that citebot was called into
         self._answer = StreamingAnswer(entry.run_id, deps.hosts)
         self._goal = GrowingGoal(entry.run_id, deps.hosts, deps.mask)
         self._draft = self._answer if entry.message.order is None else self._goal
@@ -93,7 +107,7 @@ class AnswerCourse:
     def repositories(self) -> tuple[str, ...]:
         """The repositories that the question is about, once they are chosen."""
         order = self._entry.message.order
-        return self._code.repositories if order is None else (order.repository,)
+        return self.run.repositories if order is None else (order.repository,)
 
     async def begin_reply(self, before: int, *, may_stream: bool) -> None:
         """Post the placeholder, which tells how many questions are answered first."""
@@ -101,44 +115,66 @@ class AnswerCourse:
         if not self.is_overheard:
             await self._reply.begin(self._draft.partial_content(), may_stream=may_stream)
 
-    async def answer(self, queue: AnswerQueue) -> Said:
+    async def answer(self) -> Said:
         """Answer after what was asked before in the conversation, whose lock is held until the answer is recorded."""
-        lock, order = queue.lock_conversation(self._entry.conversation), self._entry.message.order
+        queue, order = self._deps.queue, self._entry.message.order
+        lock = queue.lock_conversation(self._entry.conversation)
         places = queue if order is None else self._deps.goals.places
         await self.begin_reply(places.before or int(lock.locked()), may_stream=True)
         async with self._reply.keep_growing(), lock:
-            return await (self._answer_question(queue) if order is None else self._work_on_order(order))
+            return await (self._answer_question() if order is None else self._work_on_order(order))
 
     async def stop(self) -> bool:
         """End the run within two seconds; False where none is in progress."""
-        return self.run is not None and await self._runs.stop(self.run.id)
+        if self._entry.message.order is None:
+            return await self.run.stop()
+        runs = self._deps.goals.runs
+        return runs is not None and await runs.stop(self._entry.run_id)
 
     async def forget_order(self) -> None:
         """Forget the goal run, whose verdict is shown."""
-        if self._runs is self._deps.goals.runs and self._deps.goals.runs is not None:
-            await forget_goal(self._deps.goals.runs, name_goal_thread(self._entry))
+        order, runs = self._entry.message.order, self._deps.goals.runs
+        if order is not None and order.approver and runs is not None:
+            await forget_goal(runs, name_goal_thread(self._entry))
 
-    async def _answer_question(self, queue: AnswerQueue) -> Said:
+    async def _answer_question(self) -> Said:
         last = await self._deps.records.last(self._entry.conversation)
         self._check_reply(await self._find_waiting_turn())
         async with self._limit_time():
-            choice = await self._code.choose(last)
+            choice = await self._choose_repositories(last)
         if isinstance(choice, AmbiguousRepository):  # the answer to that is another try at this message
             return Said(content=make_clarifying_question(choice, self._entry.run_id), outcome="paused")
         if (unread := self._explain_unread()) is not None:
             return unread
         question = await self._choose_ref(choice, last)
-        await self._code.ensure_indexed()
+        await self.run.ensure_indexed(choice.repositories, self._show_indexing)
         if (proposed := await self._propose(choice, last)) is not None:
             return proposed
-        self.run = await self._plan_run(question)
-        async with queue.hold_place(self._show_place):
-            await self._follow(self.run)
-        return await self._conclude(choice)
+        names = await self.run.hold(self._show_indexing)
+        self._show(self._draft.partial_content())
+        answer = await self.run.follow(
+            with_background(question, self._quotes), names, self._take, limit=self._limit_time,
+            show_place=self._show_place, permit=ClaimedMessage(inbox=self._deps.inbox, entry=self._entry),
+            attachments=self._attached.to_attachments(), was_begun=self._entry.state == "running",
+        )  # fmt: skip
+        return await self._conclude(answer, choice)
+
+    async def _choose_repositories(self, last: TurnRecord | None) -> RepositoryChoice | AmbiguousRepository:
+        """Choose the repositories by the question and its files; the thread counts where they say nothing."""
+        message, deps, text = self._entry.message, self._deps, self._entry.message.text
+        if last is not None and last.goal is not None and is_verify_request(text):
+            deps.access.check_repository(message, last.goal.repository)
+            why = "the answer that is verified is about it"
+            return RepositoryChoice(repositories=(last.goal.repository,), why=why, question=text)
+        self._attached = await read_attachments(message, self._platform, takes_images=deps.takes_images, mask=deps.mask)
+        self._quotes = await read_thread_quotes(message, self._platform, deps.mask)
+        asked = [text, *(one.text[:LONGEST_QUOTED] for one in self._attached.texts)]
+        around = read_quotes(self._quotes) if is_bare_question(text) else ()
+        return await deps.chooser.choose(self._entry, "\n".join([*asked, *around]))
 
     def _explain_unread(self) -> Said | None:
         """Say that nothing was read of what a message only points at; without it, the question is another one."""
-        attached = self._code.attached
+        attached = self._attached
         if not (attached.remarks and is_bare_question(self._entry.message.text)) or attached.texts or attached.images:
             return None
         said = "\n\n".join((*attached.remarks, "Paste the lines that matter, and I will look at them."))
@@ -168,20 +204,10 @@ class AnswerCourse:
         message = self._entry.message
         is_endless = message.private and message.kind == "command"  # one conversation for ever
         async with self._limit_time():
-            at = await self._code.choose_ref(choice, None if is_endless else last)
-        remarks = (choice.remark, at.remark, *self._code.attached.remarks)
+            at = await self.run.choose_ref(choice, None if is_endless else last)
+        remarks = (choice.remark, at.remark, *self._attached.remarks)
         self._answer.begin_with("\n\n".join(filter(None, remarks)))
         return at.question
-
-    async def _plan_run(self, question: str) -> TurnRun:
-        """Plan the run of the turn, the same one after a restart."""
-        return TurnRun(
-            id=self._entry.run_id,
-            conversation=self._entry.conversation,
-            repositories=await self._code.hold(),
-            question=with_background(question, self._code.quotes),
-            attachments=self._code.attached.to_attachments(),
-        )
 
     async def _propose(self, choice: RepositoryChoice, last: TurnRecord | None) -> Said | None:
         """Propose the goal run that a message wants, or say why there is none; None where an answer is read."""
@@ -194,7 +220,7 @@ class AnswerCourse:
             return None
         if said.order is None:
             return Said(content=self._deps.make_sentence(said.text), outcome="refused")
-        await self._keep(said.to_record(said.order, message.author, choice.why))
+        await self.run.keep(said.to_record(said.order, message.author, choice.why), held=self._entry)
         content = make_goal_proposal(self._deps.mask(said.text), self._entry.run_id, self._deps.hosts)
         return Said(content=content, outcome="paused")
 
@@ -205,15 +231,10 @@ class AnswerCourse:
             return Said(content=self._deps.make_sentence(NOT_STARTED), outcome="stopped")
         if runs is None:
             return Said(content=self._deps.make_sentence(goals.problem), outcome="failed")
-        self.run = TurnRun(
-            id=entry.run_id, conversation=name_goal_thread(entry), repositories=self.repositories, question=order.task,
-            attachments=self._code.attached.to_attachments(),
-        )  # fmt: skip
-        self._runs = runs
         async with goals.places.hold_place(self._show_place):
             self._show(self._draft.partial_content())
-            await follow_order(runs, order, entry, self._deps.inbox, self._take)
-        answer = self._goal.answer
+            await self.run.take_all(follow_order(runs, order, entry, self._deps.inbox), self._take)
+        answer = self.run.answer
         outcome = self._find_outcome(answer)
         if answer is None or answer.route == "stopped":
             sentence = STOPPED if answer is not None else INTERRUPTED
@@ -236,17 +257,8 @@ class AnswerCourse:
         except AgentError as error:
             log.warning("a conversation does not know of its goal run: %s", error)
 
-    async def _follow(self, run: TurnRun) -> None:
-        """Let the run reach its answer; one that was begun before continues."""
-        self._show(self._draft.partial_content())
-        async with self._limit_time():
-            permit = ClaimedMessage(inbox=self._deps.inbox, entry=self._entry)
-            was_begun = self._entry.state == "running"
-            await follow_run(self._deps.agent, run, self._take, was_begun=was_begun, permit=permit)
-
     def _take(self, event: AgentEvent) -> None:
-        """Take an event of the run in, and show what it changes."""
-        self._stats.take(event)
+        """Show what an event of the run changes."""
         if self._draft.take(event) and event.kind != "answer":
             self._show(self._draft.partial_content)
 
@@ -256,7 +268,7 @@ class AnswerCourse:
             self._reply.show(content)
 
     def _show_place(self, before: int) -> None:
-        """Show how many answers come first; 0 once it is this one's turn."""
+        """Show how many answers come first."""
         self._draft.wait(before)
         self._show(self._draft.partial_content())
 
@@ -265,12 +277,9 @@ class AnswerCourse:
         status = neutralize(why + describe_progress(name, progress), self._deps.hosts)
         self._show(replace(self._draft.partial_content(), status=status))
 
-    async def _conclude(self, choice: RepositoryChoice) -> Said:
+    async def _conclude(self, answer: Answer, choice: RepositoryChoice) -> Said:
         """Record how the answer was found, and return it; a sentence where there is none."""
-        answer, message = self._answer.answer, self._entry.message
-        outcome = self._find_outcome(answer)
-        if answer is None:
-            return Said(content=self._deps.make_sentence(INTERRUPTED), outcome=outcome)
+        message, outcome = self._entry.message, self._find_outcome(answer)
         if self._get_reason() == "late":
             return Said(content=self._answer.content_at_stop(TOO_LATE), outcome=outcome)
         if answer.route == "stopped":
@@ -293,25 +302,26 @@ class AnswerCourse:
     async def _keep_record(
         self, answer: Answer, why: str, goal: GoalOrder | None = None, *, question: str = ""
     ) -> None:
+        """Keep how the answer was found; that the message is another process's by now, is noticed later on."""
         if answer.route == "failed" and await self._find_waiting_turn() is not None:
             return  # who may reply to the turn before must not be forgotten
-        record = replace(
-            self._stats.record(answer, question=question, person=self._entry.message.author),
-            why=why, goal=goal, at=write_ref(self._code.next_ref),
-        )  # fmt: skip
+        person = self._entry.message.author
+        record = self.run.make_record(answer, person=person, question=question, why=why, goal=goal)
         try:
-            await self._keep(record)
+            await self.run.keep(record, held=self._entry)
         except InboxError as error:  # the answer is worth showing; where it cannot be settled, all of this comes again
             log.warning("the record of an answer was not kept: %s", error)
 
-    async def _keep(self, record: TurnRecord) -> None:
-        """Keep the record of the turn, unless its message is another process's by now; that is noticed later on."""
-        await self._deps.records.keep(self._entry.run_id, self._entry.conversation, record, held=self._entry)
-
     async def _find_freshness(self, answer: Answer) -> str:
-        now = self._deps.clock.now()
-        freshness = await find_freshness(answer, self._deps.repositories, now, at=self._code.ref)
-        return neutralize(freshness, self._deps.hosts)
+        return neutralize(await self.run.find_freshness(answer), self._deps.hosts)
 
     async def _find_waiting_turn(self) -> KeptTurn | None:
         return await find_waiting_turn(self._deps.records, self._deps.inbox, self._entry.conversation)
+
+
+async def find_waiting_turn(records: TurnRecordStore, inbox: Inbox, conversation: str) -> KeptTurn | None:
+    """Return the newest turn of a conversation if it waits for a person, and its question still stands."""
+    for last in await records.list_newest(conversation, most=1):
+        if last.record.route == "paused" and await inbox.is_current(conversation, last.run_id):
+            return last
+    return None

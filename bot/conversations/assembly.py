@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from bot.access import AccessPolicy, Manners
@@ -16,10 +16,12 @@ from bot.conversations.turns.daily_notices import DailyNotices
 from bot.messages import IncomingMessage
 from bot.monitoring.observer import ConversationObserver, NullObserver
 from bot.ports import Answerer, AnswerJobs, GoalRuns, RefSource, Repositories
+from bot.questions.answer_queue import AnswerQueue
 from bot.repositories.choice_store import ChoiceStore
 from bot.repositories.chooser import RepositoryChooser
 from bot.repositories.names import RepositoryProfile
 from bot.repositories.ref_chooser import RefChooser
+from bot.settings import PriceTable
 from bot.storage.database import SqlDatabase
 from bot.storage.inbox import Inbox, make_process_name
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
@@ -44,6 +46,7 @@ class ChatPolicy:
     max_concurrent: int = 8
     deadline: float = 150.0
     takes_images: bool = False
+    prices: Mapping[str, PriceTable] = field(default_factory=dict)
     signs: Mapping[str, RepositoryProfile] = field(default_factory=dict)
     manners: Mapping[str, Manners] = field(default_factory=dict)
     mask: Callable[[str], str] = str
@@ -93,13 +96,14 @@ async def open_conversations(
             shareable=shareable, access=policy.access, clock=clock, stop=stop,
         )  # fmt: skip
         deps = TurnDeps(
-            agent=agent, repositories=repositories, inbox=inbox, commands=commands, chooser=chooser, records=records,
-            ratings=records, shareable=shareable, access=policy.access, counter=counter, clock=clock,
+            open_agent=lambda: nullcontext(agent), agent=agent, repositories=repositories,
+            queue=AnswerQueue(policy.max_concurrent), inbox=inbox, commands=commands, chooser=chooser, records=records,
+            shareable=shareable, access=policy.access, counter=counter, clock=clock,
             notices=DailyNotices(clock), goals=ChatGoals(
                 access=policy.access, inbox=inbox, records=records, runs=goals, problem=policy.goals_problem,
             ),
             hosts=frozenset(policy.hosts), deadline=policy.deadline, takes_images=policy.takes_images, mask=policy.mask,
-            observer=observer or NullObserver(), refs=RefChooser(refs, policy.signs),
+            observer=observer or NullObserver(), refs=RefChooser(refs, policy.signs), prices=policy.prices,
         )  # fmt: skip
         conversations = Conversations(
             deps, threads, manners=policy.manners, max_concurrent=policy.max_concurrent, jobs=jobs

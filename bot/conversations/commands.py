@@ -10,17 +10,17 @@ from typing import Literal, Protocol
 from agent import is_stop_request
 from bot.access import AccessPolicy
 from bot.clock import Clock
-from bot.conversations.descriptions import (
+from bot.drawings.drawing_requests import USAGE, DrawingRequest, choose_whole, draw, parse_drawing
+from bot.errors import NotAllowed
+from bot.messages import IncomingMessage, MessageContent
+from bot.ports import Answerer, Repositories
+from bot.questions.descriptions import (
     describe_freshness,
     describe_progress,
     describe_refresh,
     describe_status,
     explain_answer,
 )
-from bot.drawings.drawing_requests import USAGE, DrawingRequest, choose_whole, draw, parse_drawing
-from bot.errors import NotAllowed
-from bot.messages import IncomingMessage, MessageContent
-from bot.ports import Answerer, Repositories
 from bot.repositories.chooser import RepositoryChooser
 from bot.storage.shareable_answers import ShareableAnswerStore
 from bot.storage.threads import ThreadStore

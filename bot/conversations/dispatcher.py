@@ -10,14 +10,13 @@ from typing import Literal
 
 from bot.access import Manners, find_manners
 from bot.conversations.active_turns import BEAT_SECONDS, ActiveTurns
-from bot.conversations.answer_course import NOT_YOURS
+from bot.conversations.answer_course import NOT_YOURS, find_waiting_turn
 from bot.conversations.goal_turns import DECIDED, is_goal_proposed
 from bot.conversations.manners import is_for_anybody, is_left_to_people
 from bot.conversations.sharing import share_answer
 from bot.conversations.turn import ActiveTurn
 from bot.conversations.turn_deps import TurnDeps
 from bot.conversations.turns.opened_reply import open_reply
-from bot.conversations.turns.run_follower import find_waiting_turn
 from bot.errors import ChatError, NotAllowed
 from bot.messages import ButtonPress, IncomingMessage, MessageKey, Place, fit_message
 from bot.monitoring.observer import AnswerLoad
@@ -159,7 +158,7 @@ class Conversations:
         if entry is None:
             return "That message is no longer available."
         if press.action in {"good", "bad"}:
-            await self._deps.ratings.rate(entry.run_id, press.author, "good" if press.action == "good" else "bad")
+            await self._deps.records.rate(entry.run_id, press.author, "good" if press.action == "good" else "bad")
             return THANKS
         if press.is_reaction and press.action != "stop" and entry.state != "paused":
             return ""

@@ -7,7 +7,8 @@ proposed to back to the beginning, with the order in it; its turn works on that 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from agent import (
@@ -24,11 +25,11 @@ from agent import (
     parse_goal_request,
 )
 from bot.access import AccessPolicy
-from bot.conversations.answer_queue import AnswerQueue
-from bot.conversations.turns.run_follower import follow_events
 from bot.errors import NotAllowed
 from bot.messages import GoalOrder, IncomingMessage
 from bot.ports import GoalRuns
+from bot.questions.answer_queue import AnswerQueue
+from bot.questions.answer_run import continue_run
 from bot.storage.inbox import Inbox, InboxEntry
 from bot.storage.turn_records import KeptTurn, TurnRecord, TurnRecordStore
 from indexer import IndexerError
@@ -202,9 +203,9 @@ def find_wanted_goal(text: str, last: TurnRecord | None) -> WantedGoal | None:
 
 
 async def follow_order(
-    runs: GoalRuns, order: GoalOrder, entry: InboxEntry, inbox: Inbox, take: Callable[[AgentEvent], None]
-) -> None:
-    """Follow a run that was approved to its verdict, however long it takes: it has limits of its own.
+    runs: GoalRuns, order: GoalOrder, entry: InboxEntry, inbox: Inbox
+) -> AsyncGenerator[AgentEvent, None]:
+    """Yield the events of a run that was approved up to its verdict, however long it takes: it has limits of its own.
 
     One that an earlier process left is taken up; nothing begins for a message that was edited or lost meanwhile.
     """
@@ -220,10 +221,11 @@ async def follow_order(
     if await inbox.begin_run(entry):
         # It may run for long, and so see many deaths of the process that others have caused.
         await inbox.excuse([entry])
-        await follow_events(
-            resume=lambda: runs.resume(entry.run_id, thread=thread), begin=begin, take=take,
-            was_begun=entry.state == "running",
-        )  # fmt: skip
+        was_begun = entry.state == "running"
+        events = continue_run(lambda: runs.resume(entry.run_id, thread=thread), begin) if was_begun else begin()
+        async with aclosing(events) as following:
+            async for event in following:
+                yield event
 
 
 def name_goal_thread(entry: InboxEntry) -> str:

@@ -5,7 +5,7 @@
     admitted    not quarantined, not too old, not too long; counted; allowed            _refuse, _admit
     queued      a placeholder is shown; earlier questions of the conversation go first  AnswerCourse.answer
                 a front leaves it at that, and hands the message on                     _hand_on
-    chosen      it is known which repositories it is about, and they are indexed        QuestionCode
+    chosen      it is known which repositories it is about, and they are indexed        AnswerRun
                 also where it names another branch, tag, commit or pull request
     answered    there was a free place, and the run has reached its answer              AnswerCourse
                 or what a person has approved was done in the sandbox
@@ -38,7 +38,6 @@ from agent import (
     parse_run_decision,
 )
 from bot.conversations.answer_course import AnswerCourse
-from bot.conversations.answer_queue import AnswerQueue
 from bot.conversations.commands import ParsedCommand, UnknownCommand
 from bot.conversations.goal_turns import (
     ABORTED,
@@ -89,8 +88,8 @@ class ActiveTurn:
 
     `reason` is why it was interrupted; `is_question` tells it from a command; `final` is the content that the reply was
     settled with; `ended` is set at the end of `run`, for which `task` is the one that it runs in. A question that names
-    nobody is answered only where something was found; `is_silent` says that nothing was. Where there is no queue, as on
-    a front, nothing is answered either: `is_handed_on` says that another process has to. `decided` is the message whose
+    nobody is answered only where something was found; `is_silent` says that nothing was. What is not answered here, as
+    on a front, is handed on: `is_handed_on` says that another process has to answer it. `decided` is the message whose
     goal run this one has decided about. `on_answered` is called once the final content is known, before its delivery.
     """
 
@@ -99,9 +98,9 @@ class ActiveTurn:
         entry: InboxEntry,
         transport: ReplyTransport,
         deps: TurnDeps,
-        queue: AnswerQueue | None,
         group: asyncio.TaskGroup,
         *,
+        is_answered_here: bool,
         on_answered: Callable[[], object],
     ) -> None:
         self.entry = entry
@@ -114,7 +113,7 @@ class ActiveTurn:
         self.ended = asyncio.Event()
         self.task: asyncio.Task[None] | None = None
         self._deps = deps
-        self._queue = queue
+        self._is_answered_here = is_answered_here
         self._on_answered = on_answered
         self._outcome: TurnOutcome = "unsaid"
         self._gives_up = False  # the reply is that there is none, and must not be tried again
@@ -145,18 +144,18 @@ class ActiveTurn:
         entry: InboxEntry,
         transport: ReplyTransport,
         deps: TurnDeps,
-        queue: AnswerQueue | None,
         group: asyncio.TaskGroup,
         *,
+        is_answered_here: bool,
         on_answered: Callable[[], object],
     ) -> Self | None:
         """Claim a message for this process; None where another process has it or its conversation, or it is over."""
         is_command = entry.deaths < MAX_DEATHS and deps.commands.parse(entry.message) is not None
         asked_at = time.monotonic()
-        claimed = await deps.inbox.claim(entry.id, beside=is_command or queue is None, risky=queue is not None)
+        claimed = await deps.inbox.claim(entry.id, beside=is_command or not is_answered_here, risky=is_answered_here)
         if claimed is None:
             return None
-        turn = cls(claimed, transport, deps, queue, group, on_answered=on_answered)
+        turn = cls(claimed, transport, deps, group, is_answered_here=is_answered_here, on_answered=on_answered)
         turn.note_lease(asked_at)
         return turn
 
@@ -260,10 +259,10 @@ class ActiveTurn:
             decision, named = parse_run_decision(text := self.entry.message.text)
             if decision or (is_undecided(text) and find_wanted_goal(text, last) is None):
                 return await (self._decide(decision, named) if decision else self._remind())
-        if self._queue is None:
+        if not self._is_answered_here:
             await self._hand_on()
             return None
-        said = await self._course.answer(self._queue)
+        said = await self._course.answer()
         self._outcome = said.outcome
         return said.content
 
@@ -401,9 +400,8 @@ class ActiveTurn:
         except ChatError as error:
             log.warning("an answer was not withdrawn: %s", error)
         # Only after this nobody else takes the message up, and continues with what is forgotten.
-        run = self._course.run
-        if await self._deps.inbox.settle(self.entry, "closed") and run is not None:
-            await self._deps.agent.forget(run.conversation, run_id=run.id)
+        if await self._deps.inbox.settle(self.entry, "closed") and self._course.run.is_begun:
+            await self._deps.agent.forget(self.entry.conversation, run_id=self.entry.run_id)
 
     @property
     def has_strays(self) -> bool:

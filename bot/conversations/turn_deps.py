@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from bot.clock import Clock
 from bot.conversations.commands import CommandHandlers
 from bot.conversations.goal_turns import ChatGoals
 from bot.conversations.turns.daily_notices import DailyNotices
-from bot.conversations.turns.question_code import CodeDeps
 from bot.markdown.safety import neutralize
 from bot.messages import MessageContent
-from bot.monitoring.observer import ConversationObserver, NullObserver, TurnOutcome
+from bot.monitoring.observer import TurnOutcome
 from bot.ports import Answerer, QuestionLimiter
+from bot.questions.answer_run import QuestionDeps
+from bot.repositories.chooser import RepositoryChooser
 from bot.storage.inbox import Inbox
 from bot.storage.shareable_answers import ShareableAnswerStore
 from bot.storage.turn_records import TurnRecordStore
@@ -25,20 +25,19 @@ Break = Literal["", "stopped", "late", "superseded", "lost", "handed over"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class TurnDeps(CodeDeps):
+class TurnDeps(QuestionDeps):
     """What all turns use."""
 
     agent: Answerer
     inbox: Inbox
     commands: CommandHandlers
-    ratings: TurnRecordStore
+    chooser: RepositoryChooser
+    records: TurnRecordStore
     shareable: ShareableAnswerStore
     goals: ChatGoals
     counter: QuestionLimiter
-    clock: Clock
     notices: DailyNotices
-    deadline: float = 150.0
-    observer: ConversationObserver = field(default_factory=NullObserver)
+    takes_images: bool = False
 
     def make_sentence(self, said: str | MessageContent) -> MessageContent:
         """Return what is said in a form that is safe to send; a file that goes with it goes as it is."""

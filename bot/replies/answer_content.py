@@ -43,8 +43,7 @@ class StreamingAnswer:
 
     def wait(self, before: int) -> None:
         """Show how many questions are answered first."""
-        questions = "question is" if before == 1 else "questions are"
-        self._status = f"Waiting: {before} {questions} ahead of yours" if before else "Reading the question"
+        self._status = describe_place_in_line(before) or "Reading the question"
 
     def take(self, event: AgentEvent) -> bool:
         """Take an event in; False if it changes nothing that people see."""
@@ -144,6 +143,12 @@ class StreamingAnswer:
 
     def _make_button(self, action: Any, label: str) -> Button:
         return Button(action=action, label=label, value=self._run_id)
+
+
+def describe_place_in_line(before: int) -> str:
+    """Say how many questions are answered first; empty where none is."""
+    questions = "question is" if before == 1 else "questions are"
+    return f"Waiting: {before} {questions} ahead of yours" if before else ""
 
 
 def make_feedback_buttons(run_id: str, *, sharing: bool = False) -> tuple[Button, ...]:

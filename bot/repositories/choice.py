@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
-from bot.messages import Button, MessageContent
+from bot.messages import Button, IncomingMessage, MessageContent
 
 MOST_TOGETHER = 5  # repositories that one question is answered about, and that are offered as buttons
 
 LONGEST_LABEL = 75
+
+
+class RoutedQuestion(Protocol):
+    """A question as routing sees it: the message, what it continues with, and the run that answers it."""
+
+    @property
+    def message(self) -> IncomingMessage:
+        """What was asked, by whom and where."""
+
+    @property
+    def conversation(self) -> str:
+        """What the agent remembers it under."""
+
+    @property
+    def run_id(self) -> str:
+        """The run that answers it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

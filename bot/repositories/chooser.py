@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from agent import find_small_talk, is_history_request, is_repeat_request
 from bot.access import AccessPolicy, is_listed
@@ -13,7 +12,7 @@ from bot.errors import NotAllowed
 from bot.markdown.formatting import to_one_line
 from bot.messages import ButtonAction, IncomingMessage
 from bot.ports import Repositories
-from bot.repositories.choice import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice
+from bot.repositories.choice import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice, RoutedQuestion
 from bot.repositories.choice_store import ChoiceStore, PendingQuestion
 from bot.repositories.hints import HintLookup, HintMatches, find_hints, find_name_hint, pick_winner, sort_by_likelihood
 from bot.repositories.names import NamedRepositories, RepositoryProfile, find_hinted, find_named, find_only_named
@@ -32,22 +31,6 @@ class _Asking:
     conversation: str
     visible: tuple[str, ...]
     naming: NamedRepositories
-
-
-class RoutedQuestion(Protocol):
-    """A question as routing sees it: the message, what it continues with, and the run that answers it."""
-
-    @property
-    def message(self) -> IncomingMessage:
-        """What was asked, by whom and where."""
-
-    @property
-    def conversation(self) -> str:
-        """What the agent remembers it under."""
-
-    @property
-    def run_id(self) -> str:
-        """The run that answers it."""
 
 
 class RepositoryChooser:

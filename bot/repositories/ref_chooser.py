@@ -18,11 +18,10 @@ from bot.repositories.ref_mentions import (
     spell_out_comparison,
     spell_out_pull_request,
 )
-from bot.repositories.refresh import PATIENCE_SECONDS, ProgressDisplay
 from indexer import IndexerError, NamedRef, Progress, RefKind, UnknownRevision, describe_unknown
 
 if TYPE_CHECKING:
-    from bot.ports import RefSource, RepositoryIndex
+    from bot.ports import RefSource
     from bot.repositories.names import RepositoryProfile
 
 _WORD = re.compile(r"[^\W\d_]{3}")
@@ -181,26 +180,6 @@ class RefChooser:
                 f"Several repositories are read at their newest commits. Ask about one of them to read it at {named}."
             )
         return _describe_limit(repositories[0], named)
-
-
-async def choose_ref(
-    index: RepositoryIndex, chooser: RefChooser, question: str, *, at: str = "", before: NamedRef | None = None
-) -> RefChoice:
-    """Choose what a question is answered at: what the command line says, what it names itself, or what was before."""
-    repository = (await index.status()).repository
-    if at:
-        return RefChoice(question=question, ref=await chooser.find(repository, at))
-    return await chooser.choose([repository], question, before=before)
-
-
-async def hold_ref(
-    index: RepositoryIndex, chooser: RefChooser, choice: RefChoice, display: ProgressDisplay
-) -> CodeSearch | None:
-    """Hold the code at what was chosen, and show how far that is where it takes long; None for the newest commit."""
-    if choice.ref is None:
-        return None
-    with display.show_indexing(patience=PATIENCE_SECONDS) as show:
-        return await chooser.pin((await index.status()).repository, choice.ref, show)
 
 
 def _read_kind(written: str) -> RefKind | None:

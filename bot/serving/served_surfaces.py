@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, nullcontext
 from bot.app import TeamApp
 from bot.conversations.dispatcher import Conversations
 from bot.serving.monitoring import ServedSurface
-from bot.surfaces.api.ask_requests import Asking
 from bot.surfaces.api.chat_completions import ChatCompletions
 from bot.surfaces.api.repeated_questions import RepeatedQuestions
 from bot.surfaces.mcp.mcp_endpoint import McpEndpoint, is_installed
@@ -39,9 +38,8 @@ class TeamSurfaces:
         if self._has_api:
             from bot.surfaces.api.http_api import HttpApi  # FastAPI takes half a second to import
 
-            asking = Asking(core=self._core, repeated=self._repeated)
             self._mcp = self._make_mcp()
-            served = [HttpApi(self._core, asking), ChatCompletions(self._core, asking), self._mcp]
+            served = [HttpApi(self._core, self._repeated), ChatCompletions(self._core, self._repeated), self._mcp]
         return [surface for surface in (*served, self._page) if surface is not None]
 
     def _make_mcp(self) -> McpEndpoint | None:

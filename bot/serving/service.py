@@ -263,6 +263,7 @@ def make_chat_policy(settings: Settings, team: TeamApp, *, limits: QuestionLimit
         limits=limits or usual,
         max_concurrent=settings.max_concurrent_answers,
         deadline=settings.max_seconds + GRACE_SECONDS,
+        prices=settings.prices,
         takes_images=settings.has_model and settings.model_images == "on",
         manners={channel: table.manners for channel, table in settings.channels.items()},
         mask=mask,

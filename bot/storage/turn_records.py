@@ -6,16 +6,17 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from agent import AgentEvent, Answer
-from bot.clock import Clock
 from bot.messages import GoalOrder
-from bot.storage.database import SqlDatabase
-from bot.storage.inbox import InboxEntry
+
+if TYPE_CHECKING:  # a question of the command line has a record, and no database
+    from bot.clock import Clock
+    from bot.storage.database import SqlDatabase
+    from bot.storage.inbox import InboxEntry
 
 Opinion = Literal["good", "bad"]
-_MOST_FILES = 50
+MAX_FILES = 50
 MAX_QUESTIONS = 10_000
 _WITH_QUESTION = '%"question": "%'
 _SELDOM = frozenset({"at", "is_reminded", "question", "lookup", "meanings"})  # fields that most records do not have
@@ -94,60 +95,6 @@ class KeptTurn:
     conversation: str
     at: float
     record: TurnRecord
-
-
-class RunStats:
-    """Collects files, tokens and flags from the events of a run."""
-
-    def __init__(self) -> None:
-        self._files: dict[str, None] = {}
-        self._tools: dict[str, None] = {}
-        self._calls = self._input = self._output = self._flagged = 0
-        self._watched = False
-        self._lookup = ""
-
-    def take(self, event: AgentEvent) -> None:
-        """Add an event."""
-        if event.kind == "evidence":
-            self._files |= dict.fromkeys(location.path for location in event.payload["locations"])
-        elif event.kind == "tool_start":
-            self._tools[str(event.payload["tool"])] = None
-        elif event.kind == "model_end":
-            self._calls += 1
-            self._input += int(event.payload.get("input_tokens") or 0)
-            self._output += int(event.payload.get("output_tokens") or 0)
-        elif event.kind == "flagged":
-            self._flagged += int(event.payload["count"])
-        elif event.kind == "step_end":
-            changes = event.payload["changes"]
-            self._watched = self._watched or changes.get("gateway_verdict") == "watch"
-            requests = (changes.get("router_output") or {}).get("requests") or [{}]
-            self._lookup = self._lookup or str(requests[0].get("lookup", ""))
-
-    def record(self, answer: Answer, *, question: str = "", person: str = "") -> TurnRecord:
-        """Return the record of the turn."""
-        return TurnRecord(
-            repository=answer.repository,
-            commit=answer.commit,
-            route=answer.route,
-            model=answer.model,
-            seconds=answer.seconds,
-            files=tuple(self._files)[:_MOST_FILES],
-            searched=answer.searched,
-            model_calls=self._calls,
-            input_tokens=self._input,
-            output_tokens=self._output,
-            person=person,
-            watched=self._watched,
-            flagged=self._flagged,
-            tools=tuple(self._tools),
-            repositories=tuple(answer.commits),
-            commits=dict(answer.commits),
-            found=answer.found,
-            question=question,
-            lookup=self._lookup,
-            meanings=answer.meanings,
-        )
 
 
 class TurnRecordStore:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -11,7 +10,6 @@ from starlette.exceptions import HTTPException
 from bot.access import AccessPolicy
 from bot.app import TeamApp, make_redactor
 from bot.settings import Settings
-from bot.surfaces.answer_run import QuestionDeps
 from bot.surfaces.code_lookups import CodeLookups
 from bot.surfaces.principals import Tokens
 from bot.surfaces.questions import Questions
@@ -62,27 +60,9 @@ def make_team_core(settings: Settings, team: TeamApp, conversations: Conversatio
     """Make the core that shares gates, places and records with the chats of a process."""
     deps, library = conversations.deps, team.stock.library
     lookups = CodeLookups(library=library, access=deps.access, mask=make_redactor(settings), counter=deps.counter)
-    questions = Questions(
-        QuestionDeps(
-            open_agent=lambda: nullcontext(team.agent),
-            repositories=deps.repositories,
-            router=deps.chooser,
-            queue=conversations.turns.queue,
-            access=deps.access,
-            counter=deps.counter,
-            records=deps.records,
-            clock=deps.clock,
-            hosts=deps.hosts,
-            deadline=deps.deadline,
-            mask=deps.mask,
-            prices=settings.prices,
-            observer=deps.observer,
-            refs=deps.refs,
-        )
-    )
     return SurfaceCore(
         lookups=lookups,
-        questions=questions,
+        questions=Questions(deps),
         tokens=Tokens(settings.mcp.tokens),
         access=deps.access,
         hosts=settings.mcp.hosts,

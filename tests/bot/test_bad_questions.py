@@ -14,7 +14,7 @@ from agent.agent import Agent
 from agent.persistence.checkpointer import open_saver
 from bot.adapters.terminal.console import ConsoleChat
 from bot.adapters.terminal.display import Terminal
-from bot.app import App, SingleRepositoryLibrary
+from bot.app import App, NamedLibrary
 from bot.settings import RepositoryTable, Settings
 from indexer.secrets import redact_secrets
 from tests.fakes.citebot import Citebot, converse
@@ -198,7 +198,7 @@ async def test_a_locked_database_fails_one_turn_and_loses_no_thread(
                 lambda: other.execute("ROLLBACK"),
                 "and who calls it?",
             )
-            agent = Agent(SingleRepositoryLibrary(app.index), saver, redact_secrets)
+            agent = Agent(NamedLibrary({"shop": app.index}), saver, redact_secrets)
             chat = ConsoleChat(app.index, agent, terminal=Terminal.standard(), lines=lines, stoppable=False)
             assert not await chat.run()
 

@@ -12,7 +12,7 @@ from typing import Any
 from agent.events import AgentEvent, EventKind
 from agent.ports import Answer, CatchUp, Citation
 from bot.app import App
-from bot.ports import Assistant, GoalRuns
+from bot.ports import Answerer, GoalRuns
 from bot.settings import RepositoryTable, Settings
 from indexer.errors import IndexerError, NotIndexed
 from indexer.generations.generation_cache import count_folders
@@ -295,7 +295,7 @@ class FakeAssistant:
         self._events = events or answering(ANSWER)
         self._hangs = hangs
 
-    async def ask(self, question: str, *, thread: str, repositories: Sequence[str] = ()) -> AsyncIterator[AgentEvent]:
+    async def ask(self, question: str, *, thread: str, **_: Any) -> AsyncIterator[AgentEvent]:
         self.asked.append((question, thread))
         for event in self._events:
             if self._hangs and event.kind == "answer":
@@ -310,8 +310,17 @@ class FakeAssistant:
             self.cancelled = True
             raise
 
-    async def forget(self, thread: str) -> None:
+    async def forget(self, thread: str, *, run_id: str | None = None) -> None:
         self.forgotten.append(thread)
+
+    def resume(self, run_id: str, **_: Any) -> AsyncIterator[AgentEvent]:
+        raise AssertionError("no question of the terminal is taken up again")
+
+    async def stop(self, run_id: str) -> bool:
+        raise AssertionError("the terminal ends an answer by cancelling it")
+
+    async def remember(self, question: str, answer: Answer, *, thread: str, run_id: str) -> None:
+        raise AssertionError("no goal run is remembered")
 
 
 def event(kind: EventKind, /, **payload: Any) -> AgentEvent:
@@ -364,5 +373,5 @@ class FakeOpening:
         yield self.goals
 
     @asynccontextmanager
-    async def _open_assistant(self) -> AsyncGenerator[Assistant]:
+    async def _open_assistant(self) -> AsyncGenerator[Answerer]:
         yield self.assistant

@@ -9,9 +9,9 @@ from bot.access import AccessPolicy
 from bot.adapters.slack.rendering import Block, to_mrkdwn
 from bot.clock import Clock
 from bot.conversations.commands import format_help
-from bot.conversations.descriptions import describe_freshness
 from bot.messages import IncomingMessage, Place
 from bot.ports import Repositories
+from bot.questions.descriptions import describe_freshness
 from indexer import IndexerError
 
 MOST_SHOWN = 40

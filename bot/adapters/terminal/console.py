@@ -9,23 +9,21 @@ import logging
 import threading
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Protocol, TextIO
 
 from agent import MAX_RAW_TEXT, AgentError
 from bot.adapters.terminal import output
-from bot.adapters.terminal.display import Terminal, find_tree, show_answer
-from bot.adapters.terminal.last_answer import NO_ANSWER, LastAnswer, copy_answer, open_citation, record_run
-from bot.conversations.descriptions import explain_answer
+from bot.adapters.terminal.display import Terminal
+from bot.adapters.terminal.last_answer import NO_ANSWER, copy_answer, open_citation
+from bot.adapters.terminal.questions import ShownAnswer, TerminalQuestions
 from bot.errors import BotError, describe_unexpected
-from bot.ports import Assistant, RefSource, RepositoryIndex
-from bot.repositories.names import pin_name
-from bot.repositories.ref_chooser import RefChooser, choose_ref, hold_ref
-from bot.repositories.refresh import refresh_if_stale, refresh_index
-from bot.storage.turn_records import RunStats
+from bot.ports import Answerer, RefSource, RepositoryIndex
+from bot.questions.descriptions import explain_answer
+from bot.repositories.refresh import refresh_index
 from bot.tasks import run_until_interrupt
-from indexer import IndexerError, NamedRef, describe_error
+from indexer import IndexerError, describe_error
 
 log = logging.getLogger(__name__)
 
@@ -95,22 +93,23 @@ class ConsoleChat:
     def __init__(
         self,
         index: RepositoryIndex,
-        assistant: Assistant,
+        agent: Answerer,
         *,
         terminal: Terminal,
         lines: InputLines,
         stoppable: bool,
         refs: Mapping[str, RefSource] | None = None,
     ) -> None:
-        self._chooser = RefChooser(refs)
-        self._ref: NamedRef | None = None  # at which the conversation continues
         self._index = index
-        self._assistant = assistant
+        self._agent = agent
+        self._questions = TerminalQuestions(
+            terminal=terminal, indexes=[index], open_agent=lambda _: nullcontext(agent), refs=refs or {}
+        )
         self._terminal = terminal
         self._lines = lines
         self._stoppable = stoppable
         self._thread = _make_thread()
-        self._last: LastAnswer | None = None
+        self._last: ShownAnswer | None = None
         self._commands: dict[str, Callable[[str], Awaitable[None]]] = {
             "/open": self._open,
             "/copy": self._copy,
@@ -129,7 +128,7 @@ class ConsoleChat:
                 if line.strip():
                     succeeded &= await self._run_safely(self._respond(line.strip()))
         finally:
-            await self._assistant.forget(self._thread)
+            await self._agent.forget(self._thread)
         return succeeded
 
     async def _run_safely(self, work: Coroutine[None, None, None]) -> bool:
@@ -163,22 +162,10 @@ class ConsoleChat:
         await command(" ".join(words))
 
     async def _answer(self, question: str) -> None:
-        await refresh_if_stale(self._index, self._terminal)
-        choice = await choose_ref(self._index, self._chooser, question, before=self._ref)
-        held = await hold_ref(self._index, self._chooser, choice, self._terminal)
-        if choice.is_lasting:
-            self._ref = choice.ref
-        names = () if held is None else (pin_name(held.repository, held.commit.sha),)
-        stats = RunStats()
-        events = record_run(self._assistant.ask(choice.question, thread=self._thread, repositories=names), stats)
-        root = await find_tree(self._terminal, self._index) if held is None else None
-        answer = await self._terminal.follow(events, root=root)
-        self._last = LastAnswer(answer=answer, record=stats.record(answer))
-        if choice.remark:
-            self._terminal.note(choice.remark)
-        await show_answer(self._terminal, self._index, answer, at=choice.ref)
+        last = self._last.record if self._last is not None else None
+        self._last = await self._questions.ask(question, conversation=self._thread, last=last)
         self._terminal.write("")
-        if answer.route == "paused":
+        if self._last.answer.route == "paused":
             self._terminal.note("(Your next line is the reply.)")
 
     async def _open(self, rest: str) -> None:
@@ -191,7 +178,7 @@ class ConsoleChat:
     async def _why(self, _: str) -> None:
         self._terminal.show_markdown(explain_answer(self._require_answer().record))
 
-    def _require_answer(self) -> LastAnswer:
+    def _require_answer(self) -> ShownAnswer:
         if self._last is None:
             raise BotError(NO_ANSWER)
         return self._last
@@ -206,8 +193,8 @@ class ConsoleChat:
         self._terminal.write(output.format_status(await self._index.status()))
 
     async def _start_new(self, _: str) -> None:
-        await self._assistant.forget(self._thread)
-        self._thread, self._last, self._ref = _make_thread(), None, None
+        await self._agent.forget(self._thread)
+        self._thread, self._last = _make_thread(), None
         self._terminal.write("A new conversation.")
 
     async def _help(self, _: str) -> None:

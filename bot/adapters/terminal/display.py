@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
@@ -19,16 +19,14 @@ from rich.theme import Theme
 from agent.text.citation_markers import format_marker
 from bot.adapters.terminal.code_listing import format_code_lines
 from bot.adapters.terminal.output import CodeLine, format_answer, format_author
-from bot.errors import AnswerFailed
-from bot.markdown import find_link_target, format_cited_place, replace_control_characters, to_one_line
+from bot.markdown import find_link_target, format_cited_place, replace_control_characters
 from bot.monitoring.logs import hold_log
 
 if TYPE_CHECKING:
     from agent import AgentEvent, Answer
     from bot.adapters.terminal.progress import IndexingBar
     from bot.adapters.terminal.trace import RunTrace
-    from bot.ports import RepositoryIndex
-    from indexer import NamedRef, Progress
+    from indexer import Progress
 
 _LONGEST_COPY = 74_000  # characters in base64; many terminals take no more
 # rich puts code in a line on black, which is a hole in a light window.
@@ -125,29 +123,12 @@ class Terminal:
                 for bar in bars:
                     bar.close()
 
-    async def follow(
-        self, events: AsyncIterator[AgentEvent], trace: RunTrace | None = None, *, root: Path | None = None
-    ) -> Answer:
-        """Show a run in progress, or trace it, and return its answer; `AnswerFailed` if it ends without one.
+    @contextmanager
+    def watch(self, trace: RunTrace | None = None, root: Path | None = None) -> Iterator[Callable[[AgentEvent], None]]:
+        """Trace a run, or draw it in a region that changes; a line of the log would tear that apart.
 
         Places without a web address are linked to the files of a working tree at `root`.
         """
-        answer: Answer | None = None
-        reason = "The run ended without an answer. Ask again, and use --debug to see why."
-        with self._watch(trace, root) as take:
-            async for event in events:
-                take(event)
-                if event.kind == "answer":
-                    answer = event.payload["answer"]
-                elif event.kind == "error":
-                    reason = str(event.payload["message"])
-        if answer is None or answer.route == "failed":
-            raise AnswerFailed(reason)
-        return answer
-
-    @contextmanager
-    def _watch(self, trace: RunTrace | None, root: Path | None) -> Iterator[Callable[[AgentEvent], None]]:
-        """Trace a run, or draw it in a region that changes; a line of the log would tear that apart."""
         if trace is not None:
             yield trace.take
         elif not self.err.is_terminal:
@@ -158,42 +139,3 @@ class Terminal:
             draft = LiveAnswer(root)
             with hold_log(), draft.draw(self.err):
                 yield draft.take
-
-
-async def find_tree(terminal: Terminal, index: RepositoryIndex) -> Path | None:
-    """Find the working tree whose files can be linked to; None where no link would show."""
-    return Path((await index.status()).path) if terminal.out.is_terminal or terminal.err.is_terminal else None
-
-
-async def show_answer(
-    terminal: Terminal, index: RepositoryIndex, answer: Answer, *, at: NamedRef | None = None
-) -> None:
-    """Show an answer, and say which of the files that it cites have changes that are not committed.
-
-    Of one that was read `at` a ref, say that instead.
-    """
-    if at is not None:
-        from bot.conversations.descriptions import describe_ref_read
-
-        terminal.show(answer)
-        if answer.commit:
-            terminal.note(f"{describe_ref_read(answer.repository, answer.commit, at, await index.status())}.")
-        return
-    cited = sorted({citation.path for citation in answer.citations if citation.path})
-    uncommitted = (await index.drift(answer.commit, cited)).uncommitted if cited else ()
-    terminal.show(answer, await find_tree(terminal, index))
-    if uncommitted:
-        terminal.note(f"Not read: the uncommitted changes in {', '.join(map(to_one_line, uncommitted))}.")
-
-
-async def show_joint_answer(terminal: Terminal, indexes: Mapping[str, RepositoryIndex], answer: Answer) -> None:
-    """Show an answer about several repositories, what of them was not read, and which of them are missing."""
-    terminal.show(answer)
-    for name, commit in answer.commits.items():
-        cited = sorted({one.path for one in answer.citations if one.path and one.repository == name})
-        uncommitted = (await indexes[name].drift(commit, cited)).uncommitted if cited else ()
-        if uncommitted:
-            paths = ", ".join(to_one_line(f"{name}/{path}") for path in uncommitted)
-            terminal.note(f"Not read: the uncommitted changes in {paths}.")
-    for name, reason in answer.missing.items():
-        terminal.note(f"{to_one_line(name)} is missing from this answer: {to_one_line(reason)}")

@@ -1,19 +1,18 @@
-"""The last answer in the terminal: opens its citations, copies it, and keeps the trace of its run."""
+"""The last answer in the terminal: opens its citations, and copies it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path, PurePath
 
-from agent import AgentEvent, Answer, Citation
+from agent import Citation
 from bot.adapters.terminal import output
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.echo import set_echo
+from bot.adapters.terminal.questions import ShownAnswer
 from bot.errors import BotError
 from bot.markdown import format_location, to_one_line
-from bot.storage.turn_records import RunStats, TurnRecord
 from indexer import find_editor, is_safe_path, start_editor
 
 NO_ANSWER = "There is no answer yet. Ask something first."
@@ -30,27 +29,12 @@ _PLUS = frozenset(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class LastAnswer:
-    """An answer that was shown, and how it was found."""
-
-    answer: Answer
-    record: TurnRecord
-
-
-async def record_run(events: AsyncIterator[AgentEvent], stats: RunStats) -> AsyncIterator[AgentEvent]:
-    """Pass the events of a run on, and collect how its answer was found."""
-    async for event in events:
-        stats.take(event)
-        yield event
-
-
-def copy_answer(last: LastAnswer, terminal: Terminal) -> None:
+def copy_answer(last: ShownAnswer, terminal: Terminal) -> None:
     """Send an answer to the clipboard of the person's terminal."""
     terminal.note(COPIED if terminal.copy(output.format_answer(last.answer)) else NOT_COPIED)
 
 
-async def open_citation(last: LastAnswer, number: str, root: Path, terminal: Terminal) -> None:
+async def open_citation(last: ShownAnswer, number: str, root: Path, terminal: Terminal) -> None:
     """Open a citation in the person's editor; where that cannot be, say where it is."""
     cited = _find_citation(last.answer.citations, number)
     file = None if cited.is_elsewhere else await asyncio.to_thread(_find_file, root, cited.path)

@@ -1,1 +1,1 @@
-"""The parts of one turn: its question with attachments, the code to read, the agent's run, and the reply."""
+"""The parts of one turn: the files and the thread around its question, notices, and the reply."""

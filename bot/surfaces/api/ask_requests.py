@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,7 +15,6 @@ from starlette.responses import Response
 from bot.http.connections import keep_open
 from bot.http.event_streams import EventStream, wait_while_connected, write_event
 from bot.surfaces.api.problems import API_HEADERS, GONE, RequestProblem, format_seconds
-from bot.surfaces.api.repeated_questions import RepeatedQuestions, RequestKey, read_key
 from bot.surfaces.ask_events import (
     Answered,
     AskEvent,
@@ -28,7 +26,6 @@ from bot.surfaces.ask_events import (
     TextPart,
 )
 from bot.surfaces.principals import Principal
-from bot.surfaces.team_surfaces import Late, SurfaceCore
 
 EVENT_STREAM = "text/event-stream"
 EVENTS = (RunBegun, StageBegun, TextPart, EvidenceFound, Answered, NotAnswered)
@@ -70,42 +67,8 @@ class AskRequest(BaseModel):
     ] = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asking:
-    """What a request with a question goes through; a run ends with its last request."""
-
-    core: Late[SurfaceCore]
-    repeated: RepeatedQuestions
-
-    def open(
-        self,
-        principal: Principal,
-        question: str,
-        key: RequestKey | None,
-        *,
-        repository: str | None = None,
-        at: str | None = None,
-        conversation: str | None = None,
-        background: tuple[str, ...] = (),
-    ) -> AsyncGenerator[AskEvent, None]:
-        """Return the events of a question."""
-        questions = self.core.get().questions
-
-        def ask() -> AsyncGenerator[AskEvent, None]:
-            return questions.ask(
-                principal, question, surface="api", repository=repository, at=at, conversation=conversation,
-                background=background,
-            )  # fmt: skip
-
-        return self.repeated.follow(key, ask)
-
-
-async def answer_ask(asking: Asking, request: Request, principal: Principal, asked: AskRequest) -> Response:
-    """Answer `POST /api/ask`."""
-    key = read_key(request, principal, asked)
-    events = asking.open(
-        principal, asked.question, key, repository=asked.repository, at=asked.at, conversation=asked.conversation
-    )
+async def answer_ask(events: AsyncGenerator[AskEvent, None], request: Request, principal: Principal) -> Response:
+    """Answer `POST /api/ask`, once its question was asked."""
     keep_open(request, principal.key)
     if wants_events(request.headers):
         return await answer_with_events(events, write_events)

@@ -20,7 +20,7 @@ from starlette.routing import Mount, Route, Router
 from bot.http.bodies import BodyReader
 from bot.http.connections import keep_open
 from bot.http.event_streams import write_event
-from bot.surfaces.api.ask_requests import Asking, answer_with_events, explain_no_answer, wait_for_answer
+from bot.surfaces.api.ask_requests import answer_with_events, explain_no_answer, wait_for_answer
 from bot.surfaces.api.completion_messages import (
     MODEL,
     AskedCompletion,
@@ -34,7 +34,7 @@ from bot.surfaces.api.completion_messages import (
     read_messages,
 )
 from bot.surfaces.api.problems import API_HEADERS, RequestProblem, make_error_handlers
-from bot.surfaces.api.repeated_questions import read_key
+from bot.surfaces.api.repeated_questions import RepeatedQuestions, read_key
 from bot.surfaces.api.request_reading import authenticate, parse_json, read_json
 from bot.surfaces.ask_events import Answered, AskEvent, NotAnswered, RunBegun, TextPart
 from bot.surfaces.principals import Principal
@@ -61,9 +61,9 @@ class ChatCompletions:
     a second try at an earlier question, what was said is quoted as background.
     """
 
-    def __init__(self, core: Late[SurfaceCore], asking: Asking) -> None:
+    def __init__(self, core: Late[SurfaceCore], repeated: RepeatedQuestions) -> None:
         self._core = core
-        self._asking = asking
+        self._repeated = repeated
         self._bodies = BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL)
         self._followed: TTLCache[tuple[str, str], str] = TTLCache(MOST_FOLLOWED, FOLLOWED_SECONDS)
 
@@ -101,10 +101,11 @@ class ChatCompletions:
             raise _explain_unknown_model(sent.model)
         asked = await asyncio.to_thread(read_messages, sent.messages, core.lookups.mask)
         conversation = self._followed.get(_name_transcript(principal, asked.before))
-        events = self._asking.open(
-            principal, asked.question, read_key(request, principal, sent), repository=name_repository(sent.model),
+        begin = partial(
+            core.questions.begin, principal, asked.question, surface="api", repository=name_repository(sent.model),
             conversation=conversation, background=() if conversation else asked.background,
         )  # fmt: skip
+        events = self._repeated.follow(read_key(request, principal, sent), begin)
         writing = _Completion(sent, unread=asked.unread)
         keep_open(request, principal.key)
         if sent.stream:

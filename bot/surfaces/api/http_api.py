@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from http import HTTPStatus
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
@@ -19,9 +20,9 @@ from starlette.routing import Mount, Router
 
 from agent import LOOKUPS, Arguments, CodeLookup, LookupResult
 from bot.http.bodies import BodyReader
-from bot.surfaces.api.ask_requests import EVENTS, Asking, AskRequest, answer_ask
+from bot.surfaces.api.ask_requests import EVENTS, AskRequest, answer_ask
 from bot.surfaces.api.problems import API_HEADERS, PROBLEM_TYPE, Problem, make_error_handlers, render_problem
-from bot.surfaces.api.repeated_questions import KEY, KEY_PATTERN
+from bot.surfaces.api.repeated_questions import KEY, KEY_PATTERN, RepeatedQuestions, read_key
 from bot.surfaces.api.request_reading import authenticate, describe_invalid, read_json
 from bot.surfaces.ask_events import Answered
 from bot.surfaces.code_lookups import ListArguments, RepositoryListing, add_place
@@ -46,9 +47,9 @@ Handle = Callable[..., Awaitable[Response]]
 class HttpApi:
     """Serves questions and lookups, and describes them."""
 
-    def __init__(self, core: Late[SurfaceCore], asking: Asking) -> None:
+    def __init__(self, core: Late[SurfaceCore], repeated: RepeatedQuestions) -> None:
         self._core = core
-        self._asking = asking
+        self._repeated = repeated
         self.application = _Api(
             title="citebot", version=_find_version(), description=DESCRIPTION, docs_url=None, redoc_url=None,
             root_path_in_servers=False, redirect_slashes=False,
@@ -89,7 +90,12 @@ class HttpApi:
         principal: Caller,
         key: Annotated[str | None, Header(alias=KEY, pattern=KEY_PATTERN, description=_KEY)] = None,  # noqa: ARG002
     ) -> Response:
-        return await answer_ask(self._asking, request, principal, asked)
+        begin = partial(
+            self._core.get().questions.begin, principal, asked.question, surface="api", repository=asked.repository,
+            at=asked.at, conversation=asked.conversation,
+        )  # fmt: skip
+        events = self._repeated.follow(read_key(request, principal, asked), begin)
+        return await answer_ask(events, request, principal)
 
     def _make_listing(self) -> Handle:
         async def show(asked: ListArguments, principal: Principal) -> Response:

@@ -83,7 +83,7 @@ async def _list_repositories(call: ToolCall) -> tuple[BaseModel, str]:
 async def _ask(call: ToolCall) -> tuple[BaseModel, str]:
     """Ask the agent, and tell its stages until the answer is whole; being cancelled stops the run."""
     args: AskArguments = call.arguments
-    events = call.core.questions.ask(
+    run = call.core.questions.begin(
         call.principal,
         args.question,
         surface="mcp",
@@ -91,7 +91,7 @@ async def _ask(call: ToolCall) -> tuple[BaseModel, str]:
         at=args.at,
         conversation=args.conversation,
     )
-    async with aclosing(events) as following:
+    async with aclosing(run.stream()) as following:
         async for event in following:
             if isinstance(event, StageBegun):
                 await call.tell(event.text)

@@ -132,7 +132,7 @@ class AskPages:
         opinion = fields.get("opinion")
         if turn.answer is None or opinion not in {"good", "bad"}:
             raise HTTPException(400, "There is no answer to rate.")
-        await self._core.get().ratings.rate(
+        await self._core.get().records.rate(
             turn.run_id, session.principal.person, "good" if opinion == "good" else "bad"
         )
         turn.opinion = opinion

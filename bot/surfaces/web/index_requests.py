@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from bot.conversations.descriptions import describe_progress, describe_refresh
 from bot.ports import Repositories
+from bot.questions.descriptions import describe_progress, describe_refresh
 from indexer import IndexerError, Progress
 
 log = logging.getLogger(__name__)

@@ -9,14 +9,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Protocol
 
 from agent import AgentEvent
 from bot.clock import Clock
 from bot.replies.paging import cut_to_stable
 from bot.surfaces.ask_events import Answered, AskEvent, EvidenceFound, NotAnswered, RunBegun, StageBegun, TextPart
 from bot.surfaces.principals import Principal
-from bot.surfaces.questions import NO_QUESTION, Surface
+from bot.surfaces.questions import NO_QUESTION, Questions
 from bot.surfaces.web.cited_code import CitedCode, CitedExcerpt
 from bot.surfaces.web.run_course import RunCourse
 
@@ -38,25 +37,6 @@ log = logging.getLogger(__name__)
 
 class Refusal(Exception):
     """A question is not taken; the text says why."""
-
-
-class AskQuestions(Protocol):
-    """What answers questions of people."""
-
-    def ask(
-        self,
-        principal: Principal,
-        question: str,
-        *,
-        surface: Surface,
-        repository: str | None = None,
-        conversation: str | None = None,
-        watch: Callable[[AgentEvent], None],
-    ) -> AsyncGenerator[AskEvent, None]:
-        """Yield what happens up to the answer."""
-
-    async def stop(self, principal: Principal, run_id: str) -> bool:
-        """End a run of a person's own."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -229,7 +209,7 @@ class LiveTurns:
 
     def begin(
         self,
-        questions: AskQuestions,
+        questions: Questions,
         principal: Principal,
         question: str,
         *,
@@ -252,10 +232,10 @@ class LiveTurns:
         )  # fmt: skip
         place.turns.append(turn)
         self._turns[turn.id] = turn
-        asked = questions.ask(
+        run = questions.begin(
             principal, question, surface="web", repository=repository, conversation=place.id, watch=turn.watch
         )
-        task = asyncio.create_task(self._answer(turn, asked))
+        task = asyncio.create_task(self._answer(turn, run.stream()))
         self._tasks[task] = turn
         task.add_done_callback(self._conclude)
         return turn

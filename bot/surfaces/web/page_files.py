@@ -12,8 +12,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
-from bot.conversations.descriptions import format_age
 from bot.markdown import to_one_line
+from bot.questions.descriptions import format_age
 from bot.surfaces.web.answer_markup import is_web_address
 
 STATIC = "/static"

@@ -18,10 +18,11 @@ from bot.ports import Repositories
 from bot.repositories.status import WatchState
 from bot.storage.turn_records import TurnRecordStore
 from bot.surfaces.principals import Principal
+from bot.surfaces.questions import Questions
 from bot.surfaces.team_surfaces import SurfaceCore
 from bot.surfaces.web.cited_code import CitedCode
 from bot.surfaces.web.index_requests import IndexRequests
-from bot.surfaces.web.live_turns import AskQuestions, LiveTurns
+from bot.surfaces.web.live_turns import LiveTurns
 
 
 class RunTally:
@@ -57,12 +58,11 @@ class RunTally:
 class WebCore:
     """Who answers, and what the page shows beside answers. `mask` takes secrets out of text."""
 
-    questions: AskQuestions
+    questions: Questions
     turns: LiveTurns
     repositories: Repositories
     indexing: IndexRequests
     records: TurnRecordStore
-    ratings: TurnRecordStore
     tally: RunTally
     access: AccessPolicy = field(default_factory=AccessPolicy)
     read_watched: Callable[[], Mapping[str, WatchState]] = dict
@@ -83,7 +83,6 @@ def make_web_core(core: SurfaceCore, team: TeamApp, conversations: Conversations
         repositories=deps.repositories,
         indexing=IndexRequests(deps.repositories),
         records=deps.records,
-        ratings=deps.ratings,
         tally=tally,
         access=core.access,
         read_watched=lambda: {each.repository: each for each in team.stock.watcher.status()},

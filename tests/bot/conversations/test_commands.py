@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from bot.access import AccessPolicy
 from bot.conversations.assembly import ChatPolicy
 from bot.conversations.commands import COMMANDS, ParsedCommand, UnknownCommand, format_help, parse_command
-from bot.conversations.descriptions import (
+from bot.drawings.drawing_requests import DrawingRequest, parse_drawing
+from bot.questions.answer_run import RunStats
+from bot.questions.descriptions import (
     describe_commit_read,
     describe_freshness,
     describe_progress,
@@ -24,8 +26,7 @@ from bot.conversations.descriptions import (
     explain_answer,
     format_age,
 )
-from bot.drawings.drawing_requests import DrawingRequest, parse_drawing
-from bot.storage.turn_records import RunStats, TurnRecord
+from bot.storage.turn_records import TurnRecord
 from indexer.errors import IndexDamaged
 from indexer.types import Drift, Progress, RefreshReport
 from tests.bot.contract import settled

@@ -544,7 +544,7 @@ async def test_opinions_are_kept_with_their_turns(world: FakeWorld) -> None:
     await world.press("good")
     await world.press("bad")
 
-    (feedback,) = await world.conversations._deps.ratings.feedback()
+    (feedback,) = await world.conversations._deps.records.feedback()
     assert (feedback.person, feedback.opinion) == ("ann", "bad")
     assert feedback.record is not None
     assert feedback.record.route == "fast_path"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,6 @@ from bot.serving.served_surfaces import TeamSurfaces
 from bot.settings import TokenTable
 from bot.storage.database import open_database
 from bot.storage.rate_limits import QuestionLimits
-from bot.surfaces.answer_run import QuestionDeps
 from bot.surfaces.code_lookups import CodeLookups, add_place
 from bot.surfaces.principals import Principal, Tokens, hash_token
 from bot.surfaces.questions import Questions
@@ -114,11 +113,7 @@ async def open_served(
     store = open_database(folder / "inbox.sqlite")
     async with open_conversations(agent, library, store=store, policy=policy) as conversations:
         deps = conversations.deps
-        questions = QuestionDeps(
-            open_agent=lambda: nullcontext(agent), repositories=library, router=deps.chooser,
-            queue=conversations.turns.queue, access=POLICY, counter=deps.counter, records=deps.records,
-            mask=deps.mask, refs=RefChooser(library.refs),
-        )  # fmt: skip
+        questions = replace(deps, refs=RefChooser(library.refs))
         core = SurfaceCore(
             lookups=CodeLookups(library=library, access=POLICY, mask=deps.mask, counter=deps.counter),
             questions=Questions(questions),

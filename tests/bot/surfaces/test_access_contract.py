@@ -72,8 +72,8 @@ class CoreDriver(Driver):
         return await self._tell("find_callers", name=name, repository=repository, at=at)
 
     async def ask(self, question: str, repository: str | None, at: str | None = None) -> str:
-        asking = self._core.questions.ask(self._principal, question, surface="web", repository=repository, at=at)
-        async with aclosing(asking) as events:
+        run = self._core.questions.begin(self._principal, question, surface="web", repository=repository, at=at)
+        async with aclosing(run.stream()) as events:
             return "\n".join([event.model_dump_json() async for event in events])
 
     async def _tell(self, lookup: str, /, **args: Any) -> str:

@@ -48,7 +48,7 @@ async def core(shop: GitRepo, tmp_path: Path) -> AsyncIterator[SurfaceCore]:
 
 
 async def ask(core: SurfaceCore, question: str, at: str | None = None) -> AskEvent:
-    async with aclosing(core.questions.ask(ME, question, surface="mcp", at=at)) as events:
+    async with aclosing(core.questions.begin(ME, question, surface="mcp", at=at).stream()) as events:
         return [event async for event in events][-1]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import io
 import os
 import signal
 import stat
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prompt_toolkit.application import create_app_session
@@ -21,7 +23,7 @@ from agent.events import AgentEvent
 from bot.adapters.terminal.console import ConsoleChat, PipedInput
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.prompt import PromptedInput
-from tests.fakes.parts import CITATION, FakeAssistant, FakeIndex, event
+from tests.fakes.parts import ANSWER, CITATION, FakeAssistant, FakeIndex, answering, event
 from tests.waiting import LIMIT_SECONDS, expect, wait_for
 
 
@@ -136,11 +138,19 @@ async def test_uncommitted_changes_of_a_cited_file_are_told_below_the_answer(cha
 
 
 async def test_one_failure_does_not_end_the_chat() -> None:
-    window = Window("one?", "/status", assistant=FakeAssistant(event("error", message="Out of memory.", error="X")))
+    failed = dataclasses.replace(ANSWER, text="Out of memory.", route="failed")
+    window = Window("one?", "/status", assistant=FakeAssistant(*answering(failed)))
 
     assert not await window.chat.run()
     assert "Out of memory." in window.err.getvalue()
     assert "demo" in window.out.getvalue()
+
+
+async def test_a_run_that_ends_early_is_an_error() -> None:
+    window = Window("one?", assistant=FakeAssistant(event("step_start", node="x", stage="y")))
+
+    assert not await window.chat.run()
+    assert "ended without an answer" in window.err.getvalue()
 
 
 async def test_ctrl_c_stops_the_answer_and_not_the_program() -> None:
@@ -187,7 +197,7 @@ async def test_piped_lines_end_with_the_stream(tmp_path: Path) -> None:
 
 async def test_a_defect_in_one_answer_does_not_end_the_chat() -> None:
     class Defective(FakeAssistant):
-        def ask(self, question: str, *, thread: str, repositories: Sequence[str] = ()) -> AsyncIterator[AgentEvent]:
+        def ask(self, question: str, *, thread: str, **_: Any) -> AsyncIterator[AgentEvent]:
             raise IndexError("list index out of range")
 
     window = Window("one?", "/status", assistant=Defective())

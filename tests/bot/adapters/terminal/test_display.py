@@ -6,20 +6,16 @@ import dataclasses
 import io
 import logging
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from agent.events import AgentEvent
 from agent.ports import Answer
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.progress import LiveAnswer
 from bot.adapters.terminal.safe_markdown import SafeMarkdown
-from bot.errors import AnswerFailed
 from indexer.types import Location, Progress
 from tests.fakes.parts import ANSWER, CITATION, answering, event, saying
 
@@ -50,11 +46,6 @@ def shown(answer: Answer, root: Path | None = None) -> str:
     out = screen()
     Terminal(out=out, err=screen()).show(answer, root)
     return written(out)
-
-
-async def stream(*events: AgentEvent) -> AsyncIterator[AgentEvent]:
-    for each in events:
-        yield each
 
 
 def test_a_citation_links_to_its_permalink() -> None:
@@ -165,13 +156,7 @@ def test_a_long_draft_shows_its_end_within_the_window() -> None:
     assert "paragraph 99" in "".join(lines)
 
 
-async def test_following_a_run_returns_its_answer() -> None:
-    terminal = Terminal(out=screen(), err=screen())
-
-    assert await terminal.follow(stream(*answering(ANSWER))) == ANSWER
-
-
-async def test_no_line_of_the_log_stands_in_the_live_display() -> None:
+def test_no_line_of_the_log_stands_in_the_live_display() -> None:
     err = screen()
     written: list[tuple[str, bool]] = []
 
@@ -182,32 +167,27 @@ async def test_no_line_of_the_log_stands_in_the_live_display() -> None:
     def written_to(console: Console) -> str:
         return console.file.getvalue() if isinstance(console.file, io.StringIO) else ""
 
-    async def warn() -> AsyncIterator[AgentEvent]:
-        for each in answering(ANSWER):
-            logging.getLogger("agent").warning("a model failed")
-            yield each
-
     root, kept = logging.getLogger(), Kept()
     root.addHandler(kept)
     try:
-        await Terminal(out=screen(), err=err).follow(warn())
+        with Terminal(out=screen(), err=err).watch() as take:
+            for each in answering(ANSWER):
+                logging.getLogger("agent").warning("a model failed")
+                take(each)
     finally:
         root.removeHandler(kept)
 
     assert written == [("a model failed", True)] * 3
 
 
-async def test_following_prints_nothing_where_there_is_no_terminal() -> None:
+def test_following_prints_nothing_where_there_is_no_terminal() -> None:
     err = screen(terminal=False)
 
-    await Terminal(out=screen(terminal=False), err=err).follow(stream(*answering(ANSWER)))
+    with Terminal(out=screen(terminal=False), err=err).watch() as take:
+        for each in answering(ANSWER):
+            take(each)
 
     assert written(err) == ""
-
-
-async def test_a_run_that_ends_early_is_an_error() -> None:
-    with pytest.raises(AnswerFailed, match="ended without an answer"):
-        await Terminal(out=screen(), err=screen()).follow(stream(event("step_start", node="x", stage="y")))
 
 
 def test_progress_shows_its_stage_on_a_terminal() -> None:

@@ -14,15 +14,15 @@ import pytest
 
 from agent.ports import Answer, CodeSearch
 from bot.access import AccessPolicy, AccessRule
-from bot.conversations.answer_queue import AnswerQueue
 from bot.http.connections import Connections
 from bot.http.server import make_application, run_http_server
 from bot.messages import IncomingMessage
 from bot.ports import QuestionLimiter
+from bot.questions.answer_queue import AnswerQueue
+from bot.questions.answer_run import QuestionDeps
 from bot.repositories.choice import RepositoryChoice
 from bot.repositories.ref_chooser import RefChooser
 from bot.serving.served_surfaces import TeamSurfaces
-from bot.surfaces.answer_run import QuestionDeps
 from bot.surfaces.code_lookups import CodeLookups
 from bot.surfaces.principals import Tokens, hash_token
 from bot.surfaces.questions import Questions
@@ -145,7 +145,7 @@ async def open_world(
     access = AccessPolicy(rules=(AccessRule(repositories=("secret",), people=("slack:NOBODY",)),))
     questions = Questions(
         QuestionDeps(
-            open_agent=lambda: nullcontext(answerer), repositories=library, router=router, queue=AnswerQueue(places),
+            open_agent=lambda: nullcontext(answerer), repositories=library, chooser=router, queue=AnswerQueue(places),
             access=access, counter=counter, hosts=("git.example",), refs=RefChooser(library.refs),
         )
     )  # fmt: skip

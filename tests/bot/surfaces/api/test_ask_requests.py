@@ -15,7 +15,7 @@ import pytest
 from bot.errors import LimitReached
 from bot.http.connections import MOST_EACH
 from bot.messages import IncomingMessage
-from bot.surfaces.api.repeated_questions import ENDING
+from bot.surfaces.asked_run import ENDING
 from tests.bot.http.test_event_streams import parse
 from tests.bot.surfaces.api.conftest import OTHER, TOKEN, URL, World, open_world
 from tests.fakes.raw_http import write_request

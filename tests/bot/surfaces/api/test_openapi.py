@@ -11,7 +11,6 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
 
-from bot.surfaces.api.ask_requests import Asking
 from bot.surfaces.api.http_api import HttpApi
 from bot.surfaces.api.repeated_questions import RepeatedQuestions
 from bot.surfaces.team_surfaces import Late, SurfaceCore
@@ -21,7 +20,7 @@ from tests.waiting import LIMIT_SECONDS
 
 def make_document() -> dict[str, Any]:
     core = Late[SurfaceCore]()
-    return HttpApi(core, Asking(core=core, repeated=RepeatedQuestions())).application.openapi()
+    return HttpApi(core, RepeatedQuestions()).application.openapi()
 
 
 # What a schema cannot say of a question, such as how long it is without blanks, is refused with 422.

@@ -17,12 +17,12 @@ from agent.events import AsyncEventBus
 from agent.ports import Answer
 from bot.access import AccessPolicy, AccessRule
 from bot.clock import SystemClock
-from bot.conversations.answer_queue import AnswerQueue
 from bot.http.connections import Connections
 from bot.http.server import make_application, run_http_server
+from bot.questions.answer_queue import AnswerQueue
+from bot.questions.answer_run import QuestionDeps
 from bot.storage.database import open_database
 from bot.storage.turn_records import TurnRecordStore
-from bot.surfaces.answer_run import QuestionDeps
 from bot.surfaces.principals import Tokens, hash_token
 from bot.surfaces.questions import Questions
 from bot.surfaces.web.cited_code import CitedCode
@@ -171,13 +171,13 @@ async def open_site(
         records, tally = TurnRecordStore(database, SystemClock()), RunTally()
         questions = Questions(
             QuestionDeps(
-                open_agent=lambda: nullcontext(answerer), repositories=library, router=StraightRouter(),
+                open_agent=lambda: nullcontext(answerer), repositories=library, chooser=StraightRouter(),
                 queue=AnswerQueue(8), access=access, hosts=("git.example",), mask=mask, records=records,
             )
         )  # fmt: skip
         core = WebCore(
             questions=questions, turns=LiveTurns(CitedCode(library, mask), mask, SystemClock()), repositories=library,
-            indexing=IndexRequests(library), records=records, ratings=records, tally=tally, access=access, mask=mask,
+            indexing=IndexRequests(library), records=records, tally=tally, access=access, mask=mask,
         )  # fmt: skip
         site = Site(answerer, library, code, core, surface, link, connections, address=listening)
         async with tally.count(AsyncEventBus()), surface.serve(core):

@@ -259,7 +259,7 @@ async def test_runs_are_ones_own_unless_one_is_an_admin(tmp_path: Path) -> None:
         await site.core.records.keep("2", "discord:T:C:1", record("ANN", "elsewhere"))
         await site.core.records.keep("3", "api:slack:BOB:x", record("BOB"))
         await site.core.records.keep("4", "slack:T:C:2", record("BOB", "secret"))
-        await site.core.ratings.rate("1", "ANN", "bad")
+        await site.core.records.rate("1", "ANN", "bad")
         _, of_ann = await (await site.sign_in(ANN)).get("/runs")
         _, of_bob = await (await site.sign_in(BOB)).get("/runs")
 
@@ -294,7 +294,7 @@ async def test_a_rating_is_kept_for_the_run(site: Site) -> None:
     await visit.follow(turn)
 
     _, text = await visit.post(f"{turn}/rate", {"opinion": "good"}, headers={"HX-Request": "true"})
-    (entry,) = await site.core.ratings.feedback()
+    (entry,) = await site.core.records.feedback()
 
     assert (entry.person, entry.opinion) == ("local", "good")
     assert entry.record is not None

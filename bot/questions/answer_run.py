@@ -1,0 +1,293 @@
+"""The run of one question to its answer: its code chosen, indexed and held, a place waited for, the agent followed.
+
+Chats, the page, programs and the terminal each decide who may ask and which repositories are meant, and show what
+happens in their own way. In between, all of them go through the steps of `AnswerRun`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
+
+from agent import AgentError, AgentEvent, Answer, Attachments, RunPermit, UnknownRun
+from bot.access import AccessPolicy
+from bot.clock import Clock, SystemClock
+from bot.errors import AnswerFailed
+from bot.messages import GoalOrder, IncomingMessage
+from bot.monitoring.observer import ConversationObserver, NullObserver
+from bot.ports import Answerer, QuestionLimiter, Repositories
+from bot.questions.answer_queue import AnswerQueue, QueueMoved
+from bot.questions.descriptions import find_freshness
+from bot.repositories.choice import AmbiguousRepository, RepositoryChoice, RoutedQuestion
+from bot.repositories.names import pin_name
+from bot.repositories.ref_chooser import RefChoice, RefChooser, read_ref, write_ref
+from bot.storage.turn_records import MAX_FILES, TurnRecord
+from indexer import IndexDamaged, IndexerError, NamedRef, NotIndexed, Progress, UnknownRevision
+
+if TYPE_CHECKING:  # a question of the command line has no database
+    from bot.settings import PriceTable
+    from bot.storage.inbox import InboxEntry
+    from bot.storage.turn_records import TurnRecordStore
+
+TakeEvent = Callable[[AgentEvent], None]
+ShowProgress = Callable[[str, Progress, str], None]  # of a name, and why it is indexed at all
+LimitTime = Callable[[], AbstractAsyncContextManager[object]]
+OpenEvents = Callable[[], AsyncIterator[AgentEvent]]
+
+_MILLION = 1_000_000
+
+log = logging.getLogger(__name__)
+
+
+class QuestionRouter(Protocol):
+    """Decides which repositories a question is about, of those that its author may ask about."""
+
+    def check(self, message: IncomingMessage) -> None:
+        """Raise `NotAllowed` if there is nothing that the author may ask about."""
+
+    async def choose(self, entry: RoutedQuestion, context: str) -> RepositoryChoice | AmbiguousRepository:
+        """Decide; `context` is the question with what was said around it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunDeps:
+    """The dependencies that all runs share. Without records nothing is kept.
+
+    `open_agent` opens what answers, for as long as one question takes; `remembers` says that it continues with a
+    conversation. Whoever answers questions in this process takes a place of the same `queue`.
+    """
+
+    open_agent: Callable[[], AbstractAsyncContextManager[Answerer]]
+    repositories: Repositories
+    queue: AnswerQueue
+    refs: RefChooser = field(default_factory=RefChooser)
+    records: TurnRecordStore | None = None
+    clock: Clock = field(default_factory=SystemClock)
+    prices: Mapping[str, PriceTable] = field(default_factory=dict)
+    remembers: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionDeps(RunDeps):
+    """The dependencies of questions whose askers citebot tells apart. Without a counter nobody is limited.
+
+    `mask` takes secrets out of text, and answers may link to `hosts` alone.
+    """
+
+    chooser: QuestionRouter
+    access: AccessPolicy = field(default_factory=AccessPolicy)
+    counter: QuestionLimiter | None = None
+    hosts: Collection[str] = ()
+    deadline: float = 150.0
+    mask: Callable[[str], str] = str
+    observer: ConversationObserver = field(default_factory=NullObserver)
+
+
+class RunStats:
+    """The figures of one run; `dollars` is None where the price of a model is not in the settings."""
+
+    def __init__(self, prices: Mapping[str, PriceTable] = MappingProxyType({})) -> None:
+        self.dollars: float | None = 0.0
+        self._prices = prices
+        self._files: dict[str, None] = {}
+        self._tools: dict[str, None] = {}
+        self._calls = self._input = self._output = self._flagged = 0
+        self._watched = False
+        self._lookup = ""
+
+    def take(self, event: AgentEvent) -> None:
+        """Add an event."""
+        payload = event.payload
+        if event.kind == "evidence":
+            self._files |= dict.fromkeys(location.path for location in payload["locations"])
+        elif event.kind == "tool_start":
+            self._tools[str(payload["tool"])] = None
+        elif event.kind == "model_end":
+            read, written = (int(payload.get(name) or 0) for name in ("input_tokens", "output_tokens"))
+            self._calls, self._input, self._output = self._calls + 1, self._input + read, self._output + written
+            price = self._prices.get(str(payload["model"]))
+            if price is None or self.dollars is None:
+                self.dollars = None
+            else:
+                self.dollars += (read * price.input + written * price.output) / _MILLION
+        elif event.kind == "flagged":
+            self._flagged += int(payload["count"])
+        elif event.kind == "step_end":
+            changes = payload["changes"]
+            self._watched = self._watched or changes.get("gateway_verdict") == "watch"
+            requests = (changes.get("router_output") or {}).get("requests") or [{}]
+            self._lookup = self._lookup or str(requests[0].get("lookup", ""))
+
+    def record(self, answer: Answer, *, question: str = "", person: str = "") -> TurnRecord:
+        """Return the record of the turn."""
+        return TurnRecord(
+            repository=answer.repository,
+            commit=answer.commit,
+            route=answer.route,
+            model=answer.model,
+            seconds=answer.seconds,
+            files=tuple(self._files)[:MAX_FILES],
+            searched=answer.searched,
+            model_calls=self._calls,
+            input_tokens=self._input,
+            output_tokens=self._output,
+            person=person,
+            watched=self._watched,
+            flagged=self._flagged,
+            tools=tuple(self._tools),
+            repositories=tuple(answer.commits),
+            commits=dict(answer.commits),
+            found=answer.found,
+            question=question,
+            lookup=self._lookup,
+            meanings=answer.meanings,
+        )
+
+
+class AnswerRun:
+    """One question on its way to its answer. Only the methods here set the fields.
+
+    `ref` is what its repository is read at, unless that is the newest commit, and `next_ref` where the conversation
+    continues.
+    """
+
+    def __init__(self, deps: RunDeps, *, run_id: str, conversation: str) -> None:
+        self.id = run_id
+        self.conversation = conversation
+        self.repositories: tuple[str, ...] = ()
+        self.ref: NamedRef | None = None
+        self.next_ref: NamedRef | None = None
+        self.is_begun = False
+        self.answer: Answer | None = None
+        self.stats = RunStats(deps.prices)
+        self._deps = deps
+        self._agent: Answerer | None = None
+
+    async def choose_ref(self, choice: RepositoryChoice, last: TurnRecord | None, *, at: str = "") -> RefChoice:
+        """Choose what is read: what the asker says expressly, else what the question does, or the one before it did."""
+        names = self.repositories = tuple(choice.repositories)
+        before = read_ref(last.at) if last is not None and last.names == names else None
+        if not at:
+            chosen = await self._deps.refs.choose(names, choice.question, before=before)
+        elif len(names) == 1:
+            chosen = RefChoice(question=choice.question, ref=await self._deps.refs.find(names[0], at))
+        else:
+            raise UnknownRevision("Several repositories are read at their newest commits. Ask about one of them.")
+        self.ref, self.next_ref = chosen.ref, chosen.ref if chosen.is_lasting else before
+        return chosen
+
+    async def ensure_indexed(self, names: Sequence[str], show: ShowProgress) -> None:
+        """Index what never was, or whose index is damaged; this may take longer than an answer.
+
+        One of several that cannot be indexed is left to the agent, which answers without it and says so.
+        """
+        for name in names:
+            try:
+                await self._ensure_one(name, show)
+            except IndexerError as error:
+                if len(names) == 1:
+                    raise
+                log.info("%s cannot be read for an answer: %s", name, error)
+
+    async def _ensure_one(self, name: str, show: ShowProgress) -> None:
+        repositories = self._deps.repositories
+        try:
+            await repositories.pin_existing(name)
+        except NotIndexed as reason:
+            why = f"{reason} " if isinstance(reason, IndexDamaged) else ""
+            await repositories.refresh(name, progress=lambda progress: show(name, progress, why))
+
+    async def hold(self, show: ShowProgress) -> tuple[str, ...]:
+        """Name the repositories as a run reads them: one at a ref with its commit, which is indexed where it is not."""
+        if (ref := self.ref) is None:
+            return self.repositories
+        (name,) = self.repositories
+        held = await self._deps.refs.pin(name, ref, lambda step: show(f"{name} at {ref.name}", step, ""))
+        return (pin_name(name, held.commit.sha),)
+
+    async def follow(
+        self,
+        question: str,
+        repositories: Sequence[str],
+        take: TakeEvent,
+        *,
+        limit: LimitTime = nullcontext,
+        show_place: QueueMoved = lambda _: None,
+        permit: RunPermit | None = None,
+        attachments: Attachments | None = None,
+        was_begun: bool = False,
+    ) -> Answer:
+        """Follow the agent to its answer, once there is a place for that; a run that `was_begun` before continues.
+
+        `take` is called with all that happens. Raises `AnswerFailed` where the run ends without an answer.
+        """
+        deps, self.is_begun = self._deps, True
+        async with deps.queue.hold_place(show_place), limit(), deps.open_agent() as agent:
+            self._agent = agent
+            begin = partial(
+                agent.ask, question, thread=self.conversation, repositories=repositories, run_id=self.id,
+                permit=permit, attachments=attachments or Attachments(),
+            )  # fmt: skip
+            resume = partial(agent.resume, self.id, thread=self.conversation, permit=permit)
+            try:
+                await self.take_all(continue_run(resume, begin) if was_begun else begin(), take)
+            finally:
+                self._agent = None
+                if not deps.remembers:
+                    await self._forget(agent)
+        if self.answer is None:
+            raise AnswerFailed("The run ended without an answer. Ask again.")
+        return self.answer
+
+    async def take_all(self, events: AsyncIterator[AgentEvent], take: TakeEvent) -> None:
+        """Take in all events of a run, and pass them on."""
+        async with aclosing(events) as following:  # type: ignore[type-var]
+            async for event in following:
+                self.stats.take(event)
+                if event.kind == "answer":
+                    self.answer = event.payload["answer"]
+                take(event)
+
+    async def _forget(self, agent: Answerer) -> None:
+        try:
+            await agent.forget(self.conversation)
+        except AgentError as error:  # an answer is not lost because the database cannot be written any more
+            log.warning("a question was not forgotten: %s", error)
+
+    async def stop(self) -> bool:
+        """End the run within two seconds; False where the agent is not at it."""
+        return self._agent is not None and await self._agent.stop(self.id)
+
+    def make_record(
+        self, answer: Answer, *, person: str = "", question: str = "", why: str = "", goal: GoalOrder | None = None
+    ) -> TurnRecord:
+        """Record how the answer was found."""
+        record = self.stats.record(answer, question=question, person=person)
+        return replace(record, why=why, goal=goal, at=write_ref(self.next_ref))
+
+    async def keep(self, record: TurnRecord, *, held: InboxEntry | None = None) -> None:
+        """Keep the record of the turn; with its message, unless that is another process's by now."""
+        if self._deps.records is not None:
+            await self._deps.records.keep(self.id, self.conversation, record, held=held)
+
+    async def find_freshness(self, answer: Answer) -> str:
+        """Say how old the code is that the answer was read from."""
+        return await find_freshness(answer, self._deps.repositories, self._deps.clock.now(), at=self.ref)
+
+
+async def continue_run(resume: OpenEvents, begin: OpenEvents) -> AsyncGenerator[AgentEvent, None]:
+    """Yield the events of a run that an earlier process left, or, where nothing was saved of it, of one begun anew."""
+    try:
+        async for event in resume():
+            yield event
+    except UnknownRun:
+        log.info("nothing was saved of the run of a message")
+    else:
+        return
+    async for event in begin():
+        yield event

@@ -1,0 +1,78 @@
+"""The repositories of the one person at this machine, each brought to HEAD before it is read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from agent import CodeSearch
+from bot.repositories.ref_chooser import RefChooser
+from bot.repositories.refresh import ProgressDisplay, refresh_if_stale, refresh_index
+from indexer import Drift, IndexStatus, Progress, RefreshReport
+
+if TYPE_CHECKING:
+    from bot.ports import RefSource, RepositoryIndex
+
+
+class LocalRepositories:
+    """Repositories that are brought to HEAD before they are read; who stops waiting for that does not stop it."""
+
+    def __init__(
+        self,
+        indexes: Mapping[str, RepositoryIndex],
+        display: ProgressDisplay,
+        refs: Mapping[str, RefSource] | None = None,
+    ) -> None:
+        self._indexes = indexes
+        self._display = display
+        self._refs = RefChooser(refs)
+        self._refreshing: dict[str, asyncio.Task[None]] = {}
+
+    def list_names(self) -> Sequence[str]:
+        """Name them all."""
+        return tuple(self._indexes)
+
+    async def status(self, name: str) -> IndexStatus:
+        """Describe what is indexed of a repository."""
+        return await self._indexes[name].status()
+
+    async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
+        """What happened in a repository since a commit, and to which of the paths."""
+        return await self._indexes[name].drift(commit, paths)
+
+    async def pin(self, repository: str | None = None, *, at: str = "") -> CodeSearch:
+        """Bring a repository to HEAD, and hold it there; what is indexed has to do where that fails.
+
+        `at` names a branch, a tag, a commit or a pull request to hold it at instead.
+        """
+        name = repository or self.list_names()[0]
+        if name not in self._refreshing:
+            task = asyncio.create_task(refresh_if_stale(self._indexes[name], self._display))
+            self._refreshing[name] = task
+            task.add_done_callback(lambda _: self._refreshing.pop(name))
+        await asyncio.shield(self._refreshing[name])
+        ref = await self._refs.find(name, at) if at else None
+        return await (self._indexes[name].pin() if ref is None else self._refs.pin(name, ref))
+
+    async def pin_existing(self, name: str) -> CodeSearch:
+        """Hold a repository, as `pin` does: here, questions are answered at HEAD."""
+        return await self.pin(name)
+
+    async def refresh(
+        self, name: str, *, full: bool = False, progress: Callable[[Progress], None] | None = None
+    ) -> RefreshReport:
+        """Index HEAD of a repository."""
+        loop = asyncio.get_running_loop()
+
+        def tell(told: Progress) -> None:
+            if progress is not None:
+                loop.call_soon_threadsafe(progress, told)
+
+        return await refresh_index(self._indexes[name], self._display, full=full, listener=tell)
+
+    async def close(self) -> None:
+        """Stop what is being indexed; what was indexed before is still there."""
+        for task in list(self._refreshing.values()):
+            task.cancel()
+        await asyncio.gather(*self._refreshing.values(), return_exceptions=True)
