@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agent import AgentEvent, Answer, EventKind, TokenUsage
@@ -16,6 +16,19 @@ MOST_PLACES = 5
 LONGEST_VALUE = 300
 
 Payload = Mapping[str, Any]
+
+# The events that are one line, whatever came before.
+_LINES: Mapping[EventKind, Callable[[Payload], str]] = {
+    "step_start": lambda payload: f"{payload['node']}: {to_one_line(payload['stage'])}",
+    "flagged": lambda payload: (
+        f"guard: {payload['count']} passages ({payload['source']}) give orders: {', '.join(payload['rules'])}; "
+        "only reading is left"
+    ),
+    "goal_check": lambda payload: f"evidence is graded: {payload['grade']}",
+    "iteration_complete": lambda payload: f"iteration is over: {payload['decision']}, {to_one_line(payload['reason'])}",
+    "human_check_required": lambda payload: f"a person is asked: {payload['kind']}",
+    "error": lambda payload: f"error {payload['error']}: {to_one_line(payload['message'])}",
+}
 
 
 class RunTrace:
@@ -30,20 +43,14 @@ class RunTrace:
         self._pieces = 0
         self._spent = TokenUsage()
         self._state: dict[str, Any] = {}
-        self._formatters: dict[EventKind, Callable[[Payload, float], Iterator[str]]] = {
-            "step_start": self._step_start,
+        self._formatters: dict[EventKind, Callable[[Payload, float], Iterable[str]]] = {
             "step_end": self._format_step_end,
             "tool_start": self._format_tool_start,
             "tool_end": self._format_tool_end,
             "evidence": self._format_evidence,
-            "flagged": self._format_flags,
             "model_end": self._format_model_end,
             "token": self._format_token,
             "reset": self._reset,
-            "goal_check": self._format_goal_check,
-            "iteration_complete": self._format_iteration_complete,
-            "human_check_required": self._format_human_check_required,
-            "error": self._format_error,
             "answer": self._answer,
         }
 
@@ -52,12 +59,13 @@ class RunTrace:
         if self._began is None:
             self._began = event.ts
         now = (event.ts - self._began) * 1000
-        format_event = self._formatters.get(event.kind)
-        for line in format_event(event.payload, now) if format_event else ():
+        lines: Iterable[str] = ()
+        if event.kind in _LINES:
+            lines = (_LINES[event.kind](event.payload),)
+        elif event.kind in self._formatters:
+            lines = self._formatters[event.kind](event.payload, now)
+        for line in lines:
             self._write(f"{now:>7.0f} ms  {line}")
-
-    def _step_start(self, payload: Payload, _: float) -> Iterator[str]:
-        yield f"{payload['node']}: {to_one_line(payload['stage'])}"
 
     def _format_step_end(self, payload: Payload, now: float) -> Iterator[str]:
         yield f"{payload['node']} done in {now - self._step_began:.0f} ms"
@@ -92,10 +100,6 @@ class RunTrace:
             shown = [*shown[:MOST_PLACES], f"and {len(found) - MOST_PLACES} more"]
         yield f"evidence: {', '.join(shown) or 'none'}"
 
-    def _format_flags(self, payload: Payload, _: float) -> Iterator[str]:
-        rules = ", ".join(payload["rules"])
-        yield f"guard: {payload['count']} passages ({payload['source']}) give orders: {rules}; only reading is left"
-
     def _format_model_end(self, payload: Payload, _: float) -> Iterator[str]:
         usage = TokenUsage(input_tokens=payload["input_tokens"], output_tokens=payload["output_tokens"])
         self._spent += usage
@@ -111,18 +115,6 @@ class RunTrace:
     def _reset(self, payload: Payload, _: float) -> Iterator[str]:
         self._pieces = 0
         yield f"text is withdrawn, {len(payload['text'])} characters are left"
-
-    def _format_goal_check(self, payload: Payload, _: float) -> Iterator[str]:
-        yield f"evidence is graded: {payload['grade']}"
-
-    def _format_iteration_complete(self, payload: Payload, _: float) -> Iterator[str]:
-        yield f"iteration is over: {payload['decision']}, {to_one_line(payload['reason'])}"
-
-    def _format_human_check_required(self, payload: Payload, _: float) -> Iterator[str]:
-        yield f"a person is asked: {payload['kind']}"
-
-    def _format_error(self, payload: Payload, _: float) -> Iterator[str]:
-        yield f"error {payload['error']}: {to_one_line(payload['message'])}"
 
     def _answer(self, payload: Payload, _: float) -> Iterator[str]:
         answer: Answer = payload["answer"]

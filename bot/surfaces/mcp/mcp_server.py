@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
@@ -161,11 +161,6 @@ def _refuse(sentence: str, coverage: ReadCoverage | None = None) -> types.CallTo
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=sentence)], structured_content=read, is_error=True
     )
-
-
-def make_address(file: FileText) -> str:
-    """Return the address of a file as a resource."""
-    return f"citebot://{quote(file.repository)}/{file.commit}/{quote(file.path)}"
 
 
 def _parse_address(uri: str) -> tuple[str, str, str]:
