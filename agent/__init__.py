@@ -55,16 +55,26 @@ if TYPE_CHECKING:
     from agent.lookups.read_file import read_lines
     from agent.lookups.results import NEXT, FileText, LookupResult, ReadCoverage, describe_coverage, describe_missing
     from agent.persistence.conversation_schema import create_checkpoint_tables, load_conversation_schema
+    from agent.persistence.database import Database, DatabaseErrors, Values
     from agent.persistence.memory_store import open_memory_store
-    from agent.persistence.migrations import Schema, list_copies, migrate_database, run_statement
-    from agent.persistence.postgres.connections import APPLICATION_NAME, heed_cancels, make_postgres_options
+    from agent.persistence.migrations import Schema, list_copies, run_statement
     from agent.persistence.postgres.conversation_copy import (
         ConversationCounts,
         copy_conversations_to_postgres,
         copy_conversations_to_sqlite,
     )
+    from agent.persistence.postgres.database import (
+        APPLICATION_NAME,
+        PoolLoad,
+        PostgresDatabase,
+        PostgresTransaction,
+        connect_postgres,
+        explain_postgres_error,
+        make_postgres_options,
+        open_postgres_database,
+    )
     from agent.persistence.postgres.saver import prepare_postgres_conversations
-    from agent.persistence.postgres_migrations import migrate_postgres
+    from agent.persistence.sqlite import SqliteDatabase, open_sqlite
     from agent.ports import (
         Answer,
         ChatModel,

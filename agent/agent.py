@@ -21,7 +21,7 @@ from agent.guard.size import MAX_RAW_TEXT
 from agent.guard.thread_quotes import split_background
 from agent.limits import APPROVAL_CALLS
 from agent.nodes.conversation_memory import make_remembered_turn
-from agent.persistence.evidence_store import EvidenceStore
+from agent.persistence.evidence_store import OVERTAKEN, EvidenceStore
 from agent.persistence.memory_store import MemoryStore
 from agent.ports import (
     Answer,
@@ -244,7 +244,8 @@ class Agent:
     async def _claim(self, thread: str, permit: RunPermit | None) -> RunClaim:
         """Claim a conversation for a run, if that may still begin."""
         claim = await self._saver.claim_run(thread)
-        claim.check(is_current=permit is None or await permit.may_begin())
+        if permit is not None and not await permit.may_begin():
+            raise CheckpointOvertaken(OVERTAKEN)
         return claim
 
     async def _conclude_run(

@@ -26,12 +26,8 @@ AgentError
 ├── TurnTooLong              the graph went round without coming to an end
 ├── SchemaError              a database of another layout that cannot be brought to that of this version
 └── CheckpointError          the conversation database
-    ├── CheckpointUnwritable     read-only, or the disk is full
-    ├── CheckpointLocked         another process is writing to it
     ├── CheckpointUnreachable    it is on another machine, and does not answer
-    ├── CheckpointOvertaken      another process has continued the conversation; nothing was written
-    ├── CheckpointVersion        of a layout that this version cannot use
-    └── CheckpointDamaged        not a database, or its pages are broken
+    └── CheckpointOvertaken      another process has continued the conversation; nothing was written
 """
 
 # What the reply says where a turn was interrupted; that is no error.
@@ -195,25 +191,9 @@ class CheckpointError(AgentError):
     """The conversation database cannot be used."""
 
 
-class CheckpointUnwritable(CheckpointError):
-    """The conversation database is read-only, or the disk is full."""
-
-
-class CheckpointLocked(CheckpointError):
-    """Another process holds the conversation database."""
-
-
 class CheckpointUnreachable(CheckpointError):
     """The conversation database is on another machine and does not answer; what was saved is there when it does."""
 
 
 class CheckpointOvertaken(CheckpointError):
     """Another process has meanwhile continued the conversation of a run; nothing more of the run is written."""
-
-
-class CheckpointVersion(CheckpointError):
-    """The conversation database is of a layout that this version of citebot cannot use, nor bring to its own."""
-
-
-class CheckpointDamaged(CheckpointError):
-    """The file is not a conversation database, or it is damaged."""

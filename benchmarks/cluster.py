@@ -26,7 +26,8 @@ from typing import Any
 from agent.agent import Agent
 from agent.persistence.checkpointer import open_saver
 from agent.persistence.conversation_saver import ConversationSaver
-from agent.persistence.postgres.connections import PostgresPool, Result, Work
+from agent.persistence.database import Outcome
+from agent.persistence.postgres.database import PostgresDatabase
 from agent.persistence.postgres.saver import open_postgres_saver
 from benchmarks.cluster_processes import measure_pushes, measure_recovery, measure_throughput
 from tests.bot.chaos import make_large, run_chaos
@@ -50,17 +51,17 @@ class Counted:
 
     @asynccontextmanager
     async def watch(self) -> AsyncIterator[None]:
-        run = PostgresPool.run_transaction
+        run = PostgresDatabase.run_all
 
-        async def count(pool: PostgresPool, work: Work[Result]) -> Result:
+        async def count(database: PostgresDatabase, *arguments: Any, **options: Any) -> Outcome | None:
             self.calls += 1
-            return await run(pool, work)
+            return await run(database, *arguments, **options)
 
-        setattr(PostgresPool, "run_transaction", count)  # noqa: B010 - mypy minds an assignment
+        setattr(PostgresDatabase, "run_all", count)  # noqa: B010 - mypy minds an assignment
         try:
             yield
         finally:
-            setattr(PostgresPool, "run_transaction", run)  # noqa: B010
+            setattr(PostgresDatabase, "run_all", run)  # noqa: B010
 
 
 def redact(text: str) -> str:

@@ -69,7 +69,7 @@ JOINED_IN_APP = (
 # Where a third-party library may be imported; a folder ends with a slash.
 HOMES = {
     "aiohttp": ("bot/adapters/",),  # as a client: nothing is served with it
-    "aiosqlite": ("agent/persistence/checkpointer.py", "bot/storage/database.py"),
+    "aiosqlite": ("agent/persistence/checkpointer.py",),
     "chromadb": ("indexer/store/vectors.py", "indexer/store/chroma_client.py", "indexer/store/chroma_server.py"),
     "click": (
         "bot/cli/main.py",
@@ -114,8 +114,8 @@ HOMES = {
     "prometheus_client": ("bot/monitoring/metrics.py", "bot/monitoring/cluster_metrics.py"),
     "prompt_toolkit": ("bot/adapters/terminal/prompt.py", "bot/adapters/terminal/completion.py"),
     "procrastinate": ("bot/jobs/",),
-    "psycopg": ("agent/persistence/", "bot/storage/postgres.py", "bot/storage/postgres_errors.py", "bot/jobs/"),
-    "psycopg_pool": ("agent/persistence/", "bot/storage/postgres.py", "bot/storage/postgres_errors.py", "bot/jobs/"),
+    "psycopg": ("agent/persistence/", "bot/jobs/"),
+    "psycopg_pool": ("agent/persistence/", "bot/jobs/"),
     "pygments": ("bot/surfaces/web/highlight_worker.py",),
     "rank_bm25": ("indexer/search/bm25.py",),
     "resvg_py": ("bot/pictures/png.py",),

@@ -7,7 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
-from agent.persistence.evidence_store import RunClaim, SqlExecutor, Statement, name_unclaimed, split_checkpoints
+from agent.persistence.database import Statement
+from agent.persistence.evidence_store import RunClaim, SqlExecutor, name_unclaimed, split_checkpoints
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -49,10 +50,6 @@ class ConversationSaver(SqlExecutor):
     @abstractmethod
     def open_checkpoints(self) -> AbstractAsyncContextManager[BaseCheckpointSaver[Any]]:
         """Open a checkpointer for one run, which cannot leave anything half done for the next."""
-
-    @abstractmethod
-    async def shrink(self) -> None:
-        """Give the space of what was deleted back, where the database does not do so by itself."""
 
     async def claim_run(self, thread: str, *, after: RunClaim | None = None) -> RunClaim:
         """Claim a conversation for a run, which continues in a checkpoint thread of its own."""

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from agent.errors import CheckpointOvertaken
+from agent.errors import CheckpointError, CheckpointOvertaken, CheckpointUnreachable
+from agent.persistence.database import Database, DatabaseErrors, Statement
 from agent.text.storable import make_storable
 
-Statement = tuple[str, Sequence[Any]]  # SQL, and the values for it
+OVERTAKEN = "Another process has continued this conversation. Ask again if no reply comes."
+ERRORS = DatabaseErrors(failed=CheckpointError, unreachable=CheckpointUnreachable)
 
 # With the clock of the database in the braces. Numbers go up over all conversations: none ever comes back.
 _COUNT = "UPDATE claims SET newest = newest + 1"
@@ -18,7 +20,6 @@ _TAKE = """INSERT INTO conversations (thread, claim, checkpoints, used_at)
     SELECT CAST(? AS TEXT), newest, NULL, {clock} FROM claims WHERE true
     ON CONFLICT (thread) DO UPDATE SET claim = excluded.claim, used_at = excluded.used_at
     RETURNING thread, claim, checkpoints"""
-# Another run that claims the thread meanwhile waits for the end of the transaction, and finds what was written in it.
 _USE = "UPDATE conversations SET used_at = {clock} WHERE thread = ? AND claim = ? RETURNING thread"
 
 
@@ -38,11 +39,6 @@ class RunClaim:
         """The checkpoint thread of this claim alone: a run that was overtaken writes where nobody reads."""
         return f"{self.thread}#{self.number}"
 
-    def check(self, *, is_current: bool) -> None:
-        """Raise `CheckpointOvertaken` where the conversation is not, or no longer, under this claim."""
-        if not is_current:
-            raise CheckpointOvertaken("Another process has continued this conversation. Ask again if no reply comes.")
-
 
 def name_unclaimed(thread: str) -> str:
     """Name the checkpoint thread of a conversation that no run has claimed: earlier versions had that of its own name.
@@ -59,28 +55,38 @@ def split_checkpoints(name: str) -> tuple[str, int]:
 
 
 class SqlExecutor(ABC):
-    """A database that takes the dialect of SQLite, with `?` for values; every statement may be run twice."""
+    """What runs write to a database under their claims; every statement may be run twice."""
 
-    clock: ClassVar[str]  # the time of the database in seconds since the epoch, in SQL
     checkpoint_tables: ClassVar[Sequence[str]] = ()  # of LangGraph
 
-    @abstractmethod
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
     async def write_all(
         self, statements: Sequence[Statement], *, claim: RunClaim | None = None
     ) -> list[tuple[Any, ...]]:
         """Run statements in one transaction, all of them or none, and return the rows of the last.
 
-        With a claim, only as long as that is the newest of its conversation; else raises `CheckpointOvertaken`. Raises
-        `CheckpointError`.
+        With a claim, only as long as that is the newest of its conversation, and another run that claims it meanwhile
+        waits; else raises `CheckpointOvertaken`. Raises `CheckpointError`.
         """
+        use = None if claim is None else (_USE.format(clock=self._database.clock), (claim.thread, claim.number))
+        outcome = await self._database.run_all(statements, only_if=use)
+        if outcome is None:
+            raise CheckpointOvertaken(OVERTAKEN)
+        return outcome.rows
 
     async def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run a query; raises `CheckpointError`."""
-        return await self.write_all([(sql, values)])
+        return await self._database.rows(sql, values)
 
     async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
         """Run a statement in a transaction of its own; raises `CheckpointError`."""
-        await self.write_all([(sql, values)])
+        await self._database.write(sql, values)
+
+    async def shrink(self) -> None:
+        """Give the space of what was deleted back, where the database does not do so by itself."""
+        await self._database.shrink()
 
     async def claim_run(self, thread: str, *, after: RunClaim | None = None) -> RunClaim:
         """Claim a conversation for a run: under an earlier claim nothing is kept any more; raises `CheckpointError`.
@@ -92,7 +98,7 @@ class SqlExecutor(ABC):
 
     async def take(self, thread: str, after: RunClaim | None) -> tuple[RunClaim, str]:
         """Make a claim, and name the checkpoint thread that the conversation had before; raises `CheckpointError`."""
-        statements: list[Statement] = [(_COUNT, ()), (_TAKE.format(clock=self.clock), (thread,))]
+        statements: list[Statement] = [(_COUNT, ()), (_TAKE.format(clock=self._database.clock), (thread,))]
         ((name, number, checkpoints),) = await self.write_all(statements, claim=after)
         return RunClaim(name, number), checkpoints or name_unclaimed(name)
 
@@ -112,10 +118,6 @@ class SqlExecutor(ABC):
     def make_deletions(self, checkpoints: str) -> list[Statement]:
         """Return the statements that delete a checkpoint thread, for a transaction with others."""
         return [(f"DELETE FROM {table} WHERE thread_id = ?", (checkpoints,)) for table in self.checkpoint_tables]  # noqa: S608 - constants
-
-    def make_use_statement(self, claim: RunClaim) -> Statement:
-        """Return the statement that finds a row only under the newest claim, and begins a transaction with others."""
-        return _USE.format(clock=self.clock), (claim.thread, claim.number)
 
 
 class EvidenceStore:

@@ -9,32 +9,32 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agent.persistence.conversation_schema import load_conversation_schema
-from agent.persistence.evidence_store import RunClaim
+from agent.persistence.evidence_store import ERRORS, RunClaim, SqlExecutor
 from agent.persistence.migrations import run_statement
-from agent.persistence.sqlite_executor import SqliteExecutor
+from agent.persistence.sqlite import SqliteDatabase
 
 _IN_MEMORY = Path(":memory:")
 
 
-class MemoryStore(SqliteExecutor):
+class MemoryStore(SqlExecutor):
     """The evidence of one question; a crash loses it, and there is nobody to continue it."""
 
     async def forget(self, thread: str, claim: RunClaim | None = None) -> None:
         """Do nothing: no conversation is remembered."""
 
 
-def _create_tables() -> sqlite3.Connection:
-    connection = sqlite3.connect(_IN_MEMORY, check_same_thread=False)
-    for statement in load_conversation_schema().list_statements():
-        run_statement(connection, statement)
-    return connection
-
-
 @asynccontextmanager
 async def open_memory_store() -> AsyncIterator[MemoryStore]:
     """Open a database with the tables that a question needs, and close it at the end."""
-    store = MemoryStore(await asyncio.to_thread(_create_tables), _IN_MEMORY)
+    database = SqliteDatabase(await asyncio.to_thread(_create_tables), _IN_MEMORY, "conversation", ERRORS)
     try:
-        yield store
+        yield MemoryStore(database)
     finally:
-        await store.close()
+        await database.close()
+
+
+def _create_tables() -> sqlite3.Connection:
+    connection = sqlite3.connect(_IN_MEMORY, isolation_level=None, check_same_thread=False)
+    for statement in load_conversation_schema().list_statements():
+        run_statement(connection, statement)
+    return connection

@@ -1,4 +1,4 @@
-"""Brings a SQLite database to the layout of this version: numbered SQL files, in one transaction, over a kept copy."""
+"""Brings a database to the layout of this version: numbered SQL files, in one transaction."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from agent.errors import SchemaError
 
+if TYPE_CHECKING:  # comes with the extra `cluster`
+    from psycopg import AsyncConnection
+
+_POSTGRES_LOCK = 0x63697465_626F74  # "citebot": whoever lays tables out waits for this
+_LAYOUTS = """CREATE TABLE IF NOT EXISTS citebot_layouts (
+    name TEXT PRIMARY KEY, layout INTEGER NOT NULL, changed_at TIMESTAMPTZ NOT NULL)"""
 _WAIT_SECONDS = 60.0  # for another process that is at it: a large database takes some seconds to copy
 _COPY = ".layout-"  # in the name of a copy, before the number of its layout
 _ADDITION = re.compile(r"\AALTER TABLE (\w+) ADD COLUMN (IF NOT EXISTS )(\w+)")
@@ -85,6 +92,34 @@ def migrate_database(path: Path, schema: Schema, *, wait_seconds: float = _WAIT_
             if db.in_transaction:  # a full disk has ended it already
                 db.execute("ROLLBACK")
             raise
+
+
+async def migrate_postgres(connection: AsyncConnection[Any], schema: Schema) -> None:
+    """Bring the tables of a schema to the newest layout, or make them; a database may have several schemas.
+
+    Whatever goes wrong, the tables are as they were. Processes that start at once do it one after the other, which also
+    holds behind a pooler of transactions. No copy is kept: Postgres has tools of its own for that.
+
+    Raises `SchemaError`, or `psycopg.Error`.
+    """
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_POSTGRES_LOCK,))
+        await connection.execute(_LAYOUTS)
+        cursor = await connection.execute("SELECT layout FROM citebot_layouts WHERE name = %s", (schema.name,))
+        layout = (await cursor.fetchone() or (schema.oldest,))[0]
+        if not schema.oldest <= layout <= schema.newest:
+            raise SchemaError(
+                f"The {schema.name} tables in Postgres were made by another version of citebot (layout {layout}; this "
+                f"one takes {schema.oldest} to {schema.newest}). Use that version, or another database."
+            )
+        for statement in schema.list_statements(since=layout):
+            await connection.execute(cast("Any", statement))
+        await connection.execute(
+            "INSERT INTO citebot_layouts (name, layout, changed_at) VALUES (%s, %s, clock_timestamp()) "
+            "ON CONFLICT (name) DO UPDATE SET layout = excluded.layout, changed_at = excluded.changed_at "
+            "WHERE citebot_layouts.layout <> excluded.layout",
+            (schema.name, schema.newest),
+        )
 
 
 def run_statement(db: sqlite3.Connection, statement: str) -> None:

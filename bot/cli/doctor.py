@@ -38,8 +38,7 @@ from bot.questions.descriptions import describe_freshness
 from bot.repositories.library import RepositoryLibrary
 from bot.serving.platforms import read_discord_options
 from bot.settings import GuardTable, McpTable, Settings
-from bot.storage.database import INBOX_FILE
-from bot.storage.opening import has_store, open_store
+from bot.storage.database import INBOX_FILE, has_store, open_store
 from bot.storage.permissions import find_exposures
 from bot.surfaces.mcp.mcp_endpoint import is_installed
 from indexer import IndexerError, IndexStatus, check_chroma_server, describe_extra, start_git_async

@@ -26,7 +26,7 @@ from bot.markdown.formatting import to_one_line
 from bot.repositories.refresh import ProgressDisplay
 from bot.repositories.status import RepositoryState
 from bot.settings import Settings
-from bot.storage.opening import has_store, open_store
+from bot.storage.database import has_store, open_store
 from bot.storage.turn_records import AskedQuestion, FeedbackEntry, TurnRecordStore
 from indexer import IndexerError, IndexFolder, IndexStatus, RepositoryError, remove_index
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 
+from agent import Database
 from bot.access import AccessPolicy, Manners
 from bot.clock import Clock, SystemClock
 from bot.conversations.commands import CommandHandlers
@@ -22,7 +23,6 @@ from bot.repositories.chooser import RepositoryChooser
 from bot.repositories.names import RepositoryProfile
 from bot.repositories.ref_chooser import RefChooser
 from bot.settings import PriceTable
-from bot.storage.database import SqlDatabase
 from bot.storage.inbox import Inbox, make_process_name
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from bot.storage.shareable_answers import ShareableAnswerStore
@@ -59,7 +59,7 @@ async def open_conversations(
     agent: Answerer,
     repositories: Repositories,
     *,
-    store: AbstractAsyncContextManager[SqlDatabase],
+    store: AbstractAsyncContextManager[Database],
     policy: ChatPolicy,
     clock: Clock | None = None,
     owner: str = "",

@@ -10,11 +10,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from agent import make_postgres_options
+from agent import PoolLoad, explain_postgres_error, make_postgres_options
 from bot.errors import InboxError
 from bot.jobs.queue_schema import prepare_queue
-from bot.storage.postgres import PoolLoad
-from bot.storage.postgres_errors import NO_ANSWER, explain_error
+from bot.storage.database import ERRORS
 
 if TYPE_CHECKING:  # comes with the extra `cluster`
     from procrastinate import PsycopgConnector
@@ -142,7 +141,7 @@ async def open_job_queue(url: str, *, times: QueueTimes | None = None) -> AsyncI
         async with await AsyncConnection.connect(url, **options) as connection:
             await prepare_queue(connection)
     except Error as error:
-        raise explain_error(error) from error
+        raise explain_postgres_error(error, ERRORS) from error
     async with AsyncConnectionPool(
         url,
         min_size=1,
@@ -162,15 +161,13 @@ def make_lock(kind: str, name: str) -> str:
     return f"{kind} {hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def explain_queue_error(error: BaseException) -> InboxError:
+def explain_queue_error(error: BaseException) -> Exception:
     """Explain an error of the queue in a sentence; procrastinate keeps the error of Postgres as its cause."""
     from psycopg import Error
 
     if isinstance(error, InboxError):
         return error
     reason = error if isinstance(error, Error) else error.__cause__
-    if isinstance(reason, Error):
-        return explain_error(reason)
-    if isinstance(error, TimeoutError):
-        return InboxError(NO_ANSWER)
+    if isinstance(reason, Error | TimeoutError):
+        return explain_postgres_error(reason, ERRORS)
     return InboxError(f"The job queue failed: {type(error).__name__}: {error}")

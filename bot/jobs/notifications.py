@@ -8,8 +8,8 @@ import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from agent import make_postgres_options
-from bot.storage.postgres_errors import explain_error
+from agent import explain_postgres_error, make_postgres_options
+from bot.storage.database import ERRORS
 from bot.tasks import run_in_background
 
 WATCH_SECONDS = 5.0  # without a word, after which the server is asked whether it is still there
@@ -39,7 +39,7 @@ async def _keep_listening(url: str, channel: str, tell: Callable[[], None], watc
         try:
             await _listen_once(url, channel, tell, watch)
         except Error as error:
-            log.info("notifications are not heard until Postgres is back: %s", explain_error(error))
+            log.info("notifications are not heard until Postgres is back: %s", explain_postgres_error(error, ERRORS))
         except TimeoutError:
             log.info("notifications are not heard until Postgres answers again")
         await asyncio.sleep(random.uniform(*_PAUSES))  # noqa: S311 - no secret

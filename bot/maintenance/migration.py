@@ -13,6 +13,7 @@ from pathlib import Path
 from agent import (
     APPLICATION_NAME,
     ConversationCounts,
+    PostgresTransaction,
     copy_conversations_to_postgres,
     copy_conversations_to_sqlite,
     prepare_postgres_conversations,
@@ -21,8 +22,7 @@ from bot.errors import MigrationError
 from bot.maintenance.disk_usage import CONVERSATIONS
 from bot.maintenance.table_copy import copy_to_postgres, copy_to_sqlite, list_tables
 from bot.storage.data_lock import hold_exclusive_lock
-from bot.storage.database import INBOX_FILE, open_database
-from bot.storage.postgres import PostgresTransaction, open_transaction
+from bot.storage.database import INBOX_FILE, open_database, open_transaction
 from indexer import copy_database
 
 Say = Callable[[str], None]
@@ -67,7 +67,7 @@ async def move_to_postgres(home: Path, url: str, say: Say) -> MigrationReport:
                     raise MigrationError(f"The database holds rows in {table} already. Name one that is empty.")
                 counts[table] = await copy_to_postgres(source, target, table, columns)
                 say(f"{table}: {counts[table]:,} rows")
-            copied = await copy_conversations_to_postgres(draft / CONVERSATIONS, target.connection, _report_steps(say))
+            copied = await copy_conversations_to_postgres(draft / CONVERSATIONS, target, _report_steps(say))
     return MigrationReport(tables=counts, conversations=copied)
 
 
@@ -88,7 +88,7 @@ async def move_to_sqlite(url: str, home: Path, say: Say) -> MigrationReport:
                 for table, columns in tables.items():
                     counts[table] = await copy_to_sqlite(source, target, table, columns)
                     say(f"{table}: {counts[table]:,} rows")
-            copied = await copy_conversations_to_sqlite(source.connection, draft / CONVERSATIONS, _report_steps(say))
+            copied = await copy_conversations_to_sqlite(source, draft / CONVERSATIONS, _report_steps(say))
         if not any(counts.values()) and not copied.conversations:
             raise MigrationError("There is nothing to move in the database that DATABASE_URL names.")
         for name in (CONVERSATIONS, INBOX_FILE):  # closed, they have no log beside them

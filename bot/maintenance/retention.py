@@ -18,9 +18,8 @@ from bot.errors import BotError
 from bot.maintenance.disk_usage import CONVERSATIONS
 from bot.maintenance.goal_run_files import GoalRunFiles
 from bot.repositories.choice_store import ChoiceStore
-from bot.storage.database import INBOX_FILE
+from bot.storage.database import INBOX_FILE, has_store, open_store
 from bot.storage.inbox import Inbox
-from bot.storage.opening import has_store, open_store
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from bot.storage.shareable_answers import ShareableAnswerStore
 from bot.storage.threads import ThreadStore

@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
+from agent import Values
 from agent.text.storable import make_storable_in_postgres
 from bot.errors import MigrationError
-from bot.storage.database import Values
 
 # What means nothing elsewhere, or after every citebot was stopped.
 _LEFT_OUT = ("pulse", "leases", "uptimes")

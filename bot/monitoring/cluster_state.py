@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from bot.storage.database import SqlDatabase
+from agent import Database
 from indexer import IndexerError
 
 if TYPE_CHECKING:
+    from agent import PoolLoad
     from bot.repositories.segments import IndexLag, SharedSegments
-    from bot.storage.postgres import PoolLoad
     from indexer import CacheCounts
 
 
@@ -57,7 +57,7 @@ class ClusterState:
 
 
 async def read_cluster_state(
-    database: SqlDatabase,
+    database: Database,
     *,
     role: str,
     held: frozenset[str],

@@ -7,10 +7,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agent import Database
 from agent.text.storable import make_storable
 from bot.clock import Clock
 from bot.repositories.choice import RepositoryChoice
-from bot.storage.database import SqlDatabase
 
 _LAST_LETTER = "\U0010ffff"  # no key continues it, so all that begin alike come before it
 
@@ -36,7 +36,7 @@ class PendingQuestion:
 class ChoiceStore:
     """The tables `topics`, `routes` and `asked_back`."""
 
-    def __init__(self, database: SqlDatabase, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 

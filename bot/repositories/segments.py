@@ -24,7 +24,7 @@ from bot.tasks import run_in_background
 from indexer import NamedRef, RefreshReport
 
 if TYPE_CHECKING:
-    from bot.storage.database import SqlDatabase
+    from agent import Database
     from indexer import (
         Bucket,
         BuiltIndex,
@@ -292,7 +292,7 @@ def _hear_nothing(_: Callable[[], None]) -> AbstractAsyncContextManager[None]:
 
 @asynccontextmanager
 async def open_segments(
-    url: str, home: Path, database: SqlDatabase | None, *, cache_bytes: int, listen: Listen = _hear_nothing
+    url: str, home: Path, database: Database | None, *, cache_bytes: int, listen: Listen = _hear_nothing
 ) -> AsyncGenerator[SharedSegments]:
     """Open the object store at an address, with manifests in a database, or else in a file of the data folder.
 

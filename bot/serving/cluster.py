@@ -7,13 +7,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from agent import Database, PoolLoad, PostgresDatabase
 from bot.ports import AnswerJobs, RefreshJobs
 from bot.repositories.segments import SharedSegments, open_segments
 from bot.settings import Settings
-from bot.storage.database import SqlDatabase
 from bot.storage.leases import LeaseStore
 from bot.storage.manifest_table import CHANNEL
-from bot.storage.postgres import PoolLoad, PostgresDatabase
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +27,7 @@ class Cluster:
 
 
 @asynccontextmanager
-async def open_cluster(settings: Settings, database: SqlDatabase, owner: str) -> AsyncIterator[Cluster]:
+async def open_cluster(settings: Settings, database: Database, owner: str) -> AsyncIterator[Cluster]:
     """Connect to what is shared, over the database that is shared as well; `owner` is the name of this process.
 
     Without an object store, processes share the answering, and each has its own indexes. Raises `InboxError`, or
@@ -48,7 +47,7 @@ async def open_cluster(settings: Settings, database: SqlDatabase, owner: str) ->
         queue = await stack.enter_async_context(open_job_queue(url))
         pools = {"jobs": queue.measure_pool}
         if isinstance(database, PostgresDatabase):
-            pools["messages"] = database.measure_pool
+            pools["messages"] = partial(PoolLoad.of, database.pool)
         cluster = Cluster(answers=QueuedAnswerJobs(queue), leases=LeaseStore(database, owner), pools=pools)
         if settings.segments_url is None:
             yield cluster

@@ -17,7 +17,7 @@ from bot.repositories.refresh import LoggingDisplay
 from bot.serving.service import make_chat_policy
 from bot.serving.supervisor import Announce
 from bot.settings import Settings
-from bot.storage.opening import open_store
+from bot.storage.database import open_store
 from bot.storage.rate_limits import QuestionLimits
 from bot.surfaces.team_surfaces import make_team_core
 from bot.surfaces.web.web_sessions import LoginLink

@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent import AgentError, write_example
+from agent import AgentError, Database, write_example
 from bot.app import TeamApp, make_redactor
 from bot.clock import Clock, SystemClock
 from bot.conversations.assembly import ChatPolicy, open_conversations
@@ -33,9 +33,8 @@ from bot.serving.served_surfaces import TeamSurfaces
 from bot.serving.sole_holder import SoleHolder
 from bot.serving.supervisor import Announce, PlatformSupervisor
 from bot.settings import Settings
-from bot.storage.database import SqlDatabase
+from bot.storage.database import open_store
 from bot.storage.inbox import make_process_name
-from bot.storage.opening import open_store
 from bot.storage.rate_limits import QuestionLimits
 from bot.surfaces.principals import Tokens
 from bot.surfaces.team_surfaces import make_team_core
@@ -150,7 +149,7 @@ class _Service:
     duties: Duties
     team: TeamApp
     cluster: Cluster
-    database: SqlDatabase
+    database: Database
     operations: ServiceMonitoring
     surfaces: TeamSurfaces
     clock: Clock

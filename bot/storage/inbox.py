@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from agent import Database
 from agent.text.storable import make_storable
 from bot.clock import Clock
 from bot.errors import InboxError
 from bot.messages import AttachedFile, GoalOrder, IncomingMessage, MessageHandle, MessageKey, Place
-from bot.storage.database import SqlDatabase
 from bot.storage.message_states import (
     ANSWER,
     ASK_TO_STOP,
@@ -87,7 +87,7 @@ class Inbox:
     nothing any more.
     """
 
-    def __init__(self, database: SqlDatabase, clock: Clock, owner: str) -> None:
+    def __init__(self, database: Database, clock: Clock, owner: str) -> None:
         self._database = database
         self._clock = clock
         self.owner = owner

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bot.storage.database import SqlDatabase
+from agent import Database
 
 
 class LeaseStore:
     """The table `leases`; `owner` is the name of this process."""
 
-    def __init__(self, database: SqlDatabase, owner: str) -> None:
+    def __init__(self, database: Database, owner: str) -> None:
         self._database = database
         self._owner = owner
 

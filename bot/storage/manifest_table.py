@@ -6,8 +6,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent import Database
 from bot.errors import InboxError
-from bot.storage.database import SqlDatabase
 from indexer import (
     ListedRefs,
     Manifest,
@@ -40,7 +40,7 @@ _FORGET = """DELETE FROM manifests WHERE repository = :repository AND version < 
 class ManifestTable:
     """The manifests of a cluster. Pins end by the clock of the database; all methods raise `SegmentsUnavailable`."""
 
-    def __init__(self, database: SqlDatabase) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
 
     async def identify_cluster(self) -> str:

@@ -61,7 +61,7 @@ KNOWN: tuple[MessageState, ...] = (*OPEN, *OVER)
 
 # A conversation belongs to the process that answers in it; what another one holds is left alone until its lease ends.
 # A run whose message was freed is `running` without an owner.
-# Two processes that claim in one conversation at once have to come one after the other (`lock` of `SqlDatabase.row`).
+# Two processes that claim in one conversation at once have to come one after the other (`lock` of `Database.row`).
 FREE = """(state = 'received' OR (state IN ('claimed', 'running') AND (owner = '' OR lease_until < lease_clock())))
     AND (:beside = 1 OR NOT EXISTS (SELECT 1 FROM inbox other
         WHERE other.conversation = inbox.conversation AND other.id <> inbox.id

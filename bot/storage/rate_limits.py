@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agent import Database
 from bot.clock import Clock
 from bot.errors import LimitReached, SilentlyThrottled
 from bot.messages import IncomingMessage
-from bot.storage.database import SqlDatabase
 
 _MINUTE, _DAY = 60, 86_400
 _COMMANDS = 3  # commands for every question that may be asked
@@ -29,7 +29,7 @@ class QuestionLimits:
 class QuestionCounter:
     """The table `usage`."""
 
-    def __init__(self, database: SqlDatabase, clock: Clock, limits: QuestionLimits) -> None:
+    def __init__(self, database: Database, clock: Clock, limits: QuestionLimits) -> None:
         self._database = database
         self._clock = clock
         self._limits = limits

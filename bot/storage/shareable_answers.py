@@ -6,10 +6,10 @@ import dataclasses
 import json
 from dataclasses import dataclass
 
+from agent import Database
 from agent.text.storable import make_storable
 from bot.clock import Clock
 from bot.messages import Attachment, Button, MessageContent, PlaceLink
-from bot.storage.database import SqlDatabase
 
 KEPT_SECONDS = 86_400.0
 
@@ -25,7 +25,7 @@ class ShareableAnswer:
 class ShareableAnswerStore:
     """The table `shareable_answers`, by runs. What was shared stays for a day without its content."""
 
-    def __init__(self, database: SqlDatabase, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 

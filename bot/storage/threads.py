@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
+from agent import Database
 from bot.clock import Clock
 from bot.messages import IncomingMessage, Place
-from bot.storage.database import SqlDatabase
 
 GOES_ON_SECONDS = 1_800.0  # a DM belongs to the conversation before it while that is younger
 EXCHANGES = 4  # newest messages; if another person wrote one of them, a follow-up is not for citebot
@@ -29,7 +29,7 @@ class ThreadState:
 class ThreadStore:
     """The table `threads`."""
 
-    def __init__(self, database: SqlDatabase, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
 

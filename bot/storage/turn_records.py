@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from bot.messages import GoalOrder
 
 if TYPE_CHECKING:  # a question of the command line has a record, and no database
+    from agent import Database
     from bot.clock import Clock
-    from bot.storage.database import SqlDatabase
     from bot.storage.inbox import InboxEntry
 
 Opinion = Literal["good", "bad"]
@@ -103,9 +103,7 @@ class TurnRecordStore:
     Without `mask_question`, no question and no lookup is kept.
     """
 
-    def __init__(
-        self, database: SqlDatabase, clock: Clock, *, mask_question: Callable[[str], str] | None = None
-    ) -> None:
+    def __init__(self, database: Database, clock: Clock, *, mask_question: Callable[[str], str] | None = None) -> None:
         self._database = database
         self._clock = clock
         self._mask_question = mask_question

@@ -30,15 +30,16 @@ class StallingSaver:
 
     def __init__(self, saver: SqliteConversations, call: int) -> None:
         self.reached, self.wakes = asyncio.Event(), asyncio.Event()
-        self._write, self._left = saver.write_all, call
-        setattr(saver, "write_all", self._stall)  # noqa: B010 - mypy minds an assignment
+        database = saver._database
+        self._run, self._left = database.run_all, call
+        setattr(database, "run_all", self._stall)  # noqa: B010 - mypy minds an assignment
 
     async def _stall(self, *arguments: Any, **options: Any) -> Any:
         self._left -= 1
         if not self._left:
             self.reached.set()
             await self.wakes.wait()
-        return await self._write(*arguments, **options)
+        return await self._run(*arguments, **options)
 
 
 async def list_events(events: AsyncIterator[AgentEvent]) -> list[AgentEvent]:

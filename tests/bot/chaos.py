@@ -18,9 +18,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
+from agent import PostgresDatabase
 from bot.serving.roles import Role
+from bot.storage.database import open_postgres
 from bot.storage.inbox import LEASE_SECONDS
-from bot.storage.postgres import PostgresDatabase, open_postgres
 from bot.tasks import run_in_background
 from tests.bot.clusters import Cluster, Member, share
 from tests.bot.offices import REDELIVERY

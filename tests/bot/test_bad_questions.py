@@ -144,7 +144,7 @@ def of_a_folder(path: Path) -> None:
     [
         (of_another_version, "takes 2 to 6). Use that version, or move the file away"),
         (of_another_layout, "takes 2 to 6). Use that version, or move the file away"),
-        (of_no_database, "is damaged (file is not a database). Move the file away"),
+        (of_no_database, "is damaged. Move it away"),
         (of_a_folder, "cannot be written. Make the file and its folder writable."),
     ],
 )

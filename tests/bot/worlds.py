@@ -12,12 +12,13 @@ from mimetypes import guess_type
 from pathlib import Path
 from typing import Self
 
+from agent import Database
 from bot.clock import Clock
 from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.conversations.dispatcher import Conversations
 from bot.messages import AttachedFile, ButtonAction, ButtonPress, Capabilities, IncomingMessage, Place
 from bot.ports import ChatPlatform, GoalRuns
-from bot.storage.database import SqlDatabase, open_database
+from bot.storage.database import open_database
 from bot.tasks import run_in_background
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.clock import FakeClock
@@ -29,10 +30,10 @@ from tests.fakes.slack import FakeSlack
 from tests.waiting import expect
 
 HOSTS = ("git.example.com",)
-OpenStore = Callable[[Path, Clock], AbstractAsyncContextManager[SqlDatabase]]
+OpenStore = Callable[[Path, Clock], AbstractAsyncContextManager[Database]]
 
 
-def open_sqlite(path: Path, clock: Clock) -> AbstractAsyncContextManager[SqlDatabase]:
+def open_sqlite(path: Path, clock: Clock) -> AbstractAsyncContextManager[Database]:
     """Open the database in a file."""
     return open_database(path, lease_clock=clock.now)
 

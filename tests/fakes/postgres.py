@@ -7,14 +7,15 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import psycopg
 
+from agent import Database
+from agent.persistence.database import Outcome, Statement
+from agent.persistence.postgres.database import Postgres, PostgresDatabase
 from agent.persistence.postgres.saver import open_postgres_saver
 from bot.jobs.job_queue import open_job_queue
-from bot.storage.database import SqlDatabase, Values
-from bot.storage.postgres import PostgresDatabase, open_postgres
+from bot.storage.database import open_postgres
 from tests.needs import SERVER
 
 
@@ -81,36 +82,23 @@ def drop_prepared_databases() -> None:
                 server.execute(f"DROP DATABASE {free.pop().name} WITH (FORCE)")
 
 
-class ClockedPostgres:
+class ClockedPostgres(Postgres):
     """A database whose leases go by the clock of a test, not by the server's."""
-
-    is_remote = True
 
     def __init__(self, database: PostgresDatabase, now: Callable[[], float]) -> None:
         self._database = database
         self._now = now
 
-    async def write(self, sql: str, values: Values = ()) -> int:
-        return await self._database.write(self._tell_time(sql), values)
-
-    async def rows(self, sql: str, values: Values = (), *, lock: str = "") -> list[tuple[Any, ...]]:
-        return await self._database.rows(self._tell_time(sql), values, lock=lock)
-
-    async def row(self, sql: str, values: Values = (), *, lock: str = "") -> tuple[Any, ...] | None:
-        return await self._database.row(self._tell_time(sql), values, lock=lock)
-
-    async def check(self) -> None:
-        await self._database.check()
-
-    async def shrink(self) -> None:
-        await self._database.shrink()
-
-    def _tell_time(self, sql: str) -> str:
-        return sql.replace("lease_clock()", f"CAST({self._now()!r} AS DOUBLE PRECISION)")
+    async def run_all(
+        self, statements: Sequence[Statement], *, lock: str = "", only_if: Statement | None = None
+    ) -> Outcome | None:
+        now = f"CAST({self._now()!r} AS DOUBLE PRECISION)"
+        clocked = [(sql.replace("lease_clock()", now), values) for sql, values in statements]
+        return await self._database.run_all(clocked, lock=lock, only_if=only_if)
 
 
 @asynccontextmanager
-async def open_clocked_postgres(url: str, now: Callable[[], float]) -> AsyncIterator[SqlDatabase]:
+async def open_clocked_postgres(url: str, now: Callable[[], float]) -> AsyncIterator[Database]:
     """Open a database whose leases go by a clock of the test."""
     async with open_postgres(url) as database:
         yield ClockedPostgres(database, now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langgraph.checkpoint.base import CheckpointTuple
 
@@ -18,12 +18,9 @@ from agent.persistence.conversation_saver import (
     locate_checkpoints,
 )
 from agent.persistence.evidence_store import EvidenceStore
-from agent.persistence.postgres.connections import OneTransaction
+from agent.persistence.postgres.database import PostgresTransaction
 from agent.persistence.postgres.saver import PostgresConversations
 from agent.text.storable import make_storable_in_postgres
-
-if TYPE_CHECKING:  # comes with the extra `cluster`
-    from psycopg import AsyncConnection
 
 _OF_THREAD = "SELECT thread, claim, checkpoints, used_at FROM conversations WHERE thread = ?"
 _OF_CLAIMS = "SELECT newest FROM claims"
@@ -40,19 +37,19 @@ class ConversationCounts:
 
 
 async def copy_conversations_to_postgres(
-    path: Path, connection: AsyncConnection[Any], report: Report
+    path: Path, transaction: PostgresTransaction, report: Report
 ) -> ConversationCounts:
     """Copy the conversations of a SQLite file within a transaction of somebody else's; raises `CheckpointError`."""
     async with open_saver(path) as source:
-        return await copy_conversations(source, PostgresConversations(OneTransaction(connection)), report)
+        return await copy_conversations(source, PostgresConversations(transaction), report)
 
 
 async def copy_conversations_to_sqlite(
-    connection: AsyncConnection[Any], path: Path, report: Report
+    transaction: PostgresTransaction, path: Path, report: Report
 ) -> ConversationCounts:
     """Copy the conversations that a transaction sees to a SQLite file, made when missing; raises `CheckpointError`."""
     async with open_saver(path) as target:
-        return await copy_conversations(PostgresConversations(OneTransaction(connection)), target, report)
+        return await copy_conversations(PostgresConversations(transaction), target, report)
 
 
 async def copy_conversations(

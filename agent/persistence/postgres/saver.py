@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
-from agent.errors import CheckpointError, CheckpointLocked, CheckpointVersion, SchemaError
+from agent.errors import CheckpointError
 from agent.persistence.conversation_saver import ConversationSaver, make_serializer
-from agent.persistence.evidence_store import RunClaim, Statement
+from agent.persistence.evidence_store import ERRORS
 from agent.persistence.migrations import Schema
-from agent.persistence.postgres.connections import Transactions, connect, explain_error, open_pool
-from agent.persistence.postgres_migrations import migrate_postgres
-from agent.text.storable import make_storable_in_postgres
-from indexer.installation import describe_extra
+from agent.persistence.postgres.database import (
+    PostgresDatabase,
+    PostgresTransaction,
+    connect_postgres,
+    explain_postgres_error,
+    open_postgres_database,
+)
 
 if TYPE_CHECKING:  # comes with the extra `cluster`
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
@@ -25,16 +27,17 @@ if TYPE_CHECKING:  # comes with the extra `cluster`
 _TRY_LOCK = f"SELECT pg_try_advisory_xact_lock({0x63697465_63686B70})"
 _LOCK_SECONDS = 60.0
 _PATIENCE_SECONDS = 30.0  # a restart of Postgres, or a change to its standby, takes less
+_CONNECTIONS = 4
 
 
 class PostgresConversations(ConversationSaver):
     """Conversations in a database, with a checkpointer for each run over the same few connections."""
 
-    clock = "extract(epoch FROM clock_timestamp())"
     checkpoint_tables = ("checkpoints", "checkpoint_writes", "checkpoint_blobs")
 
-    def __init__(self, database: Transactions) -> None:
-        self._database = database
+    def __init__(self, database: PostgresDatabase | PostgresTransaction) -> None:
+        super().__init__(database)
+        self._connections = database.pool if isinstance(database, PostgresDatabase) else database.connection
 
     @asynccontextmanager
     async def open_checkpoints(self) -> AsyncIterator[AsyncPostgresSaver]:
@@ -43,30 +46,9 @@ class PostgresConversations(ConversationSaver):
         from psycopg import Error
 
         try:
-            yield AsyncPostgresSaver(self._database.connections, serde=make_serializer())
+            yield AsyncPostgresSaver(self._connections, serde=make_serializer())
         except Error as error:
-            raise explain_error(error) from error
-
-    async def shrink(self) -> None:
-        """Do nothing: Postgres frees space by itself."""
-
-    async def write_all(
-        self, statements: Sequence[Statement], *, claim: RunClaim | None = None
-    ) -> list[tuple[Any, ...]]:
-        """Run statements in one transaction, under a claim where there is one: all of them, or none."""
-
-        async def write(connection: AsyncConnection[Any]) -> list[tuple[Any, ...]]:
-            if claim is not None:  # other runs of the conversation wait for the transaction to end
-                used = await connection.execute(*_translate(self.make_use_statement(claim)))
-                claim.check(is_current=bool(await used.fetchall()))
-            rows: list[tuple[Any, ...]] = []
-            for statement in statements:
-                cursor = await connection.execute(*_translate(statement))
-                gives_rows = statement[0].startswith("SELECT") or "RETURNING" in statement[0]
-                rows = await cursor.fetchall() if gives_rows else []
-            return rows
-
-        return await self._database.run_transaction(write)
+            raise explain_postgres_error(error, ERRORS) from error
 
 
 @asynccontextmanager
@@ -75,9 +57,11 @@ async def open_postgres_saver(url: str, *, patience: float = _PATIENCE_SECONDS) 
 
     `patience` is for how many seconds work waits for a database that does not answer.
     """
-    await prepare_postgres_conversations(url)
-    async with open_pool(url, patience=patience) as pool:
-        yield PostgresConversations(pool)
+    schema = load_postgres_schema()
+    async with open_postgres_database(url, schema, ERRORS, connections=_CONNECTIONS, patience=patience) as database:
+        async with connect_postgres(url, ERRORS) as connection:
+            await _create_checkpoint_tables(connection, url)
+        yield PostgresConversations(database)
 
 
 def load_postgres_schema() -> Schema:
@@ -87,16 +71,8 @@ def load_postgres_schema() -> Schema:
 
 async def prepare_postgres_conversations(url: str) -> None:
     """Bring the tables to the layout of this version, made when missing; raises `CheckpointError`."""
-    if find_spec("psycopg_pool") is None or find_spec("langgraph.checkpoint.postgres") is None:
-        raise CheckpointError(
-            f"DATABASE_URL needs the extra `cluster`, which is not installed. {describe_extra('cluster')}"
-        )
-    try:
-        async with connect(url) as connection:
-            await migrate_postgres(connection, load_postgres_schema())
-            await _create_checkpoint_tables(connection, url)
-    except SchemaError as error:
-        raise CheckpointVersion(str(error)) from error
+    async with open_postgres_saver(url):
+        pass
 
 
 async def _create_checkpoint_tables(connection: AsyncConnection[Any], url: str) -> None:
@@ -111,15 +87,8 @@ async def _create_checkpoint_tables(connection: AsyncConnection[Any], url: str) 
         async with connection.transaction():
             cursor = await connection.execute(cast("Any", _TRY_LOCK))
             if await cursor.fetchone() == (True,):
-                async with connect(url) as other:
+                async with connect_postgres(url, ERRORS) as other:
                     await AsyncPostgresSaver(other).setup()
                 return
         await asyncio.sleep(0.1)
-    raise CheckpointLocked(
-        "Another citebot is making the tables of conversations in Postgres. Start again in a moment."
-    )
-
-
-def _translate(statement: Statement) -> tuple[Any, Sequence[Any]]:
-    sql, values = statement
-    return sql.replace("%", "%%").replace("?", "%s"), [make_storable_in_postgres(value) for value in values]
+    raise CheckpointError("Another citebot is making the tables of conversations in Postgres. Start again in a moment.")

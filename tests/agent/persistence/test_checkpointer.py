@@ -12,13 +12,7 @@ import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 
 from agent.errors import (
-    CheckpointDamaged,
     CheckpointError,
-    CheckpointLocked,
-    CheckpointOvertaken,
-    CheckpointUnreachable,
-    CheckpointUnwritable,
-    CheckpointVersion,
 )
 from agent.persistence.checkpointer import SqliteConversations, open_saver
 from agent.persistence.conversation_saver import locate_checkpoints
@@ -44,7 +38,7 @@ async def test_a_missing_folder_is_made(tmp_path: Path) -> None:
 async def test_a_file_that_is_no_database_is_called_damaged(tmp_path: Path) -> None:
     path = tmp_path / "c.db"
     path.write_bytes(b"not a database at all" * 100)
-    with pytest.raises(CheckpointDamaged, match="Move the file away"):
+    with pytest.raises(CheckpointError, match=r"is damaged\. Move it away"):
         await open_once(path)
     assert path.read_bytes().startswith(b"not a database")
 
@@ -55,7 +49,7 @@ async def test_a_database_of_another_version_is_left_alone(tmp_path: Path) -> No
     with closing(sqlite3.connect(path)) as conn, conn:
         conn.execute("PRAGMA user_version = 99")
     conn.close()
-    with pytest.raises(CheckpointVersion, match="another version"):
+    with pytest.raises(CheckpointError, match="another version"):
         await open_once(path)
 
 
@@ -64,18 +58,18 @@ async def test_a_foreign_database_is_not_taken_over(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as conn, conn:
         conn.execute("CREATE TABLE recipes (name TEXT)")
     conn.close()
-    with pytest.raises(CheckpointVersion):
+    with pytest.raises(CheckpointError):
         await open_once(path)
 
 
 async def test_a_folder_that_is_a_file_is_called_unwritable(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
-    with pytest.raises(CheckpointUnwritable):
+    with pytest.raises(CheckpointError, match="cannot be made"):
         await open_once(tmp_path / "file" / "c.db")
 
 
 async def test_a_path_that_is_a_folder_is_called_unwritable(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointUnwritable, match="Make the file and its folder writable"):
+    with pytest.raises(CheckpointError, match="Make the file and its folder writable"):
         await open_once(tmp_path)
 
 
@@ -89,7 +83,7 @@ async def test_a_database_that_takes_no_writes_is_called_unwritable_and_loses_no
         await put(saver)
         before = await saver.find_checkpoints("t")
         big = {**empty_checkpoint(), "channel_values": {"filler": "x" * 200_000}}
-        with pytest.raises(CheckpointUnwritable, match=said):
+        with pytest.raises(CheckpointError, match=said):
             async with saver.open_checkpoints() as checkpoints:
                 await checkpoints.conn.execute(f"PRAGMA {pragma}")
                 await checkpoints.aput(locate_checkpoints("t#9"), cast("Any", big), {}, {})
@@ -103,7 +97,7 @@ async def test_a_database_locked_at_the_start_says_so(tmp_path: Path) -> None:
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     try:
-        with pytest.raises(CheckpointLocked):
+        with pytest.raises(CheckpointError, match="Another process holds"):
             await open_once(path)
     finally:
         other.close()
@@ -114,9 +108,9 @@ async def test_a_failed_write_leaves_no_transaction_behind(tmp_path: Path) -> No
     async with open_saver(path, busy_seconds=0.05) as saver:
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(CheckpointLocked):
+        with pytest.raises(CheckpointError):
             await put(saver)
-        with pytest.raises(CheckpointLocked):
+        with pytest.raises(CheckpointError):
             async with saver.open_checkpoints() as checkpoints:
                 await checkpoints.aput(locate_checkpoints("t#9"), empty_checkpoint(), {}, {})
         other.execute("ROLLBACK")
@@ -133,15 +127,3 @@ async def test_a_cancelled_write_is_carried_out(tmp_path: Path) -> None:
             await wait_for_end(write, "the end of write")
             assert write.cancelled()
             assert await saver.rows("SELECT count(*) FROM evidence") == [(done,)]
-
-
-def test_every_checkpoint_error_is_one_of_a_family() -> None:
-    family = {
-        CheckpointDamaged,
-        CheckpointLocked,
-        CheckpointOvertaken,
-        CheckpointUnreachable,
-        CheckpointUnwritable,
-        CheckpointVersion,
-    }
-    assert family == set(CheckpointError.__subclasses__())

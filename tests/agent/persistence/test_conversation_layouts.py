@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent.agent import Agent
-from agent.errors import CheckpointVersion
+from agent.errors import CheckpointError
 from agent.persistence.checkpointer import open_saver
 from agent.persistence.conversation_schema import create_checkpoint_tables, load_conversation_schema
 from agent.persistence.evidence_store import EvidenceStore
@@ -128,7 +128,7 @@ async def test_conversations_of_the_first_layout_are_refused(earlier: Path) -> N
         db.execute("PRAGMA user_version = 1")
     before = read_all(earlier)
 
-    with pytest.raises(CheckpointVersion, match=r"conversation database .* another version of citebot \(layout 1;"):
+    with pytest.raises(CheckpointError, match=r"conversation database .* another version of citebot \(layout 1;"):
         async with open_saver(earlier):
             pass
 

@@ -12,10 +12,11 @@ import pytest
 
 from agent.agent import Agent
 from agent.conversations import prune_idle_conversations
-from agent.errors import CheckpointDamaged
+from agent.errors import CheckpointError
 from agent.persistence.checkpointer import SqliteConversations, open_saver
 from agent.persistence.conversation_saver import list_threads
 from agent.persistence.evidence_store import EvidenceStore
+from agent.persistence.sqlite import SqliteDatabase
 from tests.agent.conftest import answer_to, remembered
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP
@@ -33,7 +34,7 @@ async def end_millisecond(saver: SqliteConversations) -> float:
     The database counts whole milliseconds: what is used in the same one as a time seems to be older than that.
     """
     now = time.time()
-    while (await saver.rows(f"SELECT {saver.clock}"))[0][0] <= now:
+    while (await saver.rows(f"SELECT {SqliteDatabase.clock}"))[0][0] <= now:
         pass
     return now
 
@@ -112,5 +113,5 @@ async def test_where_there_is_no_database_none_is_made(tmp_path: Path) -> None:
 async def test_a_damaged_database_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "c.db").write_bytes(b"not a database at all" * 100)
 
-    with pytest.raises(CheckpointDamaged, match="Move the file away"):
+    with pytest.raises(CheckpointError, match=r"is damaged\. Move it away"):
         await prune_idle_conversations(tmp_path / "c.db", before=0.0)

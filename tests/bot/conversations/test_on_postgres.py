@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.storage import postgres
-from bot.storage.postgres import open_postgres
+from agent.persistence.postgres import database as postgres
+from bot.storage.database import open_postgres
 from tests.bot.contract import BY_STORE, Promise
 from tests.bot.slack_worlds import SlackWorld
 from tests.bot.worlds import FakeWorld

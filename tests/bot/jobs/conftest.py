@@ -14,7 +14,7 @@ from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.jobs.queued_answers import QueuedAnswerJobs
 from bot.jobs.queued_refreshes import QueuedRefreshJobs
 from bot.ports import AnswerJobs, RefreshJobs
-from bot.storage.postgres import open_postgres
+from bot.storage.database import open_postgres
 from tests.fakes.local_answers import LocalAnswerJobs
 from tests.fakes.postgres import lend_database, make_database
 from tests.needs import name_params

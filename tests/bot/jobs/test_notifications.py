@@ -10,9 +10,10 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
+from agent import PostgresDatabase
 from bot.jobs.notifications import listen
+from bot.storage.database import open_postgres
 from bot.storage.manifest_table import CHANNEL, ManifestTable
-from bot.storage.postgres import PostgresDatabase, open_postgres
 from tests.fakes.cut_proxy import open_cut_proxy
 from tests.fakes.loopback.changes import Changes
 from tests.fakes.postgres import make_database

@@ -13,7 +13,7 @@ from psycopg import AsyncConnection
 
 from bot.errors import InboxError
 from bot.jobs.queue_schema import list_due_upgrades, prepare_queue
-from bot.storage.postgres import open_postgres
+from bot.storage.database import open_postgres
 from tests.fakes.postgres import make_database
 
 pytestmark = pytest.mark.needs("postgres")

@@ -14,13 +14,14 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from agent import Database
 from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.maintenance.disk_usage import measure_disk_usage
 from bot.maintenance.retention import FIRST_SECONDS, Retention, SweepReport, describe_sweep, run_daily_sweep
 from bot.messages import IncomingMessage, Place
 from bot.repositories.choice_store import ChoiceStore
 from bot.repositories.library import RepositoryLibrary
-from bot.storage.database import INBOX_FILE, Database, open_database
+from bot.storage.database import INBOX_FILE, open_database
 from bot.storage.inbox import Inbox
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from bot.storage.threads import ThreadStore

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from agent import PostgresDatabase
 from bot.app import TeamRepositories, open_team_repositories
 from bot.maintenance.retention import Retention
 from bot.repositories.segments import open_segments
 from bot.settings import RepositoryTable, Settings
-from bot.storage.postgres import PostgresDatabase, open_postgres
+from bot.storage.database import open_postgres
 from indexer import CodeIndex, NotIndexed, ReadingParts, SegmentsUnavailable, open_objects
 from indexer.embedding.factory import open_embedder
 from indexer.search.ranking import RankingWeights

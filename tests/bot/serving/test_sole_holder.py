@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from agent import Database
 from bot.serving.sole_holder import LEASE_SECONDS, LOOK_SECONDS, SoleHolder
-from bot.storage.database import Database, open_database
+from bot.storage.database import open_database
 from bot.storage.leases import LeaseStore
 from tests.fakes.clock import FakeClock
 from tests.waiting import expect

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from agent import Database
 from bot.ports import QuestionLimiter
 from bot.repositories.choice_store import ChoiceStore
-from bot.storage.database import SqlDatabase, open_database
+from bot.storage.database import open_database
 from bot.storage.inbox import Inbox
 from bot.storage.leases import LeaseStore
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
@@ -31,7 +32,7 @@ LIMITS = QuestionLimits(per_minute=2, per_day=5)
 class ChatStore:
     """The stores of one database, as one process has them; what is opened is opened under the name of a process."""
 
-    database: SqlDatabase
+    database: Database
     threads: ThreadStore
     settings: ThreadStore
     records: TurnRecordStore
@@ -46,7 +47,7 @@ class ChatStore:
 OpenStore = Callable[[], AbstractAsyncContextManager[ChatStore]]
 
 
-def make_store(database: SqlDatabase, clock: FakeClock) -> ChatStore:
+def make_store(database: Database, clock: FakeClock) -> ChatStore:
     threads, records = ThreadStore(database, clock), TurnRecordStore(database, clock)
     return ChatStore(
         database=database,

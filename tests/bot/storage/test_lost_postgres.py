@@ -9,10 +9,11 @@ from contextlib import suppress
 import pytest
 import pytest_asyncio
 
+from agent import PostgresDatabase
+from agent.persistence.postgres import database as postgres
 from bot.errors import InboxError
-from bot.storage import postgres
+from bot.storage.database import open_postgres
 from bot.storage.inbox import Inbox
-from bot.storage.postgres import PostgresDatabase, open_postgres
 from tests.bot.chat import message
 from tests.fakes.clock import FakeClock
 from tests.fakes.cut_proxy import CutProxy, open_cut_proxy
@@ -92,23 +93,8 @@ async def test_a_network_that_swallows_everything_is_a_sentence(
     way: tuple[CutProxy, PostgresDatabase], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     proxy, database = way
-    monkeypatch.setattr(postgres, "_STATEMENT_SECONDS", 0.3)
+    monkeypatch.setattr(postgres, "_ATTEMPT_SECONDS", 0.3)
     proxy.set_mode("hang")
 
     with pytest.raises(InboxError, match="Postgres does not answer"):
         await database.rows("SELECT 1")
-
-
-async def test_a_transaction_that_is_cut_leaves_nothing_and_is_not_begun_anew(
-    way: tuple[CutProxy, PostgresDatabase],
-) -> None:
-    proxy, database = way
-    insert = "INSERT INTO threads (key, conversation, last_at) VALUES (?, ?, ?)"
-
-    with pytest.raises(InboxError, match="Postgres cannot be used"):
-        async with database.transaction() as transaction:
-            await transaction.write(insert, ("k", "c", 1.0))
-            proxy.cut()
-            await transaction.write(insert, ("l", "c", 1.0))
-
-    assert await database.rows("SELECT key FROM threads") == []

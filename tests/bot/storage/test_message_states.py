@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent import Database
 from bot.messages import MessageHandle
-from bot.storage.database import SqlDatabase
 from bot.storage.inbox import LEASE_SECONDS, Inbox, InboxEntry
 from bot.storage.message_states import HELD, OPEN, EndedState
 from tests.bot.chat import handle, message
@@ -40,7 +40,7 @@ numbers = count(1)
 class Desk:
     """One database with its clock and its event loop, for examples that follow each other."""
 
-    database: SqlDatabase
+    database: Database
     clock: FakeClock
     runner: asyncio.Runner
 
@@ -52,7 +52,7 @@ class Desk:
 def open_desk(name: str, folder: Path) -> Iterator[Desk]:
     """Open the database of an implementation."""
 
-    async def enter(stack: AsyncExitStack) -> SqlDatabase:
+    async def enter(stack: AsyncExitStack) -> Database:
         open_store = await stack.enter_async_context(IMPLEMENTATIONS[name](folder, clock))
         return (await stack.enter_async_context(open_store())).database
 
@@ -101,7 +101,7 @@ class Model:
 class Walk:
     """One message on its way through the moves of an example; every process knows its own newest claim alone."""
 
-    def __init__(self, database: SqlDatabase, clock: FakeClock) -> None:
+    def __init__(self, database: Database, clock: FakeClock) -> None:
         self.clock = clock
         self.database = database
         self.inboxes = {name: Inbox(database, self.clock, name) for name in PROCESSES}

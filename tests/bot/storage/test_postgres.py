@@ -11,12 +11,12 @@ import psycopg
 import pytest
 import pytest_asyncio
 
+from agent import PostgresDatabase
 from agent.errors import SchemaError
-from agent.persistence.migrations import Schema
-from agent.persistence.postgres_migrations import migrate_postgres
+from agent.persistence.migrations import Schema, migrate_postgres
 from bot.errors import InboxError
+from bot.storage.database import load_postgres_schema, open_postgres
 from bot.storage.inbox import LEASE_SECONDS, Inbox
-from bot.storage.postgres import PostgresDatabase, load_postgres_schema, open_postgres
 from tests.bot.chat import message
 from tests.fakes.clock import FakeClock
 from tests.fakes.postgres import make_database
@@ -137,7 +137,7 @@ async def test_a_statement_that_fails_changes_nothing_and_the_next_one_is_run(da
     await database.write(INSERT, ("k", "c", 1.0))
     with pytest.raises(InboxError, match=r'Postgres failed: duplicate key value .* "threads_pkey"\.$'):
         await database.write(INSERT, ("k", "d", 2.0))
-    with pytest.raises(InboxError, match="Postgres failed: relation"):
+    with pytest.raises(InboxError, match="Postgres holds no tables of this citebot"):
         await database.rows("SELECT * FROM nowhere")
 
     assert await database.rows("SELECT conversation FROM threads") == [("c",)]
@@ -215,14 +215,9 @@ async def test_without_the_extra_it_is_said_how_to_install_it(monkeypatch: pytes
 
 
 async def test_statements_of_a_transaction_are_made_together_or_not_at_all(database: PostgresDatabase) -> None:
-    async with database.transaction() as transaction:
-        await transaction.write(INSERT, ("kept", "c", 1.0))
-        assert await transaction.row("SELECT key FROM threads") == ("kept",)
-        assert await database.row("SELECT key FROM threads") is None
+    await database.write(INSERT, ("kept", "c", 1.0))
     with pytest.raises(InboxError, match="Postgres failed: duplicate key"):
-        async with database.transaction() as transaction:
-            await transaction.write(INSERT, ("undone", "c", 1.0))
-            await transaction.write(INSERT, ("kept", "c", 1.0))
+        await database.run_all([(INSERT, ("undone", "c", 1.0)), (INSERT, ("kept", "c", 1.0))])
 
     assert await database.rows("SELECT key FROM threads") == [("kept",)]
 
@@ -254,8 +249,8 @@ async def test_of_processes_that_claim_in_one_conversation_at_once_one_gets_it(u
 
 
 async def test_the_question_of_a_reply_is_found_through_an_index(database: PostgresDatabase) -> None:
-    async with database.transaction() as transaction:
-        await transaction.write("SET LOCAL enable_seqscan = off")
-        plan = await transaction.rows("EXPLAIN SELECT id FROM inbox WHERE has_handle(handles, ?, ?)", ("C", "r1"))
+    explain = "EXPLAIN SELECT id FROM inbox WHERE has_handle(handles, ?, ?)"
+
+    plan = await database.run_all([("SET LOCAL enable_seqscan = off", ()), (explain, ("C", "r1"))])
 
     assert "inbox_by_reply" in str(plan)

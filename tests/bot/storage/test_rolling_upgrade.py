@@ -20,14 +20,15 @@ import pytest
 import pytest_asyncio
 from psycopg import AsyncConnection
 
-from agent import Schema, migrate_postgres
+from agent import PostgresDatabase, Schema
+from agent.persistence.migrations import migrate_postgres
 from bot.clock import SystemClock
 from bot.jobs.job_queue import open_job_queue
 from bot.jobs.queued_answers import QueuedAnswerJobs
+from bot.storage.database import load_postgres_schema, open_postgres
 from bot.storage.inbox import Inbox, InboxEntry
 from bot.storage.leases import LeaseStore
 from bot.storage.manifest_table import ManifestTable
-from bot.storage.postgres import PostgresDatabase, load_postgres_schema, open_postgres
 from tests.bot.chat import handle, message
 from tests.fakes.postgres import make_database
 from tests.indexer.segments.test_manifest_contract import FIRST, make_next, publish

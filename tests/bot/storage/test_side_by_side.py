@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from agent import Schema
-from bot.storage.postgres import load_postgres_schema
+from bot.storage.database import load_postgres_schema
 
 ADDING = re.compile(r"\s*(?:CREATE (?:TABLE|INDEX|SEQUENCE|(?:OR REPLACE )?FUNCTION)|ALTER TABLE \w+\s+ADD COLUMN)\b")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from bot.storage.database import open_postgres
 from bot.storage.manifest_table import ManifestTable
-from bot.storage.postgres import open_postgres
 from indexer.embedding.factory import open_embedder
 from indexer.index import CodeIndex
 from indexer.search.ranking import RankingWeights

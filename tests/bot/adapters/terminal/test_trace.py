@@ -108,7 +108,7 @@ def test_a_pause_a_judgement_and_a_failure_are_told() -> None:
         event("goal_check", passed=True, grade="enough"),
         event("iteration_complete", iteration=1, decision="FINISH", reason="found"),
         event("human_check_required", kind="plan", steps=[]),
-        event("error", message="No room.", error="CheckpointUnwritable"),
+        event("error", message="No room.", error="CheckpointError"),
         event("run_end", status="failed"),
     )
 
@@ -116,7 +116,7 @@ def test_a_pause_a_judgement_and_a_failure_are_told() -> None:
         "evidence is graded: enough",
         "iteration is over: FINISH, found",
         "a person is asked: plan",
-        "error CheckpointUnwritable: No room.",
+        "error CheckpointError: No room.",
     ]
 
 

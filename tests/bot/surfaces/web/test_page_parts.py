@@ -181,7 +181,7 @@ async def test_code_that_holds_the_lexer_up_is_shown_plain() -> None:
 
 
 def test_a_worker_that_takes_too_long_is_ended_and_the_next_request_is_answered() -> None:
-    worker = ConfinedWorker("tests.fakes.slow_worker", seconds=0.2, memory=MEMORY)
+    worker = ConfinedWorker("tests.fakes.slow_worker", seconds=2.0, memory=MEMORY)
     try:
         assert worker.exchange(b"loop") is None
         assert worker.exchange(b"echo") == b"echo"
