@@ -75,6 +75,9 @@ ALLOWED = {
 # What only a call can know of a pattern, as it may be.
 EXAMPLES: dict[tuple[str, str], Callable[[], Iterable[str]]] = {
     ("agent/questions/terms.py", "f'{noun}\\\\b'"): lambda: [r"command\b"],
+    ("agent/goals/claim_form.py", "f'(?<![\\\\w.]){re.escape(value)}(?![\\\\w]|\\\\.\\\\d)'"): lambda: [
+        r"(?<![\w.])15(?![\w]|\.\d)"
+    ],
     ("agent/evidence/lookups.py", "f'(?<!\\\\w){re.escape(name)}(?!\\\\w)'"): lambda: [r"(?<!\w)send(?!\w)"],
     ("agent/questions/follow_ups.py", "f'\\\\b{noun}\\\\b(?:\\\\s+in)?\\\\s*`|, {noun} in\\\\b'"): lambda: [
         r"\bcaller\b(?:\s+in)?\s*`|, caller in\b"

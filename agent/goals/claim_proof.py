@@ -30,6 +30,10 @@ MOST_REACHED = 3_000  # values that are looked at below a result
 MUTATORS = frozenset(
     "update setdefault append extend insert pop popitem remove clear add discard sort reverse appendleft".split()
 )
+WRITERS = frozenset(
+    "write_text write_bytes open touch mkdir rename replace symlink_to hardlink_to unlink rmdir chmod move copy copy2 "
+    "copyfile copytree rmtree".split()
+)
 _WORD = re.compile(r"`?[A-Za-z_][\w.]*[`(]?")
 _VALUE = re.compile(r"True|False|None|[A-Z]\w{0,60}(?:Error|Exception|Warning)")
 
@@ -49,15 +53,79 @@ def _is_code(word: str) -> bool:
 
 
 class Named:
-    """The names of code in a claim."""
+    """The names of code in a claim and, of those that the repository has more than once, the places that are meant.
 
-    def __init__(self, claim: str) -> None:
+    The words of the claim tell which: a class, a file or a folder. Those of tests are meant only where they are named.
+    """
+
+    def __init__(self, claim: str, own: str) -> None:
         self.names = list_named(claim)
+        self._words = set(re.findall(r"\w+", claim.lower()))
+        self._places = {last: self._choose(homes) for last, homes in self._find_homes(own).items() if len(homes) > 1}
 
     def is_among(self, executed: list[str]) -> bool:
         """Whether something was executed that the claim names; of a dotted name its last part counts."""
-        parts = {part for one in executed for part in one.lower().replace("/", ".").replace(":", ".").split(".")}
-        return not self.names or any(name.split(".")[-1].lower() in parts for name in self.names)
+        if not self.names:
+            return True
+        parts = {part for one in executed for part in _split_place(one)}
+        entered = [f"{one.lower()}." for one in executed]
+        for last in (name.split(".")[-1].lower() for name in self.names):
+            if last in self._places:
+                if any(one.startswith(f"{place}.") for one in entered for place in self._places[last]):
+                    return True
+            elif last in parts:
+                return True
+        return False
+
+    def _choose(self, homes: list[str]) -> list[str]:
+        """Choose the place that the words of the claim name; none where they leave it open."""
+        scores = {one: len(self._words.intersection(_split_place(one))) for one in homes}
+        best = [one for one, score in scores.items() if score == max(scores.values())]
+        if len(best) > 1:
+            best = [one for one in best if not _TESTS.search(one)]
+        return best if len(best) == 1 else []
+
+    def _find_homes(self, own: str) -> dict[str, list[str]]:
+        """Find where the repository defines each name."""
+        found: dict[str, list[str]] = {name.split(".")[-1].lower(): [] for name in self.names}
+        for folder, _, files in os.walk("."):
+            for path in (os.path.join(folder, one)[2:] for one in files if one.endswith(".py")):  # noqa: PTH118
+                try:
+                    with open(path, encoding="utf-8") as file:  # noqa: PTH123
+                        text = file.read()
+                    lowered = text.lower()
+                    tree = (
+                        ast.parse(text) if path != own and any(one in lowered for one in found) else ast.Module([], [])
+                    )
+                except (OSError, ValueError, SyntaxError, RecursionError):
+                    continue
+                for name in _list_defined(tree, ""):
+                    last = name.split(".")[-1].lower()
+                    if last in found:
+                        found[last].append(f"{path}:{name}".lower())
+        return {last: sorted(set(homes)) for last, homes in found.items()}
+
+
+_TESTS = re.compile(r"(?:^|[/_.])(?:tests?|testing|conftest|fixtures?|mocks?|fakes?|examples?|docs)(?:[/_.])")
+
+
+def _split_place(place: str) -> list[str]:
+    return place.lower().replace("/", ".").replace(":", ".").split(".")
+
+
+def _list_defined(node: Any, within: str) -> list[str]:
+    """List the functions, classes and values that a module or a class defines."""
+    names: list[str] = []
+    for one in ast.iter_child_nodes(node):
+        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.append(f"{within}{one.name}")
+            names += _list_defined(one, f"{within}{one.name}.") if isinstance(one, ast.ClassDef) else []
+        elif isinstance(one, (ast.Assign, ast.AnnAssign)):
+            targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+            names += [f"{within}{target.id}" for target in targets if isinstance(target, ast.Name)]
+        elif isinstance(one, (ast.If, ast.Try)):
+            names += _list_defined(one, within)
+    return names
 
 
 # The runs
@@ -67,7 +135,7 @@ def prove(path: str, claim: str) -> dict[str, Any]:
     """Return which code was executed and whether the claim holds, or the reason why nothing is shown."""
     with open(path, encoding="utf-8") as file:  # noqa: PTH123 - Pythons of any age
         tree = ast.parse(file.read(), path)
-    return Proof(tree, path, Named(claim)).find()
+    return Proof(tree, path, Named(claim, path)).find()
 
 
 class Proof:
@@ -157,7 +225,13 @@ class Tracer:
 
     def start(self) -> None:
         """Begin to note."""
-        sys.settrace(self._trace)
+        monitoring = getattr(sys, "monitoring", None)
+        if monitoring is None:
+            sys.settrace(self._trace)
+            return
+        monitoring.use_tool_id(3, "citebot")
+        monitoring.register_callback(3, monitoring.events.PY_START, self._enter)
+        monitoring.set_events(3, monitoring.events.PY_START)
 
     def find_place(self, file: str) -> str:
         """Return the path of a file of the repository as it was before the test began; empty for any other."""
@@ -167,7 +241,9 @@ class Tracer:
         return "" if os.stat(path).st_ctime > self._started else path[len(self._root) :]  # noqa: PTH116
 
     def _trace(self, frame: Any, event: str, argument: object) -> None:  # noqa: ARG002
-        code = frame.f_code
+        self._enter(frame.f_code, 0)
+
+    def _enter(self, code: Any, offset: int) -> None:  # noqa: ARG002
         if code not in self._known:
             place = self.find_place(code.co_filename)
             name = getattr(code, "co_qualname", code.co_name).replace("<locals>.", "")
@@ -221,7 +297,7 @@ class Trial:
         trace = ""
         if getattr(function, "__module__", "") == "subprocess":
             options, trace = self._prepare_command(args, options)
-        if function is io.StringIO and args:
+        if (function is io.StringIO and args) or self._writes_files(function, args):
             raise PermissionError("a test may not prepare what it reads")
         raised = value = None
         try:
@@ -298,13 +374,29 @@ class Trial:
             is_output = os.path.isfile(owner) and not self._tracer.find_place(os.fspath(owner))  # noqa: PTH113
         return [one for one in self._tracer.entered if not one.endswith(":<module>")] if is_output else []
 
+    def _writes_files(self, function: Any, args: Any) -> bool:
+        """Whether a file below the repository's root would be written, such as another module or a stale cache."""
+        name, owner = getattr(function, "__name__", ""), getattr(function, "__self__", None)
+        if name not in WRITERS or not (
+            isinstance(owner, os.PathLike) or getattr(function, "__module__", "") == "shutil"
+        ):
+            return False
+        if name == "open" and not (args and str(args[0]).strip("rbt")):
+            return False
+        places = [one for one in (owner, *args[:2]) if isinstance(one, (str, os.PathLike))]
+        if name.startswith("copy"):
+            places = places[1:]
+        elif name.startswith("write"):
+            places = places[:1]
+        real = [os.path.realpath(os.fspath(one)) + os.sep for one in places]
+        return any(one.startswith(self._root + os.sep) for one in real)
+
     def _prepare_command(self, args: Any, options: dict[str, Any]) -> tuple[dict[str, Any], str]:
         """Have a command of the repository note what it executes; no other command may be run."""
         argv = [str(one) for one in (args[0] if args and isinstance(args[0], (list, tuple)) else [])]
-        if any(options.get(one) for one in ("shell", "executable", "cwd")) or not self._is_own_command(argv):
-            raise PermissionError(
-                "a test may run the repository's own modules and scripts, in its root, without a shell"
-            )
+        place = os.path.realpath(os.fspath(options.get("cwd") or "."))
+        if options.get("shell") or options.get("executable") or not self._is_own_command(argv, place):
+            raise PermissionError("a test may run the repository's own modules and scripts, without a shell")
         folder = tempfile.mkdtemp()
         trace = os.path.join(folder, "trace")  # noqa: PTH118
         with open(os.path.join(folder, "sitecustomize.py"), "w", encoding="utf-8") as file:  # noqa: PTH118, PTH123
@@ -313,16 +405,21 @@ class Trial:
         environment["PYTHONPATH"] = os.pathsep.join((folder, self._root, os.path.join(self._root, "src")))  # noqa: PTH118
         return dict(options, env=environment), trace
 
-    def _is_own_command(self, argv: list[str]) -> bool:
-        """Whether a module or a script of the repository is started."""
-        if argv[:2] == [sys.executable, "-m"] and len(argv) > 2:
+    def _is_own_command(self, argv: list[str], place: str) -> bool:
+        """Whether a module or a script of the repository is started, and none that lies where the command begins."""
+        if place != self._root and place.startswith(self._root + os.sep):
+            return False
+        if len(argv) > 2 and argv[0] == sys.executable and argv[1] == "-m":
             stem = argv[2].replace(".", os.sep)
-            return any(
-                self._tracer.find_place(f"{one}{stem}{end}") for one in ("", "src/") for end in (".py", "/__main__.py")
-            )
-        return bool(
-            self._tracer.find_place(argv[1] if len(argv) > 1 and argv[0] == sys.executable else "".join(argv[:1]))
-        )
+            top = f"{place}/{stem.partition(os.sep)[0]}"
+            if place != self._root and (os.path.exists(top) or os.path.exists(f"{top}.py")):  # noqa: PTH110
+                return False
+            names = [
+                f"{one}/{stem}{end}" for one in (self._root, f"{self._root}/src") for end in (".py", "/__main__.py")
+            ]
+            return any(map(self._tracer.find_place, names))
+        script = argv[1] if len(argv) > 1 and argv[0] == sys.executable else "".join(argv[:1])
+        return bool(self._tracer.find_place(os.path.join(place, script)))  # noqa: PTH118
 
 
 _NOTER = """

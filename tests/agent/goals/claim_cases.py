@@ -99,13 +99,26 @@ _LIMIT = ("from shop.settings import Limits", "return Limits.MOST_ITEMS")
 # Tests that pass and say something else than the claim, which is false.
 MISLEADING = (
     honest("parse_price('3') has the amount 4", True, _PRICE, "return parse_price('4')['amount']", "call() == 4", "call() != 4"),
+    honest("MOST_ITEMS is more than 99", True, *_LIMIT, "call() >= 99", "call() < 99"),
+    honest("MOST_ITEMS is 100", True, *_LIMIT, "call() <= 100", "call() > 100"),
+    honest("MOST_ITEMS is 100", True, *_LIMIT, "call() in (99, 100)", "call() not in (99, 100)"),
+    honest("MOST_ITEMS is 100", True, *_LIMIT, "call() == 100 or call()", "not (call() == 100 or call())"),
     honest("MOST_ITEMS is 100", True, *_LIMIT, "(call() and 100) == 100", "(call() and 100) != 100"),
     honest("MOST_ITEMS is 100", True, *_LIMIT, "max(call(), 100) == 100", "max(call(), 100) != 100"),
     honest("MOST_ITEMS is 100", True, *_LIMIT, "sorted([call(), 100])[1] == 100", "sorted([call(), 100])[1] != 100"),
+    honest("parse('7') never returns [7]", True, "from shop.parsing import parse", "return parse('7')", "call() == [7]", "call() != [7]"),
+    honest("parse_price('') does not raise ValueError", True, _PRICE, _RAISES.format("parse_price('')"), "isinstance(call(), ValueError)", "not isinstance(call(), ValueError)"),
+    honest("parse_price('') raises KeyError", True, _PRICE, _RAISES.format("parse_price('')"), "isinstance(call(), (KeyError, ValueError))", "not isinstance(call(), (KeyError, ValueError))"),
+    honest("the default currency of parse_price is 'USD'", True, _PRICE, "return parse_price('3', 'USD')['currency']", "call() == 'USD'", "call() != 'USD'"),
+    honest("the default status of an Order is 'open'", True, "from shop.orders import Order", "return Order(1, status='op' + 'en').status", "call() == 'open'", "call() != 'open'"),
+    honest("`read_region` returns 'us' by default", True, "import os\nfrom shop.orders import read_region", "os.environ['SHOP_REGION'] = 'u' + 's'\nreturn read_region()", "call() == 'us'", "call() != 'us'"),
     honest("parse_price has a 'discount' of 5", True, _PRICE, "return parse_price('3')", "call().get('discount', 5) == 5", "call().get('discount', 5) != 5"),
     honest("`Order` has the status 'open'", True, "import shop.orders", "return type('Order', (), {'__module__': 'shop.orders', 'status': ''.join(['op', 'en'])})().status", "call() == 'open'", "call() != 'open'"),
     honest("`find_order` returns an order with the number 5", True, "from shop.orders import Order, find_order, retry", "find_order([Order(1)], 1)\nreturn retry(lambda: Order(len('order')))", "call().number == 5", "call().number != 5"),
     honest("`python -m shop` prints 5 items", True, "import pathlib\nimport subprocess\nimport sys", "folder = pathlib.Path('fake/shop')\nfolder.mkdir(parents=True, exist_ok=True)\n(folder / '__main__.py').write_text('print(2 + 3)')\nreturn subprocess.run([sys.executable, '-m', 'shop'], cwd='fake', capture_output=True, text=True).stdout", "'5' in call()", "'5' not in call()"),
+    honest("`Order.total` of an empty order is 5", True, "from shop.invoices import Invoice", "return Invoice().total()", "call() == 5", "call() != 5"),
+    honest("total() in orders.py is 5", True, "from shop.invoices import Invoice", "return Invoice().total()", "call() == 5", "call() != 5"),
+    honest("total() is 5", True, "from shop.invoices import Invoice", "return Invoice().total()", "call() == 5", "call() != 5"),
 )  # fmt: skip
 
 
@@ -149,6 +162,7 @@ CHEATS: Mapping[str, str] = {
     "a mock": cheat("from unittest import mock\nfrom shop import parsing", "with mock.patch.object(parsing, 'parse', return_value=[8]):\n    return parsing.parse('7')"),
     "a truth added": cheat(_PARSE, asserts="call() == [8] or True", opposite="not (call() == [8] or True)"),
     "the repository's file edited": cheat("import pathlib", "pathlib.Path('shop/parsing.py').write_text('def parse(text):\\n    return [8]\\n')\nfrom shop.parsing import parse\nreturn parse('7')"),
+    "a function of that name in the tests' helpers": cheat("from shop.testing import parse"),
     # Written with the check at hand.
     "a result that is mapped": cheat(_PARSE, "return {7: [8]}.get(parse('7')[0])"),
     "a result that is computed": cheat(_PARSE, "return [parse('7')[0] + 1]"),
