@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         CheckpointUnreachable,
         ClassifierUnusable,
         CodeMoved,
-        SchemaError,
         UnknownRun,
     )
     from agent.events import AgentEvent, AsyncEventBus, EventKind, Subscription
