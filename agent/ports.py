@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -288,6 +288,20 @@ class Emit(Protocol):
         """Publish an event of the run with the payload that `AgentEvent` describes."""
 
 
+class GrowingText(Protocol):
+    """A text that a model writes, of which some may have been shown already."""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether anything was shown of what has been written since it was begun."""
+
+    def begin(self) -> None:
+        """Take what follows in place of what was written and not shown."""
+
+    def write(self, piece: str) -> None:
+        """Take a piece."""
+
+
 class ChatModel(Protocol):
     """A chat model as a node of one turn sees it: within the turn's budget, tried again and replaced where it fails.
 
@@ -301,9 +315,6 @@ class ChatModel(Protocol):
     @property
     def calls_tools(self) -> bool:
         """Whether it can call functions, as far as is known."""
-
-    def stream(self, messages: Sequence[chat.BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
-        """Write text, piece by piece; a failure may come after some; `AnswerTruncated` ends one that is too long."""
 
     async def generate_structured(self, messages: Sequence[chat.BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in a form; `AnswerMalformed` where the model cannot."""
@@ -320,11 +331,14 @@ class ChatModel(Protocol):
         self,
         messages: Sequence[chat.BaseMessage],
         tools: Sequence[Mapping[str, Any]],
-        write: Callable[[str], None],
+        text: GrowingText,
         *,
         task: str,
     ) -> chat.AIMessage:
-        """Answer as `reply_with_tools`, with each piece of the text written as it comes; `AnswerTruncated` as above."""
+        """Answer as `reply_with_tools`, with each piece of the text written as it comes.
+
+        Not tried again once some of it was shown; `AnswerTruncated` where it ends at a limit of length.
+        """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

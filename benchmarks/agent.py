@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ from pydantic import BaseModel
 from agent.agent import Agent
 from agent.limits import Budget
 from agent.persistence.checkpointer import open_saver
-from agent.ports import Answer, CodeSearch, Emit, TurnModels
+from agent.ports import Answer, CodeSearch, Emit, GrowingText, TurnModels
 from agent.prompts.output_schemas import MAKE_PLAN
 from agent.runs.graph_runner import open_graph
 from agent.state import AgentState
@@ -81,13 +81,6 @@ class Model:
         model._emit = emit  # noqa: SLF001 - its own
         return model
 
-    async def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
-        """Write two sentences, word by word."""
-        await self._think(messages, task)
-        shown = _EXHIBIT.search(str(messages[-1].content))
-        for word in f"It begins in `{shown[1] if shown else ''}` [E1]. Nothing more was found.".split(" "):
-            yield f"{word} "
-
     async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in the form of a task."""
         await self._think(messages, task)
@@ -114,7 +107,7 @@ class Model:
         self,
         messages: Sequence[BaseMessage],
         tools: Sequence[Mapping[str, Any]],
-        write: Callable[[str], None],
+        text: GrowingText,
         *,
         task: str,
     ) -> AIMessage:
@@ -123,10 +116,13 @@ class Model:
             await self._think(messages, task)
             call = {"name": MAKE_PLAN, "args": {"steps": list(STEPS)}, "id": "1", "type": "tool_call"}
             return AIMessage("", tool_calls=[call])
-        pieces = [piece async for piece in self.stream(messages, task=task)]
-        for piece in pieces:
-            write(piece)
-        return AIMessage("".join(pieces))
+        await self._think(messages, task)
+        shown = _EXHIBIT.search(str(messages[-1].content))
+        answer = f"It begins in `{shown[1] if shown else ''}` [E1]. Nothing more was found."
+        text.begin()
+        for word in answer.split(" "):
+            text.write(f"{word} ")
+        return AIMessage(answer)
 
     def _query(self) -> str:
         return " ".join(next(self._subjects))

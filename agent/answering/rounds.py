@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from agent import chat
 from agent.answering.beginning import list_image_keys, show_images
-from agent.answering.model_answer import ModelAnswer, find_subject
-from agent.errors import AnswerEmpty, AnswerMalformed, AnswerTruncated, ModelError, RequestRefused, ToolsUnsupported
+from agent.answering.model_answer import ModelAnswer, find_subject, stream_answer
+from agent.errors import AnswerEmpty, AnswerMalformed, ModelError, RequestRefused, ToolsUnsupported
 from agent.evidence.requests import decide_retrieval
 from agent.guard.approval import list_unapproved_tools
 from agent.guard.leak_check import check_leaks
@@ -130,16 +130,11 @@ async def _take_round(
     model: ChatModel | None = deps.models.main
     if model is None:
         return _give_up(state, NO_MODEL)
-    is_cut = False
-    try:
-        reply = await model.stream_with_tools(answer.messages, tools, answer.write, task="executor_llm")
-    except AnswerTruncated:
-        is_cut = True
-    else:
-        if not is_last and (reply.tool_calls or reply.invalid_tool_calls):
-            answer.retract()  # words before a call are no answer
-            return _follow_calls(state, deps, answer.messages, reply)
-    text = answer.finish(is_cut=is_cut)
+    reply = await stream_answer(model, tools, answer, task="executor_llm")
+    if not is_last and reply is not None and (reply.tool_calls or reply.invalid_tool_calls):
+        answer.retract()  # words before a call are no answer
+        return _follow_calls(state, deps, answer.messages, reply)
+    text = answer.finish()
     subject = find_subject(state.get("retrieved", []))
     return {
         "final_answer": text,

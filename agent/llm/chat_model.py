@@ -71,23 +71,6 @@ class LangChainChatModel:
         self._built: dict[Sampling, BaseChatModel] = {}
         self._forms: dict[type[BaseModel], Runnable[Any, Any]] = {}  # 20 ms each to make
 
-    async def stream(
-        self, messages: Sequence[BaseMessage], timeouts: ModelTimeouts, spend: Spend
-    ) -> AsyncGenerator[str, None]:
-        """Write text, piece by piece; raises `ModelError` where the answer does not end well."""
-        meter = _Meter(messages)
-        try:
-            with self._map_errors():
-                model = await self._get_model()
-            async with aclosing(self._iter_chunks(model, messages, timeouts, meter)) as chunks:
-                async for _, text in chunks:
-                    if text:
-                        yield text
-        finally:
-            spend(meter.usage)
-        self._judge(meter.metadata, is_empty=not meter.has_text)
-        self._judge_length(meter.metadata)
-
     async def _iter_chunks(
         self, model: Runnable[Any, Any], messages: Sequence[BaseMessage], timeouts: ModelTimeouts, meter: _Meter
     ) -> AsyncGenerator[tuple[AIMessageChunk, str], None]:
@@ -306,8 +289,7 @@ def _estimate(asked: int, written: int) -> TokenUsage:
 
 
 async def ping_model(model: ChatModel) -> None:
-    """Wait for the beginning of an answer; raises `ModelError` where there is none."""
+    """Wait for an answer of a word; raises `ModelError` where there is none."""
     from langchain_core.messages import HumanMessage
 
-    async with aclosing(model.stream([HumanMessage(_REQUEST)], task="doctor")) as pieces:
-        await anext(pieces, None)
+    await model.reply_with_tools([HumanMessage(_REQUEST)], [], task="doctor")

@@ -1,7 +1,7 @@
 """The chat models of citebot, and the one of a turn: within its budget, retried and replaced where it fails.
 
 Its loop is not a retry library's: after a failure it is the error that decides between the same model and the next one,
-an answer that streams is not tried again once some of it is out, and no pause outlasts the turn's budget."""
+an answer is not tried again once some of it was shown, and no pause outlasts the turn's budget."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,9 +26,9 @@ from agent.errors import (
     UnknownModel,
 )
 from agent.limits import Budget, TokenUsage, TurnLimits
-from agent.llm.chat_model import LangChainChatModel, ModelTimeouts, Spend, Write
+from agent.llm.chat_model import LangChainChatModel, ModelTimeouts, Spend
 from agent.llm.providers import GOOGLE, Sampling, parse_model_spec
-from agent.ports import Emit, TurnModels
+from agent.ports import Emit, GrowingText, TurnModels
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
@@ -74,25 +74,6 @@ class MeteredModel:
         """Whether the model that is asked first can call functions, as far as is known."""
         return self._chats[0].calls_tools
 
-    async def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
-        """Write text, piece by piece; it is not tried again once some of it is out."""
-        attempts = _Attempts(self._chats, self._failed, self._budget, self._retry)
-        while True:
-            chat = await attempts.next()
-            started = False
-            try:
-                with self._measure_attempt(chat, task) as spend:
-                    async with aclosing(chat.stream(messages, self._compute_timeouts(), spend)) as pieces:
-                        async for piece in pieces:
-                            started, self.name = True, chat.name
-                            yield piece
-            except ModelError as error:
-                attempts.note(chat, error)
-                if started:
-                    raise
-            else:
-                return
-
     async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in a form."""
         return await self._ask_until_answered(
@@ -108,21 +89,15 @@ class MeteredModel:
         )
 
     async def stream_with_tools(
-        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], write: Write, *, task: str
+        self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], text: GrowingText, *, task: str
     ) -> AIMessage:
-        """Answer as `reply_with_tools`, and write text piece by piece; not tried again once some of it is out."""
-        written = False
+        """Answer as `reply_with_tools`, and write text piece by piece; not tried again once some of it was shown."""
 
-        def forward(piece: str) -> None:
-            nonlocal written
-            written = True
-            write(piece)
+        async def write(chat: LangChainChatModel, spend: Spend) -> AIMessage:
+            text.begin()
+            return await chat.stream_with_tools(messages, tools, text.write, self._compute_timeouts(), spend)
 
-        return await self._ask_until_answered(
-            task,
-            lambda chat, spend: chat.stream_with_tools(messages, tools, forward, self._compute_timeouts(), spend),
-            is_final=lambda: written,
-        )
+        return await self._ask_until_answered(task, write, is_final=lambda: text.is_shown)
 
     async def _ask_until_answered(
         self,

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from contextlib import aclosing
 
-from agent import chat
 from agent.answering.beginning import find_last_turn, rank_evidence
-from agent.answering.model_answer import ModelAnswer, find_subject
+from agent.answering.model_answer import ModelAnswer, find_subject, stream_answer
 from agent.answers.answer_parts import AnswerBuilder, AnswerContext
 from agent.citations.citation_check import verify_citations
-from agent.errors import AnswerTruncated, ModelError
+from agent.errors import ModelError
 from agent.evidence.refs import make_cited_ref
 from agent.evidence.requests import decide_retrieval
 from agent.guard.reading_tools import harden, note_flags
@@ -67,7 +64,8 @@ async def _write_answer(state: AgentState, context: AnswerContext, deps: Deps, m
     messages = make_messages(format_answer_rules(deps), material, deps)
     answer = ModelAnswer(deps, messages, list_exhibits(numbers.places))
     try:
-        text = await _stream_answer(model, messages, answer)
+        await stream_answer(model, [], answer, task="synthesis")
+        text = answer.finish()
     except ModelError as error:
         log.warning("the answer is quoted from the code: %s", error)
         answer.retract()
@@ -82,17 +80,6 @@ async def _write_answer(state: AgentState, context: AnswerContext, deps: Deps, m
         "main_symbol": subject.symbol,
         "main_kind": subject.kind,
     }
-
-
-async def _stream_answer(model: ChatModel, messages: Sequence[chat.BaseMessage], answer: ModelAnswer) -> str:
-    """Let the model write; an answer that is cut is kept, and says so."""
-    try:
-        async with aclosing(model.stream(messages, task="synthesis")) as pieces:
-            async for piece in pieces:
-                answer.write(piece)
-    except AnswerTruncated:
-        return answer.finish(is_cut=True)
-    return answer.finish()
 
 
 async def _answer_by_rules(state: AgentState, material: AnswerContext, deps: Deps, *, note: str) -> AgentState:

@@ -238,9 +238,9 @@ class StreamSanitizer:
         return self._length >= LONGEST_ANSWER
 
     @property
-    def has_sent(self) -> bool:
-        """Whether any text was sent."""
-        return bool(self._sent)
+    def sent(self) -> str:
+        """The text that was sent."""
+        return self._sent
 
     def write(self, piece: str) -> None:
         """Take a piece, and send what is complete."""
@@ -252,6 +252,13 @@ class StreamSanitizer:
         self._line = rest
         if not self._holds:
             self._send("\n".join([*self._lines, self._clean_opening()]))
+
+    def drop_word(self) -> int:
+        """Forget the word at the end, which is not sent before it is whole; return how long it was."""
+        kept = self._line[: self._line.rfind(" ") + 1]
+        dropped = len(self._line) - len(kept)
+        self._line = kept
+        return dropped
 
     def close(self, remark: str) -> None:
         """End a text that was cut: what is open is closed, and a remark of ours follows."""

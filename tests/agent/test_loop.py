@@ -15,8 +15,9 @@ from pydantic import BaseModel
 
 from agent.agent import Agent
 from agent.answering.beginning import START
+from agent.answering.model_answer import BROKEN_OFF
 from agent.answering.rounds import WRITE_NOW
-from agent.errors import AnswerEmpty, ModelUnavailable, RequestRefused, ToolsUnsupported
+from agent.errors import AnswerBlocked, AnswerEmpty, ModelUnavailable, RequestRefused, ToolsUnsupported
 from agent.events import AgentEvent
 from agent.limits import MAX_ITERATIONS, MAX_ROUNDS, RECURSION_LIMIT, Budget, TokenUsage, TurnLimits
 from agent.lookups.tool import Tool, ToolEvidence
@@ -429,6 +430,34 @@ async def test_a_model_that_dies_leaves_what_was_found(saver: SqliteConversation
     assert model.tasks == ["executor_llm"] * 2
     assert answer.text.startswith("*Without the language model, because the provider of the language model is down.*")
     assert answer.citations
+
+
+async def test_an_answer_that_breaks_off_is_continued_from_what_was_shown(saver: SqliteConversations) -> None:
+    broken = ("An order is paid through its session [E1]. An order is", ModelUnavailable("gone"))
+    agent, model = agent_with(saver, broken, "An order is paid once [E1].")
+    events = await events_of(agent, QUESTION)
+
+    assert shown_by(events) == events[-1].payload["answer"].text
+    assert shown_by(events) == "An order is paid through its session [1]. An order is paid once [1]."
+    begun, told = model.asked[1][1][-2:]
+    assert str(begun.text).endswith("An order is ")
+    assert "repeat nothing" in str(told.text)
+
+
+async def test_an_answer_that_breaks_off_twice_is_kept_and_says_so(saver: SqliteConversations) -> None:
+    agent, _ = agent_with(saver, (f"{WRITTEN} And it", ModelUnavailable("gone")), ModelUnavailable("gone"))
+    events = await events_of(agent, QUESTION)
+
+    assert shown_by(events) == events[-1].payload["answer"].text
+    assert shown_by(events).endswith(f"\n\n{BROKEN_OFF}")
+
+
+async def test_an_answer_that_the_provider_withholds_half_way_is_taken_back(saver: SqliteConversations) -> None:
+    agent, _ = agent_with(saver, ("Half of an answer [E1] that ", AnswerBlocked("unsafe")))
+    events = await events_of(agent, QUESTION)
+
+    assert "Half of" not in shown_by(events)
+    assert shown_by(events) == events[-1].payload["answer"].text
 
 
 async def test_a_model_that_cannot_call_tools_is_asked_by_forms(saver: SqliteConversations) -> None:

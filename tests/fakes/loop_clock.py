@@ -16,7 +16,8 @@ class LoopClock:
 
     def advance(self, seconds: float) -> None:
         """Let so many seconds have passed, once those who can run now wait again; from any thread."""
-        self._loop.call_soon_threadsafe(self._jump, seconds)
+        self._loop.call_soon_threadsafe(self.jump, seconds)
 
-    def _jump(self, seconds: float) -> None:
+    def jump(self, seconds: float) -> None:
+        """Let so many seconds have passed at once; from what runs in the loop."""
         self._ahead += seconds

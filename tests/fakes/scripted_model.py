@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from agent.errors import AnswerEmpty, AnswerMalformed, ModelError, ModelUnavailable
 from agent.limits import Budget
-from agent.ports import Emit, TurnModels
+from agent.ports import Emit, GrowingText, TurnModels
 
 Form = TypeVar("Form", bound=BaseModel)
 Line = Any  # what to answer, an error to raise, an event to wait for, or a function of the messages that gives one
@@ -38,17 +38,6 @@ class ScriptedModel:
         """Who asked, in order."""
         return [task for task, _, _ in self.asked]
 
-    async def stream(self, messages: Sequence[BaseMessage], *, task: str) -> AsyncGenerator[str, None]:
-        """Write the line word by word; a list is written part by part, and an error in it is raised there."""
-        line = await self._line(task, messages, ())
-        for part in line if isinstance(line, list) else str(line).split(" "):
-            if isinstance(part, asyncio.Event):
-                await part.wait()
-            elif isinstance(part, ModelError):
-                raise part
-            else:
-                yield str(part) if isinstance(line, list) else f"{part} "
-
     async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in the form with the line."""
         line = await self._line(task, messages, ())
@@ -68,11 +57,12 @@ class ScriptedModel:
         self,
         messages: Sequence[BaseMessage],
         tools: Sequence[Mapping[str, Any]],
-        write: Callable[[str], None],
+        text: GrowingText,
         *,
         task: str,
     ) -> AIMessage:
         """Say the line word by word, or call the tools in it; a tuple is text and then calls, an error or more text."""
+        text.begin()
         line = await self._line(task, messages, tuple(str(tool["name"]) for tool in tools))
         parts = line if isinstance(line, tuple) else (line,)
         message = AIMessage("")
@@ -83,7 +73,7 @@ class ScriptedModel:
                 await part.wait()
             elif isinstance(part, str):
                 for word in part.split(" "):
-                    write(f"{word} ")
+                    text.write(f"{word} ")
             message = self._make_message(part, message)
         if not str(message.text).strip() and not message.tool_calls and not message.invalid_tool_calls:
             raise AnswerEmpty("The scripted model says nothing.")

@@ -87,8 +87,30 @@ def turn(models: ChatModels, told: Told | None = None, budget: Budget | None = N
     return main
 
 
-async def streamed(model: ChatModel) -> str:
-    return "".join([piece async for piece in model.stream(ASKED, task="synthesis")])
+class Written:
+    """A text of which everything is shown at once, or nothing before its end."""
+
+    def __init__(self, *, holds: bool = False, on_piece: Callable[[str], None] = lambda _: None) -> None:
+        self.pieces: list[str] = []
+        self._holds = holds
+        self._on_piece = on_piece
+
+    @property
+    def is_shown(self) -> bool:
+        return bool(self.pieces) and not self._holds
+
+    def begin(self) -> None:
+        self.pieces.clear()
+
+    def write(self, piece: str) -> None:
+        self.pieces.append(piece)
+        self._on_piece("".join(self.pieces))
+
+
+async def streamed(model: ChatModel, text: Written | None = None) -> str:
+    text = text or Written()
+    await model.stream_with_tools(ASKED, [], text, task="synthesis")
+    return "".join(text.pieces)
 
 
 async def filled(model: ChatModel) -> str:
@@ -138,10 +160,11 @@ async def test_text_arrives_in_pieces_with_its_cost(gemini: FakeGemini, models: 
     gemini.replies.append(says("It is in one place.", usage=(30, 6)))
     told, budget = Told(), Budget()
 
-    pieces = [piece async for piece in turn(models, told, budget).stream(ASKED, task="synthesis")]
+    text = Written()
+    await streamed(turn(models, told, budget), text)
 
-    assert "".join(pieces) == "It is in one place."
-    assert len(pieces) > 1
+    assert "".join(text.pieces) == "It is in one place."
+    assert len(text.pieces) > 1
     assert (budget.calls, budget.usage) == (1, TokenUsage(input_tokens=30, output_tokens=6))
     ((kind, payload),) = told.events
     assert (kind, payload["task"], payload["input_tokens"], payload["error"]) == ("model_end", "synthesis", 30, "")
@@ -252,35 +275,43 @@ async def test_a_refused_key_names_its_variable(gemini: FakeGemini, models: Chat
         (says("Half an ", finish="MAX_TOKENS"), AnswerTruncated),
     ],
 )
-async def test_a_stream_that_ends_badly_is_not_tried_again(
+async def test_a_stream_that_ends_badly_is_not_tried_again_once_it_is_shown(
     gemini: FakeGemini, reply: Reply, error: type[ModelError]
 ) -> None:
-    pieces, read, clock = [], Event(), LoopClock()
+    read, clock = Event(), LoopClock()
     gemini.replies += [replace(reply, read=read), says("again")]
 
+    def see(text: str) -> None:
+        if text.strip() == "Half an":
+            read.set()
+            if error is ModelTimeout:
+                clock.advance(201)
+
+    text = Written(on_piece=see)
     async with opened(gemini) as models:
         with pytest.raises(error):
-            async for piece in turn(models).stream(ASKED, task="synthesis"):
-                pieces.append(piece)
-                if "".join(pieces).strip() == "Half an":
-                    read.set()
-                    if error is ModelTimeout:
-                        clock.advance(201)
+            await streamed(turn(models), text)
 
-    assert "".join(pieces).strip() == "Half an"
+    assert "".join(text.pieces).strip() == "Half an"
     assert len(gemini.received) == 1
+
+
+async def test_a_stream_that_breaks_off_before_anything_is_shown_is_tried_again(
+    gemini: FakeGemini, models: ChatModels
+) -> None:
+    read = Event()
+    read.set()
+    gemini.replies += [replace(breaks("Half an "), read=read), says("All of it.")]
+
+    assert await streamed(turn(models), Written(holds=True)) == "All of it."
 
 
 async def test_a_slow_stream_that_goes_on_is_not_cut(gemini: FakeGemini) -> None:
     gemini.replies.append(says("many words " * 4))
-    clock, pieces = LoopClock(), []
+    clock = LoopClock()
+    text = Written(on_piece=lambda _: clock.jump(150))
     async with opened(gemini, retry=replace(PATIENT, whole=10_000.0)) as models:
-        async for piece in turn(models, budget=Budget(TurnLimits(seconds=10_000.0))).stream(ASKED, task="synthesis"):
-            pieces.append(piece)
-            clock.advance(150)
-            await asyncio.sleep(0)
-
-    assert "".join(pieces).count("many") == 4
+        assert (await streamed(turn(models, budget=Budget(TurnLimits(seconds=10_000.0))), text)).count("many") == 4
 
 
 @pytest.mark.parametrize("ask", [streamed, replied])
