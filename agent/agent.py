@@ -40,7 +40,7 @@ from agent.questions.attachments import MAX_ATTACHED, NOTHING_ATTACHED, UNASKED,
 from agent.questions.intents.model import load_model
 from agent.questions.remarks import load_remarks
 from agent.repositories.joined_code import pin_repositories
-from agent.runs.graph_runner import AgentRun, GraphResult, GraphRunner, SingleTurnRunner, TurnRunner
+from agent.runs.graph_runner import AgentRun, GraphResult, GraphRunner, SingleTurnRunner, TurnRunner, list_commits
 from agent.runs.run_tasks import RunTasks
 from agent.runs.turn_answers import clip_question, format_pause_question, make_answer, make_unanswered
 from agent.text.masked_values import MaskedValues
@@ -265,7 +265,8 @@ class Agent:
             self._tasks.publish(run.id, "human_check_required", **result.request)
             self._tasks.publish(run.id, "token", text=text)
             return make_unanswered(text, "paused", code, seconds=seconds)
-        return make_answer(result.state, code, seconds)
+        commits = run.commits if run.is_finished else list_commits(code)
+        return make_answer(result.state, code, commits, seconds)
 
     async def _give_up(self, claim: RunClaim | None, *run_ids: str) -> None:
         """Close a run that has failed; where that fails too, its answer still says why.

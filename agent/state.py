@@ -256,9 +256,6 @@ class AgentState(TypedDict, total=False):
     images: list[str]  # the names of those; the table of evidence has them
     asked_at: float
     repositories: list[str]  # as they were asked about; empty for the default one
-    repository: str
-    commit: Annotated[str, take_newest]
-    commits: Annotated[dict[str, str], take_newest]  # by repository, where several are read
     run_id: Annotated[str, take_newest]
     reply: Annotated[PauseReply | None, take_newest]  # to the newest pause that was replied to
 

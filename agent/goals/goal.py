@@ -59,8 +59,6 @@ class GoalState(TypedDict, total=False):
     """The channels of the graph."""
 
     run_id: str
-    repository: str
-    commit: str
     goal: str  # the name of its kind
     arguments: dict[str, Any]
     task: str  # what the person wants, in their words
@@ -186,6 +184,7 @@ GoalMaker = Callable[[str, Mapping[str, Any]], Goal[Any]]
 class GoalDeps(Deps):
     """What the nodes of a goal run work with, beside what those of a turn do."""
 
+    commit: str
     goal: Goal[Any]
     workspace: Workspace
 

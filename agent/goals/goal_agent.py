@@ -113,7 +113,12 @@ class GoalAgent:
         Raises `CheckpointOvertaken` once another process has continued the run.
         """
         name = run_id or uuid.uuid4().hex
-        run = GoalRun(state=self._make_initial_state(proposal, name), is_new=True)
+        run = GoalRun(
+            state=self._make_initial_state(proposal, name),
+            repository=proposal.repository,
+            commit=proposal.commit,
+            is_new=True,
+        )
 
         async def begin() -> GoalRun:
             return run
@@ -180,28 +185,31 @@ class GoalAgent:
         """Take a run as far as it goes, in a working copy as it was left."""
         state = run.state
         goal = self._goals(state.get("goal", ""), state.get("arguments", {}))
-        code = await self._library.pin(state.get("repository"))
+        code = await self._library.pin(run.repository)
         code.follow(None)  # a run keeps to its commit
-        deps = self._make_deps(run_id, claim, state, code)
+        deps = self._make_deps(run_id, claim, run, code)
         async with open_workspace(
             self._sandbox,
-            partial(self._open_copy, code.repository, state.get("commit", "")),
+            partial(self._open_copy, code.repository, run.commit),
             CommandRecord(deps.emit, deps.redact),
             self._sandbox_limits,
             read_stored_changes(state.get("changes", [])),
         ) as workspace:
             known = {field.name: getattr(deps, field.name) for field in fields(deps)}
-            outcome = await self._runner.take(run, claim, GoalDeps(**{**known, "goal": goal, "workspace": workspace}))
+            deps = GoalDeps(**known, commit=run.commit, goal=goal, workspace=workspace)
+            outcome = await self._runner.take(run, claim, deps)
         await self._saver.check_claim(claim)
         seconds = time.perf_counter() - started
         if outcome.request is not None:
             self._tasks.publish(run_id, "human_check_required", **outcome.request)
             return make_unanswered(_ask_person(outcome.request), "paused", code, seconds=seconds)
-        verdict = make_verdict(outcome.state, goal, self._redact)
+        verdict = make_verdict(replace(run, state=outcome.state), goal, self._redact)
         self._tasks.publish(run_id, "goal_end", verdict=verdict)
         return self._make_answer(verdict, code, seconds)
 
-    def _make_deps(self, run_id: str, claim: RunClaim, state: GoalState, code: CodeSearch) -> Deps:
+    def _make_deps(self, run_id: str, claim: RunClaim, run: GoalRun, code: CodeSearch) -> Deps:
+        state = run.state
+
         def emit(kind: EventKind, /, iteration: int = 0, **payload: Any) -> None:
             self._tasks.publish(run_id, kind, iteration, **payload)
 
@@ -216,7 +224,7 @@ class GoalAgent:
             masked=masked,
             emit=emit,
             # What is indexed may be newer than the copy that the run works on; then nothing but that copy is read.
-            tools=self._tools if code.commit.sha == state.get("commit") else self._copy_tools,
+            tools=self._tools if code.commit.sha == run.commit else self._copy_tools,
             evidence=self._evidence.of(claim.thread, claim),
             budget=budget,
             models=self._models.make_turn_models(budget, emit),
@@ -228,8 +236,6 @@ class GoalAgent:
         request = proposal.request
         return {
             "run_id": run_id,
-            "repository": proposal.repository,
-            "commit": proposal.commit,
             "goal": request.goal,
             "arguments": dict(request.arguments),
             "task": make_storable(self._redact(request.task[:LONGEST_TASK])),

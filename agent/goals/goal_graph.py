@@ -65,9 +65,14 @@ _NODES_OF_ITERATION = 4
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalRun:
-    """A run as its checkpoint has it. `request` is what it asks of a person while it waits, `reply` what they said."""
+    """A run as its checkpoint has it, in a repository at a commit.
+
+    `request` is what it asks of a person while it waits, `reply` what they said.
+    """
 
     state: GoalState
+    repository: str
+    commit: str
     request: Mapping[str, Any] | None = None
     reply: str | None = None
     is_new: bool = False
@@ -83,13 +88,21 @@ class GoalRunner:
 
     async def find_run(self, thread: str) -> GoalRun | None:
         """Return the run of a thread; None where none has begun, or it was abandoned."""
+        checkpoints, commits = await self._saver.find_newest(thread)
         async with open_graph(self._graph, self._saver) as graph:
-            snapshot = await graph.aget_state(make_config(await self._saver.find_checkpoints(thread)))
+            snapshot = await graph.aget_state(make_config(checkpoints))
         state = cast("GoalState", snapshot.values)
         if not state.get("run_id"):
             return None
         waiting = (one.value for task in snapshot.tasks if task.name in snapshot.next for one in task.interrupts)
-        return GoalRun(state=state, request=next(waiting, None), is_finished=not snapshot.tasks)
+        repository, commit = next(iter(commits.items()), ("", ""))
+        return GoalRun(
+            state=state,
+            repository=repository,
+            commit=commit,
+            request=next(waiting, None),
+            is_finished=not snapshot.tasks,
+        )
 
     async def take(self, run: GoalRun, claim: RunClaim, deps: GoalDeps) -> GraphOutcome[GoalState]:
         """Take a run as far as it goes, without repeating what is done already."""
@@ -98,6 +111,8 @@ class GoalRunner:
         if run.is_finished or (run.request is not None and run.reply is None):
             return GraphOutcome(state=run.state, request=run.request)
         reply: Command[Any] | None = Command(resume=run.reply) if run.reply is not None else None
+        if run.is_new:
+            await self._saver.note_commits(claim, {run.repository: run.commit})
         given = run.state if run.is_new else reply
         steps = _NODES_OF_ITERATION * run.state.get("max_iterations", 1) + _NODES_OF_ITERATION
         async with open_graph(self._graph, self._saver) as graph:

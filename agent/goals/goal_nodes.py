@@ -65,7 +65,7 @@ async def plan(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
     if not known:
         began = await deps.goal.begin(state, deps.workspace)
         if began is not None:  # what was found at the commit is the check of a copy in which nothing has changed
-            met = f"Already met at {state.get('commit', '')[:7]}: nothing to do. " if began.achieved else ""
+            met = f"Already met at {deps.commit[:7]}: nothing to do. " if began.achieved else ""
             first = {
                 "goal_achieved": began.achieved,
                 "goal_reason": met + deps.redact(began.reason),

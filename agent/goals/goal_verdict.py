@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.goals.goal import Goal, GoalState, read_stored_changes
+from agent.goals.goal import Goal, read_stored_changes
+from agent.goals.goal_graph import GoalRun
 from agent.limits import TokenUsage
 from agent.ports import Redactor
 from agent.sandbox.patch import FileChange, format_change, leads_out
@@ -90,23 +91,23 @@ class GoalVerdict:
         )
 
 
-def make_verdict(state: GoalState, goal: Goal[Any], redact: Redactor) -> GoalVerdict:
+def make_verdict(run: GoalRun, goal: Goal[Any], redact: Redactor) -> GoalVerdict:
     """Return what the state at the end of a run says."""
+    state = run.state
     selected = goal.select_changes(read_stored_changes(state.get("changes", [])))
     refused = [one for one in selected if leads_out(one)]
     changes = [one for one in selected if one not in refused]
     tests = changes if goal.name == "claim" else []
-    commit = state.get("commit", "")
     usage = state.get("usage", {"calls": 0, "input_tokens": 0, "output_tokens": 0})
     return GoalVerdict(
         goal=goal.name,
         achieved=state.get("goal_achieved", False),
         reason=state.get("goal_reason", ""),
         details=state.get("goal_details", {}),
-        patch=b"".join(format_change(one, commit) for one in changes),
+        patch=b"".join(format_change(one, run.commit) for one in changes),
         changed=tuple(one.path.decode(errors="replace") for one in changes),
-        repository=state.get("repository", ""),
-        commit=commit,
+        repository=run.repository,
+        commit=run.commit,
         iterations=state.get("iteration", 0),
         calls=usage["calls"],
         usage=TokenUsage(input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"]),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
@@ -12,7 +14,7 @@ from agent.persistence.evidence_store import RunClaim, SqlExecutor, name_unclaim
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
-    from langgraph.checkpoint.base import BaseCheckpointSaver
+    from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 _UUID_EPOCH = 0x01B2_1DD2_1381_4000  # 1970 in what a UUID counts: tenths of a microsecond since 1582
@@ -55,17 +57,26 @@ class ConversationSaver(SqlExecutor):
         """Claim a conversation for a run, which continues in a checkpoint thread of its own."""
         claim, superseded = await self.take(thread, after)
         async with self.open_checkpoints() as checkpoints:
-            await fork_checkpoint(checkpoints, superseded, checkpoints, claim.checkpoints)
-        point = "UPDATE conversations SET checkpoints = ? WHERE thread = ?"
-        statements = [(point, (claim.checkpoints, thread)), *self.make_deletions(superseded)]
-        await self.write_all(statements, claim=claim)
+            forked = await fork_checkpoint(checkpoints, superseded, checkpoints, claim.checkpoints)
+        point = "UPDATE conversations SET checkpoints = ?, commits = coalesce(commits, ?) WHERE thread = ?"
+        values = (claim.checkpoints, _read_earlier_commits(forked), thread)
+        await self.write_all([(point, values), *self.make_deletions(superseded)], claim=claim)
         return claim
 
-    async def find_checkpoints(self, thread: str) -> str:
-        """Return the checkpoint thread of a conversation; earlier versions had no other than the conversation's own."""
-        newest = "SELECT CAST(? AS TEXT), (SELECT checkpoints FROM conversations WHERE thread = ?)"
-        ((name, checkpoints),) = await self.rows(newest, (thread, thread))
-        return checkpoints or name_unclaimed(name)
+    async def find_newest(self, thread: str) -> tuple[str, Mapping[str, str]]:
+        """Return the checkpoint thread of a conversation, and the commit that its run reads of each repository.
+
+        Earlier versions had no checkpoint thread but the conversation's own, and kept the commits in the checkpoint.
+        """
+        asked = "(SELECT CAST(? AS TEXT) AS name) AS asked"
+        query = f"SELECT name, checkpoints, commits FROM {asked} LEFT JOIN conversations ON thread = name"  # noqa: S608 - constants
+        ((name, checkpoints, commits),) = await self.rows(query, (thread,))
+        return checkpoints or name_unclaimed(name), json.loads(commits or "{}")
+
+    async def note_commits(self, claim: RunClaim, commits: Mapping[str, str]) -> None:
+        """Note which commits a run reads; raises `CheckpointOvertaken` for one that has lost its conversation."""
+        note = "UPDATE conversations SET commits = ? WHERE thread = ?"
+        await self.write_all([(note, (json.dumps(dict(commits)), claim.thread))], claim=claim)
 
     async def forget(self, thread: str, claim: RunClaim | None = None) -> None:
         """Delete everything that is kept of a conversation, where there is a claim only under that."""
@@ -90,14 +101,14 @@ async def list_threads(saver: ConversationSaver) -> list[str]:
 
 async def fork_checkpoint(
     source: BaseCheckpointSaver[Any], origin: str, target: BaseCheckpointSaver[Any], copy: str
-) -> bool:
+) -> CheckpointTuple | None:
     """Copy the newest checkpoint of a thread with what its tasks have written, so that a paused run waits there, too.
 
-    Returns whether there was one.
+    Returns what was copied, where there was one.
     """
     found = await source.aget_tuple(locate_checkpoints(origin))
     if found is None:
-        return False
+        return None
     continue_ids(found.checkpoint["id"])
     versions = found.checkpoint["channel_versions"]  # each as new, or Postgres would not take the values
     config = await target.aput(locate_checkpoints(copy), found.checkpoint, found.metadata, versions)
@@ -106,14 +117,24 @@ async def fork_checkpoint(
         written.setdefault(task, []).append((channel, value))
     for task, writes in written.items():
         await target.aput_writes(config, writes, task)
-    return True
+    return found
+
+
+def _read_earlier_commits(found: CheckpointTuple | None) -> str | None:
+    """Return what a run reads as earlier versions kept it, in the checkpoint."""
+    values = found.checkpoint["channel_values"] if found is not None else {}
+    if "commit" not in values:
+        return None
+    return json.dumps(values.get("commits") or {values.get("repository", ""): values["commit"]})
 
 
 def continue_ids(known: str) -> None:
     """Let the next ids of this process sort after one that it has read, whose maker's clock may be ahead of ours.
 
     LangGraph takes an id from the clock, unless that has not gone on since its last one: then it counts on from there.
-    An id that was read is taken for its last one here.
+    An id that was read is taken for its last one here. Nothing public does: under an id of its own, a fork would lose
+    what its tasks have written, as their ids are made from it; and a checkpoint that is named to the graph by its id is
+    history to it, for which a reply that was not taken in yet does not count.
     """
     from langgraph.checkpoint.base import id as library  # takes a second
 

@@ -43,7 +43,8 @@ class AgentRun:
 
     `pause` is what it asks of a person, as long as the step that takes the reply in is not saved, and `reply` what the
     person said to the newest pause; `is_undecided` says that they said neither yes nor no. Without a repository it is
-    about the default one. `question` is empty once the run is over.
+    about the default one. `question` is empty once the run is over. `commits` are those that its state was read at, by
+    repository: that of its conversation, which no checkpoint has.
     """
 
     id: str
@@ -55,6 +56,7 @@ class AgentRun:
     is_undecided: bool = False
     pause: Pause | None = None
     state: AgentState = field(default_factory=AgentState)
+    commits: Mapping[str, str] = field(default_factory=dict)
     is_finished: bool = False
 
     @property
@@ -166,7 +168,7 @@ class SingleTurnRunner:
 
     async def take(self, run: AgentRun, deps: Deps, claim: RunClaim) -> GraphResult:  # noqa: ARG002
         """Take a run to its end."""
-        state = await asyncio.to_thread(_make_initial_state, run, deps.code, self._clock())
+        state = await asyncio.to_thread(_make_initial_state, run, self._clock())
         steps = {step.name: step for step in list_steps()}
         name: str | None = next(iter(steps))
         for _ in range(RECURSION_LIMIT):
@@ -196,11 +198,12 @@ class GraphRunner:
 
     async def state(self, thread: str) -> AgentState:
         """Return the newest state of a conversation; empty for an unknown one."""
-        return cast("AgentState", (await self._read(thread)).values)
+        snapshot, _ = await self._read(thread)
+        return cast("AgentState", snapshot.values)
 
     async def find_run(self, thread: str) -> AgentRun | None:
         """Return the newest run of a conversation, as its checkpoint has it."""
-        snapshot = await self._read(thread)
+        snapshot, commits = await self._read(thread)
         state = cast("AgentState", snapshot.values)
         if not state.get("run_id"):
             return None
@@ -210,11 +213,12 @@ class GraphRunner:
         return AgentRun(
             id=state["run_id"],
             thread=thread,
-            repositories=_list_repositories(state),
+            repositories=tuple(state.get("repositories", commits)),
             question=state.get("user_query", ""),
             reply=reply["text"] if reply is not None else None,
             pause=pause,
             state=state,
+            commits=commits,
             is_finished=not snapshot.tasks,
         )
 
@@ -222,24 +226,30 @@ class GraphRunner:
         """Take a run as far as it goes, without repeating what is done already."""
         if run.is_finished or run.is_waiting:
             return GraphOutcome(state=run.state, request=run.pause.request if run.pause is not None else None)
-        given = await asyncio.to_thread(self._make_input, run, deps.code)  # it reads what is attached
+        commits = list_commits(deps.code)
+        has_moved = run.commits != commits
+        given = await asyncio.to_thread(self._make_input, run, has_moved=has_moved)  # it reads what is attached
+        if has_moved:  # until a step of a run that had begun is saved, what is there is of no known commit
+            await self._saver.note_commits(claim, {} if run.state else commits)
         durability: Literal["sync", "exit"] = "exit" if deps.models.main is None else "sync"
         async with open_graph(self._graph, self._saver) as graph:
-            return await stream_graph(graph, given, claim.checkpoints, deps, durability=durability)
+            outcome = await stream_graph(graph, given, claim.checkpoints, deps, durability=durability)
+        if has_moved and run.state:
+            await self._saver.note_commits(claim, commits)
+        return outcome
 
-    def _make_input(self, run: AgentRun, code: CodeSearch) -> GraphInput:
+    def _make_input(self, run: AgentRun, *, has_moved: bool) -> GraphInput:
         """Return what the graph begins or continues with; code read at another commit is no evidence for this one."""
         if run.pause is not None and run.reply is not None:
-            return _make_resume_command(run, run.pause, run.reply, code)
-        is_at_its_commit = run.state.get("commit") == code.commit.sha
-        return None if is_at_its_commit else _make_initial_state(run, code, self._clock())
+            return _make_resume_command(run, run.pause, run.reply, has_moved=has_moved)
+        return _make_initial_state(run, self._clock()) if has_moved else None
 
     async def abandon(self, claim: RunClaim, run_ids: Collection[str]) -> bool:
         """Close an interrupted run, if it is the conversation's newest, so that nothing of it is left to resume.
 
         Returns whether it was the newest; raises `CheckpointOvertaken` where the claim is not.
         """
-        snapshot = await self._read(claim.thread)
+        snapshot, _ = await self._read(claim.thread)
         if not snapshot.tasks or snapshot.values.get("run_id") not in run_ids:
             return False
         await self._close(claim, cast("AgentState", snapshot.values))
@@ -257,46 +267,37 @@ class GraphRunner:
         async with open_graph(self._graph, self._saver) as graph:
             await graph.aupdate_state(make_config(claim.checkpoints), changes, as_node="conversation_memory")
 
-    async def _read(self, thread: str) -> StateSnapshot:
+    async def _read(self, thread: str) -> tuple[StateSnapshot, Mapping[str, str]]:
+        """Return the newest checkpoint of a conversation, and the commits that its run reads."""
+        checkpoints, commits = await self._saver.find_newest(thread)
         async with open_graph(self._graph, self._saver) as graph:
-            return await graph.aget_state(make_config(await self._saver.find_checkpoints(thread)))
+            return await graph.aget_state(make_config(checkpoints)), commits
 
 
-def _make_initial_state(run: AgentRun, code: CodeSearch, now: float) -> AgentState:
+def _make_initial_state(run: AgentRun, now: float) -> AgentState:
     return {
         "user_query": run.question,
         "attached": run.state.get("attached") or make_excerpts(run.attachments.texts),
         "images": run.state.get("images") or [image.name for image in run.attachments.images],
         "asked_at": now,
         "repositories": list(run.repositories),
-        "repository": code.repository,
-        "commit": code.commit.sha,
-        "commits": _list_commits(code),
         "run_id": run.id,
         "reply": None,
     }
 
 
-def _make_resume_command(run: AgentRun, pause: Pause, reply: str, code: CodeSearch) -> Command[Any]:
+def _make_resume_command(run: AgentRun, pause: Pause, reply: str, *, has_moved: bool) -> Command[Any]:
     from langgraph.types import Command
 
     changes: AgentState = {"run_id": run.id, "reply": {"to": pause.id, "text": reply}}
-    if run.state.get("commit") != code.commit.sha:
-        new: AgentState = {"commit": code.commit.sha, "commits": _list_commits(code)}
-        changes = {**changes, **new, "retrieved": [], "expanded": [], "shown": []}
+    if has_moved:
+        changes = {**changes, "retrieved": [], "expanded": [], "shown": []}
     return Command(resume=reply, update=changes)
 
 
-def _list_commits(code: CodeSearch) -> dict[str, str]:
-    """Return the commit of each repository where there are several."""
-    return code.commits if isinstance(code, JoinedCode) else {}
-
-
-def _list_repositories(state: AgentState) -> tuple[str, ...]:
-    """Return what a run is about; a checkpoint of the version before says no more than what was read."""
-    if "repositories" in state:
-        return tuple(state["repositories"])
-    return tuple(state.get("commits") or [state.get("repository", "")])
+def list_commits(code: CodeSearch) -> Mapping[str, str]:
+    """Return the commit of each repository."""
+    return code.commits if isinstance(code, JoinedCode) else {code.repository: code.commit.sha}
 
 
 def _find_pause(snapshot: StateSnapshot) -> Pause | None:

@@ -22,19 +22,18 @@ def clip_question(question: str) -> str:
     return make_storable(clip(question) if text is None else text)
 
 
-def make_answer(state: AgentState, code: CodeSearch, seconds: float) -> Answer:
-    """Return the answer of a turn that went to its end, at the commit that it was read at."""
-    commit = state.get("commit") or code.commit.sha
+def make_answer(state: AgentState, code: CodeSearch, commits: Mapping[str, str], seconds: float) -> Answer:
+    """Return the answer of a turn that went to its end, at the commits that it was read at."""
     is_joined = isinstance(code, JoinedCode)
     text, decision = state.get("final_answer", ""), state.get("router_output")
     meanings = decision.get("meanings", []) if decision is not None else []
     return Answer(
         text=text,
         meanings=tuple(meanings) if meanings and describe_meanings(meanings) in text else (),
-        citations=tuple(_make_citation(ref, code, commit, state) for ref in state.get("citations", [])),
+        citations=tuple(_make_citation(ref, code, commits) for ref in state.get("citations", [])),
         repository=code.repository,
-        commit="" if is_joined else commit,
-        commits=state.get("commits") or code.commits if isinstance(code, JoinedCode) else {},
+        commit="" if is_joined else commits.get(code.repository) or code.commit.sha,
+        commits=commits or code.commits if isinstance(code, JoinedCode) else {},
         missing=code.missing if isinstance(code, JoinedCode) else {},
         intent=state.get("intent", "new_question"),
         route=name_route(state),
@@ -46,13 +45,13 @@ def make_answer(state: AgentState, code: CodeSearch, seconds: float) -> Answer:
     )
 
 
-def _make_citation(ref: CitationRef, code: CodeSearch, commit: str, state: AgentState) -> Citation:
+def _make_citation(ref: CitationRef, code: CodeSearch, commits: Mapping[str, str]) -> Citation:
     """Return a citation as its repository knows it, linked at the commit that was read there."""
-    repository, path = "", ref["path"]
+    repository, path, read_at = "", ref["path"], commits.get(code.repository) or code.commit.sha
     if isinstance(code, JoinedCode):
         repository, path = code.labels.split(path) or (ref.get("repository", ""), path)
-        commit = state.get("commits", {}).get(repository, "")
-    at = ref.get("commit", "") or commit
+        read_at = commits.get(repository, "")
+    at = ref.get("commit", "") or read_at
     return Citation(
         mark=ref["mark"],
         repository=repository,

@@ -21,8 +21,8 @@ from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.shop import SHOP
 from tests.waiting import wait_for
 
-# The transactions of a run: the first two claim the conversation.
-TRANSACTIONS = {"begin": 3, "clean-up": 4}
+# The transactions of a run: the first two claim the conversation, the fourth notes the commit.
+TRANSACTIONS = {"begin": 3, "clean-up": 5}
 
 
 class StallingSaver:

@@ -22,7 +22,7 @@ from agent.persistence.postgres.database import PostgresTransaction
 from agent.persistence.postgres.saver import PostgresConversations
 from agent.text.storable import make_storable_in_postgres
 
-_OF_THREAD = "SELECT thread, claim, checkpoints, used_at FROM conversations WHERE thread = ?"
+_OF_THREAD = "SELECT thread, claim, checkpoints, used_at, commits FROM conversations WHERE thread = ?"
 _OF_CLAIMS = "SELECT newest FROM claims"
 
 Report = Callable[[int, int], None]  # is told how many conversations are done, of how many
@@ -65,7 +65,7 @@ async def copy_conversations(
     counts = ConversationCounts(conversations=len(threads))
     async with source.open_checkpoints() as old, target.open_checkpoints() as new:
         for done, thread in enumerate(threads, 1):
-            name = await source.find_checkpoints(thread)
+            name, _ = await source.find_newest(thread)
             await fork_checkpoint(old, name, new, name)
             found = [await each.aget_tuple(locate_checkpoints(name)) for each in (old, new)]
             if _normalize(found[0]) != _normalize(found[1]):

@@ -52,7 +52,7 @@ async def test_a_process_that_stalled_changes_nothing_of_the_run_that_another_on
     bench.gemini.replies.append(calls(NOTES, WRITE))
     bench.gemini.script = lambda _: says("done")
     async with open_saver(tmp_path / "c.db") as one, open_saver(tmp_path / "c.db") as two:
-        stall = StallingSaver(one, 3)
+        stall = StallingSaver(one, 4)
         agent, other = replace(bench, saver=one).open_agent(), replace(bench, saver=two).open_agent()
         proposal = await agent.propose(KILLED)
         stalled = asyncio.create_task(collect(agent.start(proposal, thread="goal", run_id="run")))

@@ -49,7 +49,7 @@ async def test_nothing_of_an_earlier_layout_is_lost(earlier: Path) -> None:
     (copy,) = list_copies(earlier)
     assert read_all(copy) == before
     before.pop("agent_executions", None)  # what it says of runs is in the checkpoints, too
-    claimed = [(thread, 0, None, used_at) for thread, _, used_at in before.pop("run_tokens", [])]
+    claimed = [(thread, 0, None, used_at, None) for thread, _, used_at in before.pop("run_tokens", [])]
     assert read_all(earlier) == before | {"conversations": claimed, "claims": [(0,)]}
 
 

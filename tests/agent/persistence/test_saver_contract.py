@@ -71,7 +71,7 @@ async def run(
 async def read(saver: ConversationSaver, thread: str = "t") -> Any:
     """The newest values of a conversation."""
     async with saver.open_checkpoints() as checkpoints:
-        found = await checkpoints.aget_tuple(locate_checkpoints(await saver.find_checkpoints(thread)))
+        found = await checkpoints.aget_tuple(locate_checkpoints((await saver.find_newest(thread))[0]))
     return found and {
         key: value for key, value in found.checkpoint["channel_values"].items() if key in Talk.__annotations__
     }
@@ -102,7 +102,7 @@ async def test_a_conversation_goes_on_in_another_process(
         async with open_conversations() as saver:
             said = (await run(saver, build_echo(), {"said": [f"{turn}"]}, durability=durability))["said"]
             assert said == [str(number) for number in range(turn + 1)]
-            assert await list_checkpoint_threads(saver) == {await saver.find_checkpoints("t")}
+            assert await list_checkpoint_threads(saver) == {(await saver.find_newest("t"))[0]}
 
 
 @pytest.mark.parametrize("durability", ["sync", "exit"])
@@ -212,7 +212,7 @@ async def test_a_run_that_was_overtaken_while_it_stalled_changes_nothing_that_is
         with pytest.raises(CheckpointOvertaken):
             await stalled.check_claim(late)
         await prune_conversations(other, before=0.0)
-        assert await list_checkpoint_threads(other) == {await other.find_checkpoints("t")}
+        assert await list_checkpoint_threads(other) == {(await other.find_newest("t"))[0]}
 
 
 @pytest.mark.parametrize("late", ["evidence", "drop", "forget"])
@@ -248,7 +248,7 @@ async def test_of_runs_that_claim_a_conversation_at_once_the_last_has_it(open_co
             newest = await one.find_claim("t")
             assert newest in claims
             assert newest is not None
-            assert await other.find_checkpoints("t") == newest.checkpoints
+            assert (await other.find_newest("t"))[0] == newest.checkpoints
             assert await read(other) == {"said": ["before"]}
 
 
@@ -260,7 +260,7 @@ async def test_a_forgotten_conversation_is_not_that_of_the_run_before(open_conve
         await EvidenceStore(stalled).of("t", claim).keep("e1", "text")
         await put_unclaimed(stalled, "t", "of an earlier version")
         await other.forget("t")
-        assert await list_checkpoint_threads(other) == {await other.find_checkpoints("t#x")}
+        assert await list_checkpoint_threads(other) == {(await other.find_newest("t#x"))[0]}
 
         await run(stalled, build_echo(), {"said": ["late"]}, claim=claim)
         await other.claim_run("t")
