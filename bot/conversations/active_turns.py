@@ -299,7 +299,7 @@ class ActiveTurns:
         held, to_stop = await self._deps.inbox.beat([turn.entry for turn in turns])
         for turn in turns:
             if turn.entry.run_id in held:
-                turn.note_lease(asked_at)
+                turn.lease.prolong(asked_at)
             if turn.ended.is_set() or turn.reason or turn.final is not None:  # which may have been settled meanwhile
                 continue
             if turn.entry.run_id not in held:

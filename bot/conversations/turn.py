@@ -67,6 +67,7 @@ from bot.monitoring.observer import ReplyTimer, TurnOutcome
 from bot.ports import ChatPlatform
 from bot.replies.send_budget import ReplyTransport
 from bot.storage.inbox import LEASE_SECONDS, InboxEntry
+from bot.storage.leases import Lease
 from bot.storage.message_states import MAX_DEATHS, MAX_TRIES, EndedState
 from bot.storage.shareable_answers import ShareableAnswer
 from indexer import IndexerError
@@ -117,7 +118,7 @@ class ActiveTurn:
         self._on_answered = on_answered
         self._outcome: TurnOutcome = "unsaid"
         self._gives_up = False  # the reply is that there is none, and must not be tried again
-        self._lease_ends = 0.0
+        self.lease = Lease(name=f"message {entry.id}", token=entry.token, seconds=LEASE_SECONDS)
         self._timer = ReplyTimer(
             observer=deps.observer,
             clock=deps.clock,
@@ -131,7 +132,7 @@ class ActiveTurn:
             inbox=deps.inbox,
             on_stop=lambda: group.create_task(self.interrupt("stopped")),
             on_shown=self._timer.record_content,
-            may_grow=lambda: time.monotonic() < self._lease_ends,
+            may_grow=lambda: self.lease.is_sure,
         )
         self._reply = self._open_reply(entry)
         self._course = AnswerCourse(
@@ -156,12 +157,8 @@ class ActiveTurn:
         if claimed is None:
             return None
         turn = cls(claimed, transport, deps, group, is_answered_here=is_answered_here, on_answered=on_answered)
-        turn.note_lease(asked_at)
+        turn.lease.prolong(asked_at)
         return turn
-
-    def note_lease(self, asked_at: float) -> None:
-        """Note that the lease was given, or renewed, when it was asked for at a time of the monotonic clock."""
-        self._lease_ends = asked_at + LEASE_SECONDS
 
     async def run(self) -> None:
         """Bring the message to its settled reply. A turn that another process continues with is released."""

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from bot.errors import InboxError, describe_unexpected
 from bot.jobs.job_queue import JobQueue, JobRequest, make_lock
 from bot.jobs.queue_worker import MANY, run_queue_worker
-from bot.jobs.refresh_tickets import RefreshTickets
+from bot.jobs.refresh_tickets import LEASE_KIND, RefreshTickets
 from bot.ports import RefreshCourse, RefreshWork
+from bot.storage.leases import Lease, Leases
 from indexer import IndexerError, Progress, RefreshReport
 
 if TYPE_CHECKING:  # comes with the extra `cluster`
@@ -38,10 +39,15 @@ log = logging.getLogger(__name__)
 
 
 class QueuedRefreshJobs:
-    """Asks the indexers for refreshes. Each request has a ticket, under which its course is written down."""
+    """Asks the indexers for refreshes. Each request has a ticket, under which its course is written down.
 
-    def __init__(self, queue: JobQueue) -> None:
+    Who carries one out does so under a lease of the repository: one that was taken for dead, and wakes up while another
+    one is at it, writes nothing down any more.
+    """
+
+    def __init__(self, queue: JobQueue, leases: Leases) -> None:
         self._queue = queue
+        self._leases = leases
         self._tickets = RefreshTickets(queue)
 
     async def ask_for_refresh(self, repository: str, *, full: bool = False, join: bool = False) -> RefreshCourse:
@@ -127,20 +133,21 @@ class QueuedRefreshJobs:
 
     async def _carry_out(self, refresh: RefreshWork, ticket: int, repository: str, *, full: bool) -> None:
         """Refresh, and write down its progress and its end."""
-        async with self._show_progress(ticket) as show:
+        holding = self._leases.hold(f"{LEASE_KIND} {repository}", self._queue.times.stalled)
+        async with holding as lease, self._show_progress(ticket, lease) as show:
             try:
                 report = await refresh(repository, full, show)
             except IndexerError as error:
                 log.warning("%s was not indexed: %s", repository, error)
-                await self._tickets.note_end(ticket, str(error))
+                await self._tickets.note_end(ticket, lease, str(error))
             except Exception as error:
-                await self._tickets.note_end(ticket, describe_unexpected(error))
+                await self._tickets.note_end(ticket, lease, describe_unexpected(error))
                 raise
             else:
-                await self._tickets.note_end(ticket, report)
+                await self._tickets.note_end(ticket, lease, report)
 
     @asynccontextmanager
-    async def _show_progress(self, ticket: int) -> AsyncIterator[Callable[[Progress], None]]:
+    async def _show_progress(self, ticket: int, lease: Lease) -> AsyncIterator[Callable[[Progress], None]]:
         """Write the newest progress down now and then; `show` may be called from any thread."""
         newest: list[Progress] = []
 
@@ -151,7 +158,7 @@ class QueuedRefreshJobs:
                 if newest and newest[-1] != written:
                     written = newest[-1]
                     newest[:] = [written]
-                    await self._tickets.note_progress(ticket, written)
+                    await self._tickets.note_progress(ticket, lease, written)
 
         writing = asyncio.create_task(write())
         try:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from agent import Database, PoolLoad, PostgresDatabase
+from bot.clock import Clock
 from bot.ports import AnswerJobs, RefreshJobs
 from bot.repositories.segments import SharedSegments, open_segments
 from bot.settings import Settings
-from bot.storage.leases import LeaseStore
+from bot.storage.leases import Leases
 from bot.storage.manifest_table import CHANNEL
 
 
@@ -21,13 +22,13 @@ class Cluster:
 
     answers: AnswerJobs | None = None
     refreshes: RefreshJobs | None = None
-    leases: LeaseStore | None = None
+    leases: Leases | None = None
     segments: SharedSegments | None = None
     pools: Mapping[str, Callable[[], PoolLoad]] = field(default_factory=dict)
 
 
 @asynccontextmanager
-async def open_cluster(settings: Settings, database: Database, owner: str) -> AsyncIterator[Cluster]:
+async def open_cluster(settings: Settings, database: Database, owner: str, clock: Clock) -> AsyncIterator[Cluster]:
     """Connect to what is shared, over the database that is shared as well; `owner` is the name of this process.
 
     Without an object store, processes share the answering, and each has its own indexes. Raises `InboxError`, or
@@ -48,7 +49,8 @@ async def open_cluster(settings: Settings, database: Database, owner: str) -> As
         pools = {"jobs": queue.measure_pool}
         if isinstance(database, PostgresDatabase):
             pools["messages"] = partial(PoolLoad.of, database.pool)
-        cluster = Cluster(answers=QueuedAnswerJobs(queue), leases=LeaseStore(database, owner), pools=pools)
+        leases = Leases(database, owner, clock)
+        cluster = Cluster(answers=QueuedAnswerJobs(queue), leases=leases, pools=pools)
         if settings.segments_url is None:
             yield cluster
             return
@@ -60,4 +62,5 @@ async def open_cluster(settings: Settings, database: Database, owner: str) -> As
             cache_bytes=cache_bytes,
             listen=partial(listen, url, CHANNEL),
         )
-        yield replace(cluster, refreshes=QueuedRefreshJobs(queue), segments=await stack.enter_async_context(segments))
+        refreshes = QueuedRefreshJobs(queue, leases)
+        yield replace(cluster, refreshes=refreshes, segments=await stack.enter_async_context(segments))

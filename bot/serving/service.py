@@ -30,11 +30,11 @@ from bot.serving.platforms import NO_PLATFORM, PlatformContext, list_platforms
 from bot.serving.pushed_refreshes import PushedRefreshes
 from bot.serving.roles import Duties, Role, assign_duties
 from bot.serving.served_surfaces import TeamSurfaces
-from bot.serving.sole_holder import SoleHolder
 from bot.serving.supervisor import Announce, PlatformSupervisor
 from bot.settings import Settings
 from bot.storage.database import open_store
 from bot.storage.inbox import make_process_name
+from bot.storage.leases import Lease
 from bot.storage.rate_limits import QuestionLimits
 from bot.surfaces.principals import Tokens
 from bot.surfaces.team_surfaces import make_team_core
@@ -57,7 +57,7 @@ async def serve_team(settings: Settings, repository: Path, say: Announce, *, rol
     surfaces = make_surfaces(settings, duties)
     async with (
         open_store(settings.home, settings.database_url) as database,
-        open_cluster(settings, database, owner) as cluster,
+        open_cluster(settings, database, owner, clock) as cluster,
         TeamApp.open(
             settings,
             repository,
@@ -74,7 +74,7 @@ async def serve_team(settings: Settings, repository: Path, say: Announce, *, rol
     ):  # fmt: skip
         service = _Service(
             settings=settings, role=role, duties=duties, team=team, cluster=cluster, database=database,
-            operations=operations, surfaces=surfaces, clock=clock, holder=SoleHolder(cluster.leases, clock),
+            operations=operations, surfaces=surfaces, clock=clock,
         )  # fmt: skip
         if cluster.answers is not None:
             operations.probes.read_cluster = service.read_cluster_state
@@ -90,7 +90,7 @@ async def serve_team(settings: Settings, repository: Path, say: Announce, *, rol
                 say(f"{describe_role(role)}{greeting}")
                 greeting = ""
             supervisor = PlatformSupervisor(
-                opening, context, operations.health, clock, say=say, greeting=greeting, holder=service.holder,
+                opening, context, operations.health, clock, say=say, greeting=greeting, leases=cluster.leases,
                 takes_events=duties.takes_events,
             )  # fmt: skip
             # What stays until the end is left out of collections: one that goes over it holds every answer up for
@@ -153,7 +153,6 @@ class _Service:
     operations: ServiceMonitoring
     surfaces: TeamSurfaces
     clock: Clock
-    holder: SoleHolder
 
     def make_greeting(self) -> str:
         """Say where the process listens, and what it serves."""
@@ -168,7 +167,7 @@ class _Service:
         return await read_cluster_state(
             self.database,
             role=self.role,
-            held=frozenset(self.holder.held),
+            held=frozenset(self.cluster.leases.held if self.cluster.leases is not None else ()),
             pools={name: measure() for name, measure in self.cluster.pools.items()},
             segments=self.cluster.segments if self.duties.answers else None,
         )
@@ -189,15 +188,14 @@ class _Service:
     async def _watch(self) -> None:
         while self.duties.indexes:
             # Who shares no indexes watches for itself.
-            is_alone = self.cluster.refreshes is None
-            holding = nullcontext(asyncio.Event()) if is_alone else self.holder.hold("watcher")
+            leases = self.cluster.leases if self.cluster.refreshes is not None else None
             stock = self.team.stock
             async with (
-                holding as lost,
+                leases.hold("watcher") if leases is not None else nullcontext(Lease()) as lease,
                 run_in_background(stock.watcher.run()),
                 run_in_background((stock.built or stock.library).keep_branches(self.clock.sleep)),
             ):
-                await lost.wait()
+                await lease.lost.wait()
 
     @asynccontextmanager
     async def open_conversations(self, owner: str) -> AsyncIterator[PlatformContext]:

@@ -15,7 +15,7 @@ from bot.clock import Clock
 from bot.errors import ChatError, SettingsError
 from bot.monitoring.health import Health
 from bot.serving.platforms import PlatformConnection, PlatformContext, PlatformFactory
-from bot.serving.sole_holder import SoleHolder
+from bot.storage.leases import Lease, Leases
 from bot.tasks import retry_while_away
 
 T = TypeVar("T")
@@ -47,7 +47,7 @@ class PlatformSupervisor:
         *,
         say: Announce,
         greeting: str = "",
-        holder: SoleHolder | None = None,
+        leases: Leases | None = None,
         takes_events: bool = True,
     ) -> None:
         self._openings = openings
@@ -56,7 +56,7 @@ class PlatformSupervisor:
         self._clock = clock
         self._say = say
         self._greeting = greeting  # goes with the first announcement
-        self._holder = holder or SoleHolder(None, clock)
+        self._leases = leases
         self._takes_events = takes_events
         self._left = set(openings)  # those that did not refuse
         self._tried: set[str] = set()  # those whose first try is over
@@ -90,16 +90,16 @@ class PlatformSupervisor:
     async def _receive(self, name: str, connection: PlatformConnection) -> None:
         """Receive messages until that is another process's to do."""
         async with AsyncExitStack() as stack:
-            lost = asyncio.Event()
-            if connection.is_dialled:
+            lease = Lease()
+            if connection.is_dialled and self._leases is not None:
                 self._stand_by(name, STANDS_BY)
-                lost = await stack.enter_async_context(self._holder.hold(f"platform {name}"))
+                lease = await stack.enter_async_context(self._leases.hold(f"platform {name}"))
             # Before it receives anything it knows what it waits for.
             self._health.set_listening(name, connection.unready, connection.remark)
             await self._open_with_retry(name, partial(connection.hear, self._context), stack)
             self._health.set_listening(name, connection.unready, connection.remark)
             self._announce(name, connection)
-            await lost.wait()
+            await lease.lost.wait()
 
     def _stand_by(self, name: str, remark: str) -> None:
         """Be ready without receiving anything."""

@@ -16,10 +16,10 @@ is settled in the statement with which another one of its conversation begins it
 a question that leaves the earlier one behind. What is over is dropped some weeks later.
 
 Every move is one statement, so that it is made as a whole or not at all, and only from the states it names. What a
-claim gives is a lease, which ends by itself, and a token: the number of the claim among all claims of the message
-(`claims`). Whoever acts as the holder shows its token and its run, and is refused where another claim, an edit, or a
-burial came between, however late it wakes up; after a burial it may still note what it has posted, until the next
-claim. What has no run, such as a command, is settled from `claimed`.
+claim gives is a lease (`leases.py`), whose token is the number of the claim among all claims of the message (`claims`).
+Whoever acts as the holder shows its token and its run, and is refused where another claim, an edit, or a burial came
+between; after a burial it may still note what it has posted, until the next claim. What has no run, such as a command,
+is settled from `claimed`.
 
 Three other columns count one thing each: `tries` the claims since the last edit, but those that were released, `deaths`
 those of them in which the process died before the answer was complete, and `under_way` is 1 while a death of the
@@ -43,6 +43,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from bot.storage import leases
+
 MessageState = Literal["received", "claimed", "running", "paused", "settled", "closed", "withdrawn"]
 EndedState = Literal["settled", "paused", "closed"]
 # Who makes a move: a process that wants the message; the one that holds it, for that alone or also for what waits for a
@@ -62,11 +64,11 @@ KNOWN: tuple[MessageState, ...] = (*OPEN, *OVER)
 # A conversation belongs to the process that answers in it; what another one holds is left alone until its lease ends.
 # A run whose message was freed is `running` without an owner.
 # Two processes that claim in one conversation at once have to come one after the other (`lock` of `Database.row`).
-FREE = """(state = 'received' OR (state IN ('claimed', 'running') AND (owner = '' OR lease_until < lease_clock())))
+FREE = f"""(state = 'received' OR (state IN ('claimed', 'running') AND {leases.IS_FREE}))
     AND (:beside = 1 OR NOT EXISTS (SELECT 1 FROM inbox other
         WHERE other.conversation = inbox.conversation AND other.id <> inbox.id
         AND other.state IN ('claimed', 'running') AND other.owner NOT IN ('', :owner)
-        AND other.lease_until >= lease_clock()))"""
+        AND other.lease_until >= lease_clock()))"""  # noqa: S608 - constants
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,14 +123,13 @@ def list_states(states: Iterable[MessageState]) -> str:
 
 
 # Of what is freed, a run is left to continue with, or nothing.
-_FREE_IT = "state = CASE state WHEN 'running' THEN 'running' ELSE 'received' END, owner = '', lease_until = 0"
+_FREE_IT = f"state = CASE state WHEN 'running' THEN 'running' ELSE 'received' END, {leases.END}"
 
 CLAIM = Move(
     mover="claimer",
     sources=OPEN,
-    writes="state = CASE state WHEN 'running' THEN 'running' ELSE 'claimed' END, owner = :owner, "
-    "lease_until = lease_clock() + :seconds, claims = claims + 1, tries = tries + 1, under_way = :risky, stop = 0, "
-    "updated_at = :now",
+    writes=f"state = CASE state WHEN 'running' THEN 'running' ELSE 'claimed' END, {leases.CLAIM}, "
+    "claims = claims + 1, tries = tries + 1, under_way = :risky, stop = 0, updated_at = :now",
 )
 # A run begins, and nothing in its conversation waits for a person any more.
 BEGIN = Move(
@@ -136,11 +137,11 @@ BEGIN = Move(
     sources=(*HELD, "paused"),
     writes="state = CASE state WHEN 'paused' THEN 'settled' ELSE 'running' END, updated_at = :now",
 )
-RENEW = Move(mover="holder", sources=HELD, writes="lease_until = lease_clock() + :seconds")
+RENEW = Move(mover="holder", sources=HELD, writes=leases.RENEW)
 # An answer that is complete only has to be delivered: nothing of the message is read any more.
-ANSWER = Move(mover="holder", sources=HELD, writes="lease_until = lease_clock() + :seconds, deaths = 0, under_way = 0")
+ANSWER = Move(mover="holder", sources=HELD, writes=f"{leases.RENEW}, deaths = 0, under_way = 0")
 EXCUSE = Move(mover="holder", sources=HELD, writes="under_way = 0")
-POSTPONE = Move(mover="holder", sources=HELD, writes="under_way = 0, lease_until = lease_clock() + :seconds")
+POSTPONE = Move(mover="holder", sources=HELD, writes=f"under_way = 0, {leases.RENEW}")
 RELEASE = Move(mover="holder", sources=HELD, writes=f"{_FREE_IT}, under_way = 0, tries = tries - 1")
 # A front has shown that the question came in: that was the first try, at which it was counted.
 HAND_ON = Move(mover="holder", sources=HELD, writes=f"{_FREE_IT}, under_way = 0")
@@ -150,7 +151,7 @@ SETTLE = Move(
     mover="holder",
     sources=HELD,
     targets=ENDED,
-    writes="body = :erased, owner = '', lease_until = 0, under_way = 0, updated_at = :now",
+    writes=f"body = :erased, {leases.END}, under_way = 0, updated_at = :now",
 )
 BURY = Move(mover="watcher", sources=HELD, writes=f"{_FREE_IT}, deaths = deaths + under_way, under_way = 0")
 ASK_TO_STOP = Move(mover="person", sources=HELD, writes="stop = 1")  # this claim alone
@@ -159,13 +160,13 @@ REVISE = Move(
     mover="person",
     sources=(*OPEN, *ENDED),
     target="received",
-    writes="body = :body, run_id = substr(run_id, 1, 20) || :tail, tries = 0, deaths = 0, under_way = 0, owner = '', "
-    "lease_until = 0, stop = 0, received_at = lease_clock(), updated_at = :now, "
+    writes=f"body = :body, run_id = substr(run_id, 1, 20) || :tail, tries = 0, deaths = 0, under_way = 0, stop = 0, "
+    f"{leases.END}, received_at = lease_clock(), updated_at = :now, "
     "edited_at = CASE WHEN edited_at < :edited_at THEN :edited_at ELSE edited_at END",
 )
 WITHDRAW = Move(
     mover="person",
     sources=(*OPEN, *ENDED),
     target="withdrawn",
-    writes="body = :erased, owner = '', lease_until = 0, under_way = 0, updated_at = :now",
+    writes=f"body = :erased, {leases.END}, under_way = 0, updated_at = :now",
 )

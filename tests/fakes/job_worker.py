@@ -15,9 +15,12 @@ from typing import Any
 
 from psycopg import AsyncConnection
 
+from bot.clock import SystemClock
 from bot.jobs.job_queue import QueueTimes, open_job_queue
 from bot.jobs.queued_answers import QueuedAnswerJobs
 from bot.jobs.queued_refreshes import QueuedRefreshJobs
+from bot.storage.database import open_postgres
+from bot.storage.leases import Leases
 from indexer import Progress, RefreshReport
 from tests.forks import Fork, ForkServer
 from tests.waiting import expect
@@ -77,7 +80,10 @@ async def work(url: str, seconds: float) -> None:
         await AsyncConnection.connect(url, autocommit=True) as notes,
         open_job_queue(url, times=TIMES) as queue,
         QueuedAnswerJobs(queue).work_on_answers(answer, at_once=4),
-        QueuedRefreshJobs(queue).work_on_refreshes(refresh, at_once=2),
+        open_postgres(url) as database,
+        QueuedRefreshJobs(queue, Leases(database, f"worker {os.getpid()}", SystemClock())).work_on_refreshes(
+            refresh, at_once=2
+        ),
     ):
         await notes.execute("INSERT INTO ready VALUES (%s)", (os.getpid(),))
         await asyncio.Event().wait()

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from bot.jobs.job_queue import open_job_queue
+from bot.clock import SystemClock
+from bot.jobs.job_queue import JobQueue, open_job_queue
 from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.jobs.queued_answers import QueuedAnswerJobs
 from bot.jobs.queued_refreshes import QueuedRefreshJobs
 from bot.ports import AnswerJobs, RefreshJobs
 from bot.storage.database import open_postgres
+from bot.storage.inbox import make_process_name
+from bot.storage.leases import Leases
 from tests.fakes.local_answers import LocalAnswerJobs
 from tests.fakes.postgres import lend_database, make_database
 from tests.needs import name_params
@@ -35,8 +38,15 @@ async def open_local() -> AsyncIterator[Jobs]:
 
 @asynccontextmanager
 async def open_queued() -> AsyncIterator[Jobs]:
-    async with lend_database() as url, open_job_queue(url) as queue:
-        yield Jobs(answers=QueuedAnswerJobs(queue), refreshes=QueuedRefreshJobs(queue))
+    async with lend_database() as url, open_job_queue(url) as queue, open_refreshes(url, queue) as refreshes:
+        yield Jobs(answers=QueuedAnswerJobs(queue), refreshes=refreshes)
+
+
+@asynccontextmanager
+async def open_refreshes(url: str, queue: JobQueue) -> AsyncIterator[QueuedRefreshJobs]:
+    """Open the refreshes of a process of its own, over one address for the queue and maybe another for the leases."""
+    async with open_postgres(url) as database:
+        yield QueuedRefreshJobs(queue, Leases(database, make_process_name(), SystemClock()))
 
 
 @asynccontextmanager

@@ -12,8 +12,7 @@ import pytest_asyncio
 
 from bot.jobs.job_queue import JobQueue, open_job_queue
 from bot.jobs.queued_answers import QueuedAnswerJobs
-from bot.jobs.queued_refreshes import QueuedRefreshJobs
-from tests.bot.jobs.conftest import make_queue_database
+from tests.bot.jobs.conftest import make_queue_database, open_refreshes
 from tests.bot.jobs.test_refresh_contract import follow
 from tests.fakes.job_worker import TABLES, TIMES, run_sql, start_workers, until_rows
 from tests.forks import Fork, ForkServer
@@ -97,8 +96,7 @@ async def test_a_worker_that_wakes_up_late_goes_on_working(url: str, queue: JobQ
 async def test_who_follows_a_refresh_is_told_its_end_although_the_indexer_dies(
     url: str, queue: JobQueue, forks: ForkServer
 ) -> None:
-    jobs = QueuedRefreshJobs(queue)
-    async with start_workers(forks, url, 2, seconds=1.0) as workers:
+    async with open_refreshes(url, queue) as jobs, start_workers(forks, url, 2, seconds=1.0) as workers:
         courses = [await jobs.ask_for_refresh("one", full=True)]
         dying = await find_who_began(url, -1, workers)
         courses.append(await jobs.ask_for_refresh("one"))  # beside which the first cannot be tried again in place

@@ -17,7 +17,7 @@ from bot.jobs.job_queue import JobQueue, QueueTimes, open_job_queue
 from bot.jobs.queued_answers import QueuedAnswerJobs
 from bot.jobs.queued_refreshes import QueuedRefreshJobs
 from indexer import IndexerError
-from tests.bot.jobs.conftest import make_queue_database
+from tests.bot.jobs.conftest import make_queue_database, open_refreshes
 from tests.bot.jobs.test_answer_contract import Answers, ask
 from tests.bot.jobs.test_refresh_contract import Hosted, follow
 from tests.fakes.cut_proxy import CutProxy, Mode, open_cut_proxy
@@ -48,11 +48,12 @@ async def front() -> AsyncIterator[Front]:
     async with (
         make_queue_database() as url,
         open_job_queue(url, times=TIMES) as queue,
+        open_refreshes(url, queue) as refreshes,
         open_cut_proxy(url) as (proxy, proxied),
     ):
         yield Front(
             jobs=QueuedAnswerJobs(queue),
-            refreshes=QueuedRefreshJobs(queue),
+            refreshes=refreshes,
             queue=queue,
             url=url,
             proxy=proxy,
@@ -188,12 +189,28 @@ async def test_who_follows_a_refresh_is_told_that_there_is_no_indexer(
         await hosted.until(lambda: hosted.begun == [("one", False)])  # it is made all the same
 
 
+async def test_an_indexer_that_was_overtaken_writes_no_end_down(front: Front) -> None:
+    hosted = Hosted()
+    hosted.gate.clear()
+    async with front.refreshes.work_on_refreshes(hosted.refresh):
+        await front.refreshes.ask_for_refresh("one")
+        await hosted.until(lambda: len(hosted.begun) == 1)
+        assert await run_sql(front.url, "UPDATE leases SET owner = 'other', token = token + 1 RETURNING name") == [
+            ("refresh one",)
+        ]
+        hosted.gate.set()
+        await until_rows(front.url, "SELECT 1 FROM procrastinate_jobs WHERE status = 'succeeded'")
+
+    assert await run_sql(front.url, "SELECT report, failure FROM refreshes") == [(None, None)]
+
+
 async def test_a_refresh_that_ends_while_postgres_is_away_is_told_when_it_is_back(front: Front) -> None:
     hosted = Hosted(pushed=3)
     hosted.gate.clear()
     async with (
         open_job_queue(front.proxied, times=TIMES) as queue,
-        QueuedRefreshJobs(queue).work_on_refreshes(hosted.refresh),
+        open_refreshes(front.proxied, queue) as refreshes,
+        refreshes.work_on_refreshes(hosted.refresh),
     ):
         course = await front.refreshes.ask_for_refresh("one")
         await hosted.until(lambda: len(hosted.begun) == 1)

@@ -16,7 +16,7 @@ from bot.ports import QuestionLimiter
 from bot.repositories.choice_store import ChoiceStore
 from bot.storage.database import open_database
 from bot.storage.inbox import Inbox
-from bot.storage.leases import LeaseStore
+from bot.storage.leases import Leases
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from bot.storage.shareable_answers import ShareableAnswerStore
 from bot.storage.threads import ThreadStore
@@ -41,7 +41,7 @@ class ChatStore:
     choices: ChoiceStore
     shareable: ShareableAnswerStore
     open_inbox: Callable[[str], Inbox]
-    open_leases: Callable[[str], LeaseStore]
+    open_leases: Callable[[str], Leases]
 
 
 OpenStore = Callable[[], AbstractAsyncContextManager[ChatStore]]
@@ -59,7 +59,7 @@ def make_store(database: Database, clock: FakeClock) -> ChatStore:
         choices=ChoiceStore(database, clock),
         shareable=ShareableAnswerStore(database, clock),
         open_inbox=partial(Inbox, database, clock),
-        open_leases=partial(LeaseStore, database),
+        open_leases=partial(Leases, database, clock=clock),
     )
 
 

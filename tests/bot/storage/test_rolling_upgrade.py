@@ -27,7 +27,7 @@ from bot.jobs.job_queue import open_job_queue
 from bot.jobs.queued_answers import QueuedAnswerJobs
 from bot.storage.database import load_postgres_schema, open_postgres
 from bot.storage.inbox import Inbox, InboxEntry
-from bot.storage.leases import LeaseStore
+from bot.storage.leases import Leases
 from bot.storage.manifest_table import ManifestTable
 from tests.bot.chat import handle, message
 from tests.fakes.postgres import make_database
@@ -172,7 +172,7 @@ async def test_whoever_lost_a_message_to_the_other_is_refused(team: Team) -> Non
 
 
 async def test_a_lease_is_held_by_one_of_the_two(team: Team) -> None:
-    leases = LeaseStore(team.database, "new")
+    leases = Leases(team.database, "new", SystemClock())
     ((token,),) = await team.old.run("take_lease", name="watcher", owner="old", seconds=15.0)
     assert await leases.take("watcher", 15.0) is None
     assert await team.old.run("release_lease", name="watcher", owner="old", token=token) != []

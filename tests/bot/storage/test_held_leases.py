@@ -1,4 +1,4 @@
-"""A sole holder waits for its lease, loses it when it stalls, and gives it back when it ends."""
+"""A holder waits for its lease, loses it when it stalls, and gives it back when it ends."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import pytest
 import pytest_asyncio
 
 from agent import Database
-from bot.serving.sole_holder import LEASE_SECONDS, LOOK_SECONDS, SoleHolder
 from bot.storage.database import open_database
-from bot.storage.leases import LeaseStore
+from bot.storage.leases import LEASE_SECONDS, LOOK_SECONDS, Leases
 from tests.fakes.clock import FakeClock
 from tests.waiting import expect
 
@@ -30,10 +29,6 @@ async def database(tmp_path: Path, clock: FakeClock) -> AsyncIterator[Database]:
         yield opened
 
 
-def make_holder(database: Database, clock: FakeClock, owner: str) -> SoleHolder:
-    return SoleHolder(LeaseStore(database, owner), clock)
-
-
 async def pass_until(clock: FakeClock, event: asyncio.Event) -> None:
     async with expect("event.is_set()"):
         while not event.is_set():
@@ -41,13 +36,8 @@ async def pass_until(clock: FakeClock, event: asyncio.Event) -> None:
             await asyncio.sleep(0.01)
 
 
-async def test_a_process_that_is_alone_holds_whatever_it_asks_for(clock: FakeClock) -> None:
-    async with SoleHolder(None, clock).hold(NAME) as lost:
-        assert not lost.is_set()
-
-
 async def test_the_next_process_takes_over_as_soon_as_one_ends(database: Database, clock: FakeClock) -> None:
-    first, second = make_holder(database, clock, "one"), make_holder(database, clock, "two")
+    first, second = Leases(database, "one", clock), Leases(database, "two", clock)
     taken, ended = asyncio.Event(), asyncio.Event()
 
     async def stand_by() -> None:
@@ -68,8 +58,8 @@ async def test_the_next_process_takes_over_as_soon_as_one_ends(database: Databas
 
 
 async def test_a_process_that_another_one_was_faster_than_is_told(database: Database, clock: FakeClock) -> None:
-    async with make_holder(database, clock, "one").hold(NAME) as lost:
+    async with Leases(database, "one", clock).hold(NAME) as lease:
         await database.write("UPDATE leases SET owner = 'two', token = token + 1")
-        await pass_until(clock, lost)
+        await pass_until(clock, lease.lost)
 
     assert await database.rows("SELECT owner FROM leases") == [("two",)]
