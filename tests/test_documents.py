@@ -94,7 +94,7 @@ def every_metric() -> Iterator[Metric]:
 
 
 def test_the_documented_diagram_is_the_graph() -> None:
-    (drawn,) = re.findall(r"^```mermaid\n(.*?)^```", read(ROOT / "docs" / "architecture.md"), re.MULTILINE | re.DOTALL)
+    (drawn,) = re.findall(r"^```mermaid\n(.*?)^```", read(ROOT / "docs" / "internals.md"), re.MULTILINE | re.DOTALL)
 
     assert drawn.strip() == format_mermaid().strip()
 

@@ -27,7 +27,7 @@ TRUTHS: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
     ("where is the graph defined?", [("agent/graph.py", "")]),
     (
         "what happens when Gemini is down?",
-        [("docs/operations.md", "Platforms"), ("agent/llm/", ""), ("docs/architecture.md", "without a model")],
+        [("docs/operations.md", "Platforms"), ("agent/llm/", ""), ("docs/internals.md", "without a model")],
     ),
     ("how does a Slack mention become an answer?", [("docs/architecture.md", "A question in")]),
     ("what does citebot depend on?", [("pyproject.toml", "")]),
@@ -42,11 +42,11 @@ TRUTHS: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
     ("how is a citation checked?", [("agent/citations/", ""), ("agent/nodes/synthesis.py", "")]),
     (
         "what happens after a crash in the middle of an answer",
-        [("docs/architecture.md", "From a message"), ("docs/robustness.md", ""), ("bot/conversations/", "")],
+        [("docs/internals.md", "From a message"), ("docs/robustness.md", ""), ("bot/conversations/", "")],
     ),
     (
         "how do I add a new tool",
-        [("CONTRIBUTING.md", "tool"), ("docs/architecture.md", "Tools"), ("agent/lookups/", "")],
+        [("CONTRIBUTING.md", "tool"), ("docs/internals.md", "Tools"), ("agent/lookups/", "")],
     ),
     ("how long are conversations kept", [("docs/operations.md", "Retention"), ("bot/settings.py", "retention")]),
     ("where is bm25 scored", [("indexer/search/bm25.py", "")]),
