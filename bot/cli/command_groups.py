@@ -6,6 +6,15 @@ from collections.abc import Mapping
 
 import click
 
+# The lookups whose commands are made of the registry, and their titles there: that takes longer to load than all else.
+LOOKUP_TITLES: Mapping[str, str] = {
+    "read-file": "Read a file",
+    "list-files": "List files",
+    "grep": "Find lines",
+    "file-history": "History of a file",
+    "repository-log": "List commits",
+    "compare-refs": "Compare two commits",
+}
 # By heading, the commands and an example of each, without `citebot` before it.
 _GROUPS: Mapping[str, Mapping[str, str]] = {
     "Ask": {
@@ -49,23 +58,21 @@ class GroupedCommands(click.Group):
         cmd.epilog = f"Example: citebot {_EXAMPLES[name or cmd.name or '']}"
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command of the table, or that of a lookup, which have to be loaded first."""
-        return super().get_command(ctx, cmd_name) or _load_lookups().get(cmd_name)
+        """Return a command of the table, or that of a lookup, which is made when it is asked for."""
+        if cmd_name not in LOOKUP_TITLES:
+            return super().get_command(ctx, cmd_name)
+        from bot.cli.lookups import make_lookup_commands
+
+        return make_lookup_commands()[cmd_name]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List those of the table and, where they have no other form there, those of lookups."""
-        return list(dict.fromkeys([*super().list_commands(ctx), *_load_lookups()]))
+        """List those of the table and those of lookups."""
+        return [*super().list_commands(ctx), *LOOKUP_TITLES]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
         """Write the commands of each group, the lookups first, then in the order of the table."""
-        lookups = {name: command for name, command in _load_lookups().items() if name not in self.commands}
-        for heading, group in {"Look up": lookups, **_GROUPS}.items():
+        with formatter.section("Look up"):
+            formatter.write_dl([(name, f"{title}.") for name, title in LOOKUP_TITLES.items()])
+        for heading, group in _GROUPS.items():
             with formatter.section(heading):
-                rows = {name: self.commands.get(name) or lookups[name] for name in group}
-                formatter.write_dl([(name, command.get_short_help_str(100)) for name, command in rows.items()])
-
-
-def _load_lookups() -> Mapping[str, click.Command]:
-    from bot.cli.lookups import make_lookup_commands
-
-    return make_lookup_commands()
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(100)) for name in group])

@@ -58,7 +58,6 @@ def _make_command(name: str, lookup: Lookup) -> click.Command:
         name,
         params=[_make_parameter(field, info, is_main=field == lookup.argument_shown) for field, info in fields.items()],
         help=lookup.description,
-        short_help=f"{lookup.title}.",
         epilog=f"Example: citebot {' '.join(filter(None, [name, required]))}",
     )(look_up)
 

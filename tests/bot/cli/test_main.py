@@ -13,6 +13,8 @@ from typing import Any
 import click
 import pytest
 
+from agent import LOOKUPS
+from bot.cli.command_groups import LOOKUP_TITLES
 from bot.cli.main import cli, run
 from bot.errors import PostRefused
 from indexer.errors import EmptyRepository, StorageLocked
@@ -46,6 +48,12 @@ def test_help_has_every_command_in_its_group_with_a_whole_summary(capsys: pytest
     assert list(groups) == ["Look up:", "Ask:", "Set up:", "Operate:"]
     assert sorted(listed) == sorted(COMMANDS)
     assert [line for line in told.splitlines()[1:] if len(line) > 80 or line.endswith("...")] == []
+
+
+def test_help_names_the_lookups_as_the_registry_does() -> None:
+    titles = {each.known_as.get("api", each.name.replace("_", "-")): each.title for each in LOOKUPS}
+
+    assert {name: title for name, title in titles.items() if name not in cli.commands} == LOOKUP_TITLES
 
 
 @pytest.mark.parametrize("name", COMMANDS)
