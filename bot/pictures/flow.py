@@ -10,10 +10,12 @@ from typing import Literal
 from bot.markdown import to_one_line
 
 LONGEST_LABEL = 36
+LONGEST_LINE_LABEL = 24
 # Mermaid reads these as markup, or as the end of a label; it takes them as numbers of characters.
 _MERMAID = {ord(letter): f"#{ord(letter)};" for letter in '"#&<>[]{}()|`;\\%'}
 
 Look = Literal["plain", "main", "folder", "outside", "folded", "taken", "now"]
+Shape = Literal["box", "round", "choice"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,7 +23,7 @@ class FlowBox:
     """One thing; `note` is said below its label in small, `link` leads to it, `hint` is told to who points at it.
 
     What is folded stands for several; what is taken, or is passed now, lies on a way through the graph. `name` is what
-    a list calls it where that differs from its label.
+    a list calls it where that differs from its label. A choice and what is round look so in the charts of others.
     """
 
     key: str
@@ -31,13 +33,15 @@ class FlowBox:
     hint: str = ""
     look: Look = "plain"
     name: str = ""
+    shape: Shape = "box"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowLine:
     """A line from one box to another; dashed where it is only possible, thicker and numbered with a `weight`.
 
-    One is taken where a way leads along it. One that is only listed is in lists, not in pictures.
+    A `label` stands on it in the place of the number. One is taken where a way leads along it. One that is only listed
+    is in lists, not in pictures.
     """
 
     source: str
@@ -46,6 +50,13 @@ class FlowLine:
     is_taken: bool = False
     weight: int = 0
     is_only_listed: bool = False
+    has_tip: bool = True
+    label: str = ""
+
+    @property
+    def words(self) -> str:
+        """What stands on the line."""
+        return shorten(self.label, LONGEST_LINE_LABEL) if self.label else str(self.weight or "")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +87,7 @@ class Flow:
         names = {box.key: shorten(box.name or box.label, 100) for box in self.boxes}
         targets: defaultdict[str, list[str]] = defaultdict(list)
         for line in self.lines:
-            number = f" ({line.weight})" if line.weight else ""
+            number = f" ({line.words})" if line.words else ""
             targets[line.source].append(f"{'possibly ' * line.is_dashed}{names[line.target]}{number}")
         rows = [f"- {names[key]} {self.verb} {', '.join(named)}" for key, named in targets.items()]
         rows += [f"- {names[box.key]}" for box in self.boxes if box.key not in _find_ends(self.lines)]
@@ -88,7 +99,7 @@ class Flow:
         keys = {box.key: f"n{number}" for number, box in enumerate(drawable.boxes)}
         rows = [f'    {keys[box.key]}["{shorten(box.label).translate(_MERMAID)}"]' for box in drawable.boxes]
         for line in drawable.lines:
-            number = f"|{line.weight}|" if line.weight else ""
+            number = f"|{line.words.translate(_MERMAID)}|" if line.words else ""
             rows.append(f"    {keys[line.source]} {'-.->' if line.is_dashed else '-->'}{number} {keys[line.target]}")
         return "\n".join(["graph LR", *rows, ""])
 

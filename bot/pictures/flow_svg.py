@@ -18,10 +18,12 @@ from bot.pictures.placed_flow import (
     PlacedBox,
     PlacedFlow,
     PlacedLine,
+    count_cells,
 )
 
 _LINE_WIDTH, _MOST_WIDTH = 1.3, 4.0
 _NUMBER_HEIGHT, _AIR = 13.0, 3.0  # of the number of a line, and what is free beside its digits
+_TAPER = 12.0  # of both sides of a choice
 _ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78)  # of a curve: where a number may stand, the best first
 # What no XML may hold, beside the control characters that one line of text has none of.
 _FORBIDDEN = {0xFFFE: "\N{REPLACEMENT CHARACTER}", 0xFFFF: "\N{REPLACEMENT CHARACTER}"} | dict.fromkeys(
@@ -78,7 +80,7 @@ def _draw_all(flow: PlacedFlow) -> Iterator[str]:
     for line in sorted(flow.lines, key=lambda placed: placed.line.is_taken):
         yield _draw_line(line)
     for line, (x, y) in place_numbers(flow):
-        yield f'<text class="number" x="{x:.1f}" y="{y + 3.5:.1f}">{line.line.weight}</text>'
+        yield f'<text class="number" x="{x:.1f}" y="{y + 3.5:.1f}">{escape(_clean(line.line.words))}</text>'
     for box in flow.boxes:
         yield _draw_box(box)
     yield "</g>"
@@ -88,8 +90,8 @@ def place_numbers(flow: PlacedFlow) -> Iterator[tuple[PlacedLine, Point]]:
     """Yield the lines whose number has room between the boxes, with its middle; the others have none."""
     taken = [(box.x, box.y, box.x + box.width, box.y + BOX_HEIGHT) for box in flow.boxes]
     for line in sorted(flow.lines, key=lambda placed: -placed.line.weight):
-        half = len(str(line.line.weight)) * NOTE_CHARACTER / 2 + _AIR
-        for x, y in (_follow(curve, at) for at in _ALONG for curve in line.curves[::2] if line.line.weight):
+        half = count_cells(line.line.words) * NOTE_CHARACTER / 2 + _AIR
+        for x, y in (_follow(curve, at) for at in _ALONG for curve in line.curves[::2] if line.line.words):
             left, top, right, bottom = x - half, y - _NUMBER_HEIGHT / 2, x + half, y + _NUMBER_HEIGHT / 2
             if not any(left < each[2] and each[0] < right and top < each[3] and each[1] < bottom for each in taken):
                 taken.append((left, top, right, bottom))
@@ -116,6 +118,8 @@ def _draw_line(placed: PlacedLine) -> str:
     names = f"line{' dashed' * placed.line.is_dashed}{' taken' * placed.line.is_taken}"
     width = min(_MOST_WIDTH, _LINE_WIDTH + 0.45 * math.log2(max(1, placed.line.weight)))
     thick = f' stroke-width="{width:.1f}"' if placed.line.weight > 1 else ""
+    if not placed.line.has_tip:
+        return f'<g class="{names}"><path d="{path}L{placed.tip[0][0]:.0f} {placed.tip[0][1]:.0f}"/></g>'
     return f'<g class="{names}"><path d="{path}"{thick}/><path class="tip" d="{tip}"/></g>'
 
 
@@ -127,14 +131,24 @@ def _draw_box(placed: PlacedBox) -> str:
         f'<text class="{name}" x="{middle:g}" y="{first + 14 * number:g}">{escape(_clean(row))}</text>'
         for number, (name, row) in enumerate(rows)
     )
-    place = f'x="{placed.x:.0f}" y="{placed.y:.0f}" width="{placed.width:.0f}" height="{BOX_HEIGHT:.0f}"'
     hint = f"<title>{escape(_clean(box.hint or f'{box.name or box.label} {box.note}', 500))}</title>"
-    drawn = f'<g class="node {box.look}">{hint}<rect {place} rx="6"/>{texts}</g>'
+    drawn = f'<g class="node {box.look}">{hint}{_draw_outline(placed)}{texts}</g>'
     return (
         f"<a href={quoteattr(_clean(box.link, 2_000))}>{drawn}</a>"
         if box.link.startswith(("https://", "http://"))
         else drawn
     )
+
+
+def _draw_outline(placed: PlacedBox) -> str:
+    left, top, right, bottom = placed.x, placed.y, placed.x + placed.width, placed.y + BOX_HEIGHT
+    if placed.box.shape == "choice":
+        middle, inner, outer = (top + bottom) / 2, left + _TAPER, right - _TAPER
+        corners = ((left, middle), (inner, top), (outer, top), (right, middle), (outer, bottom), (inner, bottom))
+        return f'<polygon points="{" ".join(f"{x:.0f},{y:.0f}" for x, y in corners)}"/>'
+    radius = BOX_HEIGHT / 2 if placed.box.shape == "round" else 6
+    size = f'width="{placed.width:.0f}" height="{BOX_HEIGHT:.0f}"'
+    return f'<rect x="{left:.0f}" y="{top:.0f}" {size} rx="{radius:.0f}"/>'
 
 
 def _clean(text: str, longest: int = 200) -> str:

@@ -95,9 +95,10 @@ def measure_box(box: FlowBox) -> float:
 def place_flow(flow: Flow, layout: DiagramLayout, direction: Direction, *, is_bare: bool = False) -> PlacedFlow:
     """Place a graph; layers are columns that follow each other rightwards, or rows downwards.
 
-    A bare one has no text above it and is dense: it stands beside text.
+    A bare one has no text above it, and is dense where nothing is written on its lines: it stands beside text.
     """
-    router = _Router(flow, layout, is_rightwards=direction == "rightwards", shrink=_DENSE if is_bare else 1.0)
+    shrink = _DENSE if is_bare and not any(line.label for line in flow.lines) else 1.0
+    router = _Router(flow, layout, is_rightwards=direction == "rightwards", shrink=shrink)
     lines = [router.route(line) for line in flow.lines]
     points = [point for line in lines for curve in line.curves for point in curve]
     right = max([*(box.x + box.width for box in router.boxes), *(x for x, _ in points)]) + MARGIN
@@ -146,11 +147,15 @@ class _Router:
             depth = self._nodes[box.key][1]
             thick[depth] = max(thick[depth], measure_box(box) if self._is_rightwards else BOX_HEIGHT)
         crowds = Counter(min(one[1], other[1]) for stops in self._stops.values() for one, other in pairwise(stops))
+        labels: dict[int, float] = defaultdict(float)  # the room that words on lines need beyond a layer
+        for line in flow.lines if self._is_rightwards else ():
+            depths = [depth for _, depth in self._stops[line.source, line.target][:2]]
+            labels[min(depths)] = max(labels[min(depths)], NOTE_CHARACTER * count_cells(line.label and line.words))
         least, most = _GUTTERS["rightwards" if self._is_rightwards else "downwards"]
         found, start = [], MARGIN
         for depth in range(max(thick) + 1):
             found.append((start, start + thick[depth]))
-            start += thick[depth] + shrink * min(most, least + _CROWD * crowds[depth])
+            start += thick[depth] + shrink * min(most, least + _CROWD * crowds[depth]) + labels[depth]
         return found
 
     def _choose_ports(self, flow: Flow) -> Mapping[tuple[FlowLine, bool], float]:

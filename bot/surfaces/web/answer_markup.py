@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,9 +15,14 @@ from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup, escape
 
 from agent.text.citation_markers import MARKER
+from bot.pictures.flow_rendering import lay_out_flow
+from bot.pictures.flow_svg import write_svg_part
+from bot.pictures.mermaid_source import read_flowchart
+from bot.pictures.placed_flow import place_flow
 
 LONGEST = 40_000  # characters of an answer that are shown
 _MAX_FENCES = 6  # that are highlighted
+_WIDEST_ROW = 640.0  # pixels of the boxes of a diagram that stand beside each other
 _NESTED = 20  # lists and quotes within each other that are read
 
 
@@ -61,7 +67,9 @@ class AnswerMarkup:
         for token in tokens:
             if token.children:
                 token.children = [*_split_marks(_drop_empty_links(token.children), marks or {})]
-        return Markup(self._markdown.renderer.render(tokens, self._markdown.options, {"code": code or {}}))  # noqa: S704 - it escapes all text
+        drawings = {fence: draw_diagram(fence.code) for fence in code or () if fence.language == "mermaid"}
+        env = {"code": code or {}, "drawings": drawings}
+        return Markup(self._markdown.renderer.render(tokens, self._markdown.options, env))  # noqa: S704 - it escapes all text
 
 
 def is_web_address(address: str) -> bool:
@@ -129,7 +137,21 @@ def _read_fence(token: Token) -> Fence:
 def _render_fence(_: RendererHTML, tokens: Sequence[Token], index: int, __: OptionsDict, env: EnvType) -> str:
     fence = _read_fence(tokens[index]) if tokens[index].info.strip() else None
     code = env["code"].get(fence) or escape(tokens[index].content.rstrip("\n"))
-    return f'<pre class="lexed" tabindex="0"><code>{code}\n</code></pre>\n'
+    written = f'<pre class="lexed" tabindex="0"><code>{code}\n</code></pre>\n'
+    drawing = env["drawings"].pop(fence, "")  # once, however often it is repeated
+    source = f"<details><summary>Source of the diagram</summary>{written}</details>"
+    return f"<figure>{drawing}{source}</figure>\n" if drawing else written
+
+
+def draw_diagram(source: str) -> str:
+    """Draw a flowchart in Mermaid's language; nothing where it is not understood."""
+    read = read_flowchart(source)
+    if read is None:
+        return ""
+    flow, direction = read
+    widest = _WIDEST_ROW if direction == "downwards" else math.inf
+    placed = place_flow(flow, lay_out_flow(flow, direction, widest=widest), direction, is_bare=True)
+    return f'<div class="diagram" tabindex="0" role="region" aria-label="Diagram">{write_svg_part(placed)}</div>'
 
 
 def _render_link(
