@@ -26,6 +26,7 @@ from bot.settings import PriceTable
 from bot.storage.inbox import Inbox, make_process_name
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from bot.storage.shareable_answers import ShareableAnswerStore
+from bot.storage.shared_answers import SharedAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 
@@ -98,7 +99,8 @@ async def open_conversations(
         deps = TurnDeps(
             open_agent=lambda: nullcontext(agent), agent=agent, repositories=repositories,
             queue=AnswerQueue(policy.max_concurrent), inbox=inbox, commands=commands, chooser=chooser, records=records,
-            shareable=shareable, access=policy.access, counter=counter, clock=clock,
+            shareable=shareable,
+            shared=SharedAnswerStore(database, clock), access=policy.access, counter=counter, clock=clock,
             notices=DailyNotices(clock), goals=ChatGoals(
                 access=policy.access, inbox=inbox, records=records, runs=goals, problem=policy.goals_problem,
             ),

@@ -16,6 +16,7 @@ from bot.questions.answer_run import QuestionDeps
 from bot.repositories.chooser import RepositoryChooser
 from bot.storage.inbox import Inbox
 from bot.storage.shareable_answers import ShareableAnswerStore
+from bot.storage.shared_answers import SharedAnswerStore
 from bot.storage.turn_records import TurnRecordStore
 
 # Why a turn is interrupted: by a person; because it took too long; because the message was edited or deleted here, so
@@ -34,6 +35,7 @@ class TurnDeps(QuestionDeps):
     chooser: RepositoryChooser
     records: TurnRecordStore
     shareable: ShareableAnswerStore
+    shared: SharedAnswerStore
     goals: ChatGoals
     counter: QuestionLimiter
     notices: DailyNotices

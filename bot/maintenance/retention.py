@@ -22,6 +22,7 @@ from bot.storage.database import INBOX_FILE, has_store, open_store
 from bot.storage.inbox import Inbox
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from bot.storage.shareable_answers import ShareableAnswerStore
+from bot.storage.shared_answers import SharedAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 from indexer import SegmentsUnavailable
@@ -129,6 +130,7 @@ class Retention:
             usage = QuestionCounter(database, self.clock, QuestionLimits())
             await usage.forget_old()
             await ShareableAnswerStore(database, self.clock).forget_old()
+            await SharedAnswerStore(database, self.clock).forget_old(before)
             await choices.forget_old(before)
             messages = await inbox.forget_old(before)
             await records.forget_old_questions(self.clock.now() - self.question_days * DAY)

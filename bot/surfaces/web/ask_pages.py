@@ -23,7 +23,7 @@ from bot.surfaces.web.cited_code import MOST_LINES, CodeHighlighter
 from bot.surfaces.web.live_turns import LiveConversation, LiveTurn, Refusal
 from bot.surfaces.web.page_files import PageFiles, format_seconds
 from bot.surfaces.web.repository_pages import describe_repositories
-from bot.surfaces.web.request_guard import RequestGuard
+from bot.surfaces.web.request_guard import SHARED, RequestGuard
 from bot.surfaces.web.web_core import WebCore, send_html
 from bot.surfaces.web.web_sessions import WebSession
 
@@ -34,7 +34,10 @@ STARTERS = (
 )
 _MOST_EARLIER = 8
 _MOST_WRITTEN = 8_000_000  # characters of HTML that are kept
-_GONE = "This conversation is no longer available. Conversations are lost when citebot restarts."
+_GONE = (
+    "This conversation is no longer available, or not for you. Conversations are lost when citebot restarts,"
+    " unless an answer was shared."
+)
 
 
 class AskPages:
@@ -65,7 +68,8 @@ class AskPages:
             Route("/turns/{turn}/stop", guard.require_form(self.stop), methods=["POST"]),
             Route("/turns/{turn}/rate", guard.require_form(self.rate), methods=["POST"]),
             Route("/turns/{turn}/share", guard.require_form(self.share), methods=["POST"]),
-            Route("/shared/{turn}", guard.require_session(self.show_shared)),
+            Route("/turns/{turn}/withdraw", guard.require_form(self.withdraw), methods=["POST"]),
+            Route(f"{SHARED}{{turn}}", guard.require_session(self.show_shared)),
         ]
 
     async def show_start(self, _: Request, session: WebSession) -> Response:
@@ -109,7 +113,7 @@ class AskPages:
 
     async def show_code(self, request: Request, session: WebSession) -> Response:
         """Show the code that a mark of an answer stands for."""
-        turn = self._find_readable(request, session)
+        turn = await self._find_readable(request, session)
         mark = request.path_params["mark"]
         if not (mark.isascii() and mark.isdecimal() and len(mark) < 6) or int(mark) not in turn.excerpts:
             raise HTTPException(404, "The answer has no such citation.")
@@ -117,7 +121,7 @@ class AskPages:
 
     async def show_course(self, request: Request, session: WebSession) -> Response:
         """Show how the answer of a turn was found."""
-        turn = self._find_readable(request, session)
+        turn = await self._find_readable(request, session)
         return await self._send_panel(request, session, turn, self._show_turn_course(turn))
 
     async def stop(self, request: Request, session: WebSession, _: Mapping[str, str]) -> Response:
@@ -145,14 +149,24 @@ class AskPages:
         turn = self._find_turn(request, session)
         if turn.answer is None:
             raise HTTPException(400, "There is no answer to share.")
-        turn.is_shared = True
+        await self._core.get().shared.share(turn, turn.answer)
         if "HX-Request" not in request.headers:
             return RedirectResponse(f"/shared/{turn.id}", 303)
         return send_html(self._files.call("turn.html", "show_share", turn, session))
 
+    async def withdraw(self, request: Request, session: WebSession, _: Mapping[str, str]) -> Response:
+        """Delete what a person has shared, so that its link leads nowhere."""
+        turn = await self._find_readable(request, session)
+        if turn.owner != session.principal.key:
+            raise HTTPException(403, "Only the person who shared this answer can stop sharing it.")
+        await self._core.get().shared.withdraw(turn)
+        if "HX-Request" not in request.headers:
+            return RedirectResponse("/", 303)
+        return send_html(self._files.call("turn.html", "show_share", turn, session, True))
+
     async def show_shared(self, request: Request, session: WebSession) -> Response:
         """Show an answer that somebody has shared."""
-        turn = self._find_readable(request, session)
+        turn = await self._find_readable(request, session)
         return await self._show_page(session, _hold_alone(turn), panel=await self._show_behind(turn))
 
     async def _show_page(
@@ -238,12 +252,15 @@ class AskPages:
             raise HTTPException(404, _GONE)
         return turn
 
-    def _find_readable(self, request: Request, session: WebSession) -> LiveTurn:
+    async def _find_readable(self, request: Request, session: WebSession) -> LiveTurn:
         """Find a turn of one's own, or a shared one if one may ask about all that its answer was read from by now."""
-        core = self._core.get()
-        turn = core.turns.find_shared(request.path_params["turn"])
+        core, name = self._core.get(), request.path_params["turn"]
+        turn = core.turns.find_turn(session.principal, name)
+        if turn is not None:
+            return turn
+        turn = await core.shared.find(name)
         if turn is None or not turn.repositories or turn.repositories - set(core.list_visible(session.principal)):
-            return self._find_turn(request, session)
+            raise HTTPException(404, _GONE)
         return turn
 
 

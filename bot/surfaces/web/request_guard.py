@@ -17,6 +17,7 @@ from bot.surfaces.web.web_sessions import WebSession, WebSessions
 
 CSRF_FIELD = "csrf"
 LOGIN = "/login"
+SHARED = "/shared/"  # below which are the links that people send each other
 # Everything comes from files of ours: no script, style or picture in a page or in what is put into one does anything.
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": (
@@ -98,7 +99,8 @@ class RequestGuard:
             if request.method == "GET" and request.headers.get("Sec-Fetch-Site") == "cross-site":
                 # Browsers send the cookie only where our own page leads here, and not from a link in a chat.
                 return Response(media_type="text/html", headers={"Refresh": "0"})
-            return RedirectResponse(LOGIN, 303)
+            target = f"?next={request.url.path}" if request.url.path.startswith(SHARED) else ""
+            return RedirectResponse(f"{LOGIN}{target}", 303)
 
         return self.open(serve)
 

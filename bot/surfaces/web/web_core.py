@@ -23,6 +23,7 @@ from bot.surfaces.team_surfaces import SurfaceCore
 from bot.surfaces.web.cited_code import CitedCode
 from bot.surfaces.web.index_requests import IndexRequests
 from bot.surfaces.web.live_turns import LiveTurns
+from bot.surfaces.web.shared_turns import SharedTurns
 
 
 class RunTally:
@@ -60,6 +61,7 @@ class WebCore:
 
     questions: Questions
     turns: LiveTurns
+    shared: SharedTurns
     repositories: Repositories
     indexing: IndexRequests
     records: TurnRecordStore
@@ -77,9 +79,11 @@ class WebCore:
 def make_web_core(core: SurfaceCore, team: TeamApp, conversations: Conversations, tally: RunTally) -> WebCore:
     """Make the core of the page from what the surfaces and the chats of a process share."""
     deps = conversations.deps
+    turns = LiveTurns(CitedCode(deps.repositories, deps.mask, team.stock.library.refs), deps.mask, deps.clock)
     return WebCore(
         questions=core.questions,
-        turns=LiveTurns(CitedCode(deps.repositories, deps.mask, team.stock.library.refs), deps.mask, deps.clock),
+        turns=turns,
+        shared=SharedTurns(deps.shared, turns),
         repositories=deps.repositories,
         indexing=IndexRequests(deps.repositories),
         records=deps.records,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from bot.surfaces.web.ask_pages import AskPages
 from bot.surfaces.web.cited_code import MEMORY, SECONDS, WORKER, CodeHighlighter
 from bot.surfaces.web.page_files import PageFiles
 from bot.surfaces.web.repository_pages import RepositoryPages
-from bot.surfaces.web.request_guard import LOGIN, RequestGuard, WebAddress
+from bot.surfaces.web.request_guard import LOGIN, SHARED, RequestGuard, WebAddress
 from bot.surfaces.web.run_pages import RunPages
 from bot.surfaces.web.web_core import RunTally, WebCore, make_web_core, send_html
 from bot.surfaces.web.web_sessions import LoginLink, WebSession, WebSessions
@@ -97,7 +98,7 @@ class WebSurface:
         """Let the printed address sign in, once, and print another one; others see how to."""
         given, link = request.query_params.get("t"), self._options.link
         if given is None:
-            return self._show_login()
+            return self._show_login(target=read_target(request.query_params.get("next", "")))
         if link is None or not link.take(given):
             self._warnings.warn("somebody tried to sign in to the page with a wrong address")
             return self._show_login(USED_LINK)
@@ -108,10 +109,11 @@ class WebSurface:
         """Let in who has a token."""
         fields = await self._guard.read_form(request)
         principal = self._options.tokens.find(fields.get("token", "").strip())
+        target = read_target(fields.get("next", ""))
         if principal is None:
             self._warnings.warn("somebody tried to sign in to the page with a wrong token")
-            return self._show_login(WRONG_TOKEN)
-        return self._sign_in(request, principal)
+            return self._show_login(WRONG_TOKEN, target)
+        return self._sign_in(request, principal, target)
 
     async def log_out(self, request: Request, _: WebSession, __: Mapping[str, str]) -> Response:
         """End a session."""
@@ -123,15 +125,15 @@ class WebSurface:
         """Refuse an address that nothing is at."""
         raise HTTPException(404, "There is no page at this address.")
 
-    def _sign_in(self, request: Request, principal: Principal) -> Response:
-        response = RedirectResponse("/", 303)
+    def _sign_in(self, request: Request, principal: Principal, target: str = "/") -> Response:
+        response = RedirectResponse(target, 303)
         self._guard.sign_in(request, response, self._sessions.open(principal))
         return response
 
-    def _show_login(self, problem: str = "") -> Response:
+    def _show_login(self, problem: str = "", target: str = "/") -> Response:
         page = self._files.render(
             "login.html", title="Sign in", here="", session=None, problem=problem,
-            takes_tokens=self._options.link is None,
+            takes_tokens=self._options.link is None, target=target,
         )  # fmt: skip
         return send_html(page, status=403 if problem else 200)
 
@@ -141,6 +143,11 @@ class WebSurface:
             session=self._guard.find_session(request), has_link=status != 421,
         )  # fmt: skip
         return send_html(page, status=status)
+
+
+def read_target(address: str) -> str:
+    """Return where signing in leads to: the shared answer that somebody has opened, else the start."""
+    return address if re.fullmatch(rf"{SHARED}[\w-]{{1,64}}", address, re.ASCII) else "/"
 
 
 @asynccontextmanager

@@ -24,6 +24,7 @@ from bot.repositories.library import RepositoryLibrary
 from bot.storage.database import INBOX_FILE, open_database
 from bot.storage.inbox import Inbox
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
+from bot.storage.shared_answers import SharedAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecord, TurnRecordStore
 from indexer.errors import IndexerError, StorageError, StorageLocked
@@ -53,6 +54,7 @@ class Chat:
         self.records = TurnRecordStore(database, clock)
         self.usage = QuestionCounter(database, clock, QuestionLimits())
         self.ledger = ChoiceStore(database, clock)
+        self.shared = SharedAnswerStore(database, clock)
 
     async def turn(self, number: str, thread: str) -> IncomingMessage:
         """Answer a question, which is then rated."""
@@ -65,6 +67,7 @@ class Chat:
         await self.records.keep(entry.run_id, entry.conversation, RECORD)
         await self.records.rate(entry.run_id, "ann", "good")
         await self.ledger.set_topic(entry.conversation, "demo")
+        await self.shared.share(entry.run_id, "slack:ann", "where?", "{}")
         await self.inbox.settle(claimed, "settled")
         return asked
 
@@ -119,7 +122,8 @@ async def test_everything_of_an_old_turn_is_forgotten_and_nothing_of_a_young_one
     assert await chat.inbox.find(young.key) is not None
     assert await chat.threads.find(old.place) is None
     assert await chat.threads.find(young.place) is not None
-    assert [chat.count(table) for table in ("turns", "feedback", "topics", "usage")] == [1, 1, 1, 0]
+    tables = ("turns", "feedback", "topics", "shared_answers", "usage")
+    assert [chat.count(table) for table in tables] == [1, 1, 1, 1, 0]
 
 
 async def test_what_is_still_to_be_answered_is_never_forgotten(chat: Chat) -> None:

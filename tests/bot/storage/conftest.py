@@ -19,6 +19,7 @@ from bot.storage.inbox import Inbox
 from bot.storage.leases import Leases
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from bot.storage.shareable_answers import ShareableAnswerStore
+from bot.storage.shared_answers import SharedAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 from tests.fakes.clock import FakeClock
@@ -40,6 +41,7 @@ class ChatStore:
     limiter: QuestionLimiter
     choices: ChoiceStore
     shareable: ShareableAnswerStore
+    shared: SharedAnswerStore
     open_inbox: Callable[[str], Inbox]
     open_leases: Callable[[str], Leases]
 
@@ -58,6 +60,7 @@ def make_store(database: Database, clock: FakeClock) -> ChatStore:
         limiter=QuestionCounter(database, clock, LIMITS),
         choices=ChoiceStore(database, clock),
         shareable=ShareableAnswerStore(database, clock),
+        shared=SharedAnswerStore(database, clock),
         open_inbox=partial(Inbox, database, clock),
         open_leases=partial(Leases, database, clock=clock),
     )

@@ -19,7 +19,8 @@
     const reader = document.getElementById("reader");
     for (let at = Number(turn.dataset.read || 0); at < whole; at += 1) {
       const said = document.createElement("p");
-      said.textContent = prose.children[at].textContent;
+      const drawing = prose.children[at].querySelector("svg");
+      said.textContent = drawing ? drawing.getAttribute("aria-label") : prose.children[at].textContent;
       reader.append(said);
       turn.dataset.read = at + 1;
     }
@@ -91,6 +92,16 @@
     if (box.id !== "question" || event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     if (box.value.trim()) box.form.requestSubmit();
+  }
+
+  function copyAnswer(event) {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const say = (outcome) => {
+      button.textContent = outcome;
+      announcer().textContent = outcome;
+    };
+    navigator.clipboard.writeText(button.dataset.copy).then(() => say("Copied"), () => say("Not copied"));
   }
 
   // Escape leads back from the panel to what it was opened with.
@@ -172,11 +183,13 @@
   document.addEventListener("keydown", focusOnSlash);
   document.addEventListener("keydown", leaveOnEscape);
   document.addEventListener("click", choosePanel);
+  document.addEventListener("click", copyAnswer);
   document.addEventListener("htmx:afterSwap", moveFocus);
   document.addEventListener("htmx:oobAfterSwap", (event) => showMiddle(event.detail.target));
   document.addEventListener("htmx:afterRequest", afterAsking);
   document.addEventListener("DOMContentLoaded", () => {
     history.scrollRestoration = "manual";
+    document.documentElement.classList.toggle("copies", Boolean(navigator.clipboard));
     showMiddle(document);
     showLast();
     markShown();

@@ -22,6 +22,7 @@ from bot.http.server import make_application, run_http_server
 from bot.questions.answer_queue import AnswerQueue
 from bot.questions.answer_run import QuestionDeps
 from bot.storage.database import open_database
+from bot.storage.shared_answers import SharedAnswerStore
 from bot.storage.turn_records import TurnRecordStore
 from bot.surfaces.principals import Tokens, hash_token
 from bot.surfaces.questions import Questions
@@ -29,6 +30,7 @@ from bot.surfaces.web.cited_code import CitedCode
 from bot.surfaces.web.index_requests import IndexRequests
 from bot.surfaces.web.live_turns import LiveTurns
 from bot.surfaces.web.request_guard import WebAddress
+from bot.surfaces.web.shared_turns import SharedTurns
 from bot.surfaces.web.web_core import RunTally, WebCore
 from bot.surfaces.web.web_sessions import LoginLink
 from bot.surfaces.web.web_surface import WebOptions, WebSurface
@@ -175,9 +177,11 @@ async def open_site(
                 queue=AnswerQueue(8), access=access, hosts=("git.example",), mask=mask, records=records,
             )
         )  # fmt: skip
+        turns = LiveTurns(CitedCode(library, mask), mask, SystemClock())
         core = WebCore(
-            questions=questions, turns=LiveTurns(CitedCode(library, mask), mask, SystemClock()), repositories=library,
-            indexing=IndexRequests(library), records=records, tally=tally, access=access, mask=mask,
+            questions=questions, turns=turns, repositories=library,
+            shared=SharedTurns(SharedAnswerStore(database, SystemClock()), turns), indexing=IndexRequests(library),
+            records=records, tally=tally, access=access, mask=mask,
         )  # fmt: skip
         site = Site(answerer, library, code, core, surface, link, connections, address=listening)
         async with tally.count(AsyncEventBus()), surface.serve(core):

@@ -94,7 +94,10 @@ async def test_one_asks_follows_up_and_opens_a_citation_with_the_keyboard_on_a_p
         assert "Answered" in (await tab.page.locator("#announcer").text_content() or "")
         await tab.page.get_by_role("button", name="Share").first.focus()
         await tab.page.keyboard.press("Enter")
-        await tab.page.locator("a.share:focus").wait_for()
+        await tab.page.locator(".share a:focus").wait_for()
+        await tab.page.get_by_role("button", name="Stop sharing").focus()
+        await tab.page.keyboard.press("Enter")
+        await tab.page.locator(".turn:first-child button[id^=share-]:focus").wait_for()
 
         await tab.page.reload()
         await tab.page.locator("#panel tr.cited").first.wait_for()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from bot.access import AccessRule
 from bot.storage.turn_records import TurnRecord
 from bot.surfaces.web.live_turns import MOST_UNDER_WAY
+from bot.surfaces.web.web_surface import read_target
 from tests.bot.surfaces.web.conftest import ANN, BOB, Site, open_site
 
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)>{{ 7*7 }}'
@@ -152,6 +155,61 @@ async def test_a_shared_answer_is_read_by_who_may_ask_about_its_repositories_at_
     assert (await bob.get(link))[0] == 404
     assert (await bob.get(f"{turn}/code/1"))[0] == 404
     assert (await ann.get(link))[0] == 200
+
+
+async def test_a_shared_answer_is_there_after_a_restart_until_its_owner_stops_sharing_it(tmp_path: Path) -> None:
+    async with open_site(tmp_path, by_link=False) as before:
+        ann = await before.sign_in(ANN)
+        turn = await ann.ask("where are events sent?")
+        await ann.follow(turn)
+        await ann.post(f"{turn}/share", {})
+    link = turn.replace("/turns/", "/shared/")
+
+    async with open_site(tmp_path, by_link=False) as after:
+        bob = after.visit()
+        _, asked_to_sign_in = await bob.get(link)
+        _, shared = await bob.post("/login", {"token": BOB, "next": link})
+        _, code = await bob.get(f"{turn}/code/1")
+        refused, _ = await bob.post(f"{turn}/withdraw", {})
+        ann = await after.sign_in(ANN)
+        _, own = await ann.get(link)
+        withdrawn, _ = await ann.post(f"{turn}/withdraw", {})
+
+        assert f'name="next" value="{link}"' in asked_to_sign_in
+        assert "where are events sent?" in shared
+        assert "Events are sent" in shared
+        assert "Stop sharing" not in shared
+        assert "line_10" in code
+        assert (refused, withdrawn) == (403, 200)
+        assert "Stop sharing" in own
+        assert (await bob.get(link))[0] == 404
+
+
+@pytest.mark.parametrize(
+    "target", ["https://evil.example/", "//evil.example", "/shared/../runs", "/shared/x\ny", "/runs"]
+)
+async def test_signing_in_leads_to_nothing_but_a_shared_answer(team_site: Site, target: str) -> None:
+    visit = team_site.visit()
+
+    status, page = await visit.post("/login", {"token": ANN, "next": target}, allow_redirects=False)
+
+    assert (status, page) == (303, "")
+    assert read_target(target) == "/"
+
+
+async def test_a_flowchart_of_an_answer_is_drawn_above_its_source_and_other_charts_stay_source(site: Site) -> None:
+    flowchart = "flowchart TD\n  A[Ask] --> B[Answer]"
+    charts = (flowchart, "sequenceDiagram\n  A->>B: hi", flowchart)
+    site.answerer.text = "\n\n".join(f"```mermaid\n{chart}\n```" for chart in charts)
+    visit = await site.sign_in()
+
+    told = (await visit.follow(await visit.ask("how?"))).rpartition("event: turn")[2].partition("<footer")[0]
+
+    assert 'role="img"' in told
+    assert 'aria-label="Diagram: - Ask leads to Answer"' in told
+    assert told.count("<summary>Source of the diagram</summary>") == told.count("<svg") == 1
+    assert told.count("A[Ask] --&gt; B[Answer]") == 2
+    assert "sequenceDiagram" in told
 
 
 async def test_nothing_from_outside_becomes_markup(site: Site) -> None:
