@@ -142,8 +142,8 @@ def of_a_folder(path: Path) -> None:
 @pytest.mark.parametrize(
     ("made", "sentence"),
     [
-        (of_another_version, "takes 2 to 6). Use that version, or move the file away"),
-        (of_another_layout, "takes 2 to 6). Use that version, or move the file away"),
+        (of_another_version, "takes 2 to 7). Use that version, or move the file away"),
+        (of_another_layout, "takes 2 to 7). Use that version, or move the file away"),
         (of_no_database, "is damaged. Move it away"),
         (of_a_folder, "cannot be written. Make the file and its folder writable."),
     ],
