@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from agent.persistence.database import Statement
-from agent.persistence.evidence_store import RunClaim, SqlExecutor, name_unclaimed, split_checkpoints
+from agent.persistence.evidence_store import RunClaim, RunStore, name_unclaimed, split_checkpoints
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -42,7 +42,7 @@ def locate_checkpoints(checkpoints: str) -> RunnableConfig:
     return {"configurable": {"thread_id": checkpoints, "checkpoint_ns": ""}}
 
 
-class ConversationSaver(SqlExecutor):
+class ConversationSaver(RunStore):
     """Conversations of people; every method raises `CheckpointError`.
 
     LangGraph's checkpointers take whatever a run writes last, so each claim has a checkpoint thread of its own, forked

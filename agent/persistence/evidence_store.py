@@ -54,8 +54,8 @@ def split_checkpoints(name: str) -> tuple[str, int]:
     return (thread, int(number)) if thread and number.isdecimal() else (name, 0)
 
 
-class SqlExecutor(ABC):
-    """What runs write to a database under their claims; every statement may be run twice."""
+class RunStore(ABC):
+    """The rows and evidence of conversations, which runs write under their claims; every statement may be run twice."""
 
     checkpoint_tables: ClassVar[Sequence[str]] = ()  # of LangGraph
 
@@ -123,7 +123,7 @@ class SqlExecutor(ABC):
 class EvidenceStore:
     """Evidence of all conversations in a table, from the first tool call of a turn to its end."""
 
-    def __init__(self, database: SqlExecutor) -> None:
+    def __init__(self, database: RunStore) -> None:
         self._database = database
 
     def of(self, thread: str, claim: RunClaim | None = None) -> ThreadEvidence:
@@ -138,7 +138,7 @@ class EvidenceStore:
 class ThreadEvidence:
     """Evidence of one conversation in the table."""
 
-    def __init__(self, database: SqlExecutor, thread: str, claim: RunClaim | None) -> None:
+    def __init__(self, database: RunStore, thread: str, claim: RunClaim | None) -> None:
         self._database = database
         self._thread = thread
         self._claim = claim

@@ -9,14 +9,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agent.persistence.conversation_schema import load_conversation_schema
-from agent.persistence.evidence_store import ERRORS, RunClaim, SqlExecutor
+from agent.persistence.evidence_store import ERRORS, RunClaim, RunStore
 from agent.persistence.migrations import run_statement
 from agent.persistence.sqlite import SqliteDatabase
 
 _IN_MEMORY = Path(":memory:")
 
 
-class MemoryStore(SqlExecutor):
+class MemoryStore(RunStore):
     """The evidence of one question; a crash loses it, and there is nobody to continue it."""
 
     async def forget(self, thread: str, claim: RunClaim | None = None) -> None:
