@@ -491,7 +491,12 @@ async def a_thread_stays_at_the_branch_that_it_names(world: World) -> None:
     release = "ab12cd3" + "0" * 33
     refs = FakeRefs({"refs/heads/main": "1" * 40, "refs/heads/release-2.1": release})
     world.repositories.refs["demo"] = refs
+    refs.gate = asyncio.Event()
     thread = await world.mention("on release-2.1, where is send?")
+    await wait_until(lambda: refs.pinned, "the branch is being indexed")
+    await world.pass_time(5)
+    await until(world, lambda said: "Indexing demo at release-2.1: reading files, 1 of 2" in "".join(said))
+    refs.gate.set()
     line = "Read demo at release-2.1, commit ab12cd3, not the newest of main"
     (said,) = await settled(world, line)
     assert said.startswith("Answer to: where is send?")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ class FakeRefs:
         self.table = RefTable(refs)
         self.commits = commits
         self.pinned: list[NamedRef] = []
+        self.gate: asyncio.Event | None = None  # holds what is being indexed until it is set
 
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
         if kind == "commit":
@@ -32,9 +34,11 @@ class FakeRefs:
         return self.table.suggest(written)
 
     async def pin(self, ref: NamedRef, progress: Callable[[Progress], None] | None = None) -> FakeCode:
+        self.pinned.append(ref)
         if progress is not None:
             progress(Progress(stage="parsing", done=1, total=2))
-        self.pinned.append(ref)
+        if self.gate is not None:
+            await self.gate.wait()
         code = FakeCode({})
         code.commit = replace(code.commit, sha=ref.commit)
         return code

@@ -87,6 +87,17 @@ async def test_a_value_is_printed_beside_the_line_that_names_it(saver: SqliteCon
     assert "`PET_WAIT`, a setting, is `30` by default" in answer.text
 
 
+@pytest.mark.parametrize(("between", "is_near"), [(2, True), (20, False)])
+async def test_a_number_is_printed_with_the_line_near_it(
+    saver: SqliteConversations, between: int, is_near: bool
+) -> None:
+    steps = "".join(f"    prepare_{at}(pet)\n" for at in range(between))
+    code = f"def admit(pet):\n    # The vet looks at hungry animals, and then lets them in.\n{steps}    pause = 45\n"
+    answer = await ask(saver, "how long until the vet lets hungry animals in?", {"src/admission.py": code})
+    assert "lets them in" in answer.text
+    assert ("`pause = 45`" in answer.text) is is_near
+
+
 async def test_a_long_line_is_cut_at_its_end(saver: SqliteConversations) -> None:
     answer = await ask(saver, "where are pets validated?", {"src/a.py": f"def f(pets):\n{LONG}"})
     assert max(map(len, answer.text.split("\n"))) < 120
