@@ -557,7 +557,8 @@ class DiffQuery:
     """Which two commits are compared, as people write them; without `until` it is the held one that is the newer.
 
     Only `paths`, files or folders, are looked at, all where there are none; of a file only what touches `lines`, the
-    first and the last of the newer commit. `limit` is how many changed places are read.
+    first and the last of the newer commit. `limit` is how many changed places are read; with `is_whole` all lines of
+    every place, in the order of the files.
     """
 
     after: str
@@ -565,6 +566,7 @@ class DiffQuery:
     paths: tuple[str, ...] = ()
     lines: tuple[int, int] | None = None
     limit: int = 40
+    is_whole: bool = False
 
 
 FileFate = Literal["added", "changed", "removed", "renamed"]
@@ -590,6 +592,7 @@ class ChangedPlace:
     """Consecutive lines that were replaced, secrets masked. Where there are none on one side, the line before is named.
 
     `removed` are the first lines of the older side and `added` of the newer; `removed_count` and `added_count` are all.
+    It is `trivial` where only white space differs, or a comment that is addressed to a checker.
     """
 
     path: str
@@ -600,6 +603,7 @@ class ChangedPlace:
     added_count: int
     removed: tuple[str, ...]
     added: tuple[str, ...]
+    trivial: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

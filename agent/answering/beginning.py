@@ -13,7 +13,13 @@ from agent.guard.reading_tools import harden, note_flags
 from agent.persistence.evidence_store import ThreadEvidence
 from agent.ports import Deps
 from agent.prompts.answer_prompts import describe_material, format_data, format_findings, load_overview
-from agent.prompts.prompt_evidence import EvidenceNumbers, collect_flags, list_cited, load_prompt_evidence
+from agent.prompts.prompt_evidence import (
+    EvidenceNumbers,
+    collect_flags,
+    list_cited,
+    list_history_facts,
+    load_prompt_evidence,
+)
 from agent.questions.attachments import AttachedImage
 from agent.questions.follow_ups import find_run_turn
 from agent.state import AgentState, CitationRef, EvidenceRef, PastTurn, clear_messages, to_location
@@ -51,7 +57,9 @@ async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
     deps.emit("step_start", node="setup_executor", stage="Reading what was found")
     numbers = EvidenceNumbers(state.get("shown", []))
     refs, question = rank_evidence(state, deps), state.get("cleaned_query", "")
-    exhibits = numbers.number_evidence(await load_prompt_evidence(deps, refs, question=question))
+    exhibits = numbers.number_evidence(
+        await load_prompt_evidence(deps, refs, question=question, facts=list_history_facts(state, deps))
+    )
     flagged = note_flags(state.get("flagged", []), collect_flags(exhibits), deps, source="repository")
     deps = harden(deps) if flagged else deps
     nonce = state.get("nonce") or deps.nonce or secrets.token_hex(6)

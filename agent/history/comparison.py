@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from agent.evidence.refs import LONGEST_RANGE, make_lines_ref
@@ -17,6 +17,8 @@ from indexer.errors import IndexerError
 from indexer.types import ChangedFile, ChangedPlace, Commit, Comparison, DiffQuery, Location, Tag
 
 MOST_PLACES = 40
+_MOST_PLACES_OF_FILE = 1_000
+LONGEST_DIFF = 12_000  # characters
 _MOST_PATHS = 20
 MOST_FILES = 60
 _NAMED_FILES = 12  # for a model, beside the places themselves
@@ -32,6 +34,7 @@ class ComparedPart:
     paths: tuple[str, ...] = ()
     target: HistoryTarget = field(default_factory=HistoryTarget)
     asked: str = ""
+    lines: tuple[int, int] | None = None
 
 
 async def compare_part(code: CodeSearch, after: str, until: str, written: str) -> ComparedPart:
@@ -51,14 +54,38 @@ async def compare_part(code: CodeSearch, after: str, until: str, written: str) -
     # The lines of a definition are known at the commit that is read alone.
     lines = target.lines if whole.newer.sha == code.commit.sha else None
     comparison = await _compare_again(code, whole, paths=paths, lines=lines)
-    return ComparedPart(comparison=comparison, paths=paths, target=target)
+    return ComparedPart(comparison=comparison, paths=paths, target=target, lines=lines)
+
+
+async def read_whole_diff(code: CodeSearch, part: ComparedPart) -> ComparedPart | None:
+    """Return a comparison of one file with everything that differs, none of it trivial; None where it is too long."""
+    if len(part.comparison.files) != 1:
+        return None
+    path = part.comparison.files[0].path
+    found = await _compare_again(code, part.comparison, paths=(path,), lines=part.lines, is_whole=True)
+    places = tuple(place for place in found.places if not place.trivial) or found.places
+    if sum(len(line) + 7 for place in places for line in (*place.removed, *place.added)) > LONGEST_DIFF:
+        return None
+    return replace(part, comparison=replace(found, places=places))
 
 
 async def _compare_again(
-    code: CodeSearch, whole: Comparison, *, paths: tuple[str, ...] = (), lines: tuple[int, int] | None = None
+    code: CodeSearch,
+    whole: Comparison,
+    *,
+    paths: tuple[str, ...] = (),
+    lines: tuple[int, int] | None = None,
+    is_whole: bool = False,
 ) -> Comparison:
     """Compare the same commits, by their ids; what people call them stays."""
-    query = DiffQuery(after=whole.older.sha, until=whole.newer.sha, paths=paths, lines=lines, limit=MOST_PLACES)
+    query = DiffQuery(
+        after=whole.older.sha,
+        until=whole.newer.sha,
+        paths=paths,
+        lines=lines,
+        limit=_MOST_PLACES_OF_FILE if is_whole else MOST_PLACES,
+        is_whole=is_whole,
+    )
     again = await code.past.compare(query)
     return Comparison(
         older=whole.older,

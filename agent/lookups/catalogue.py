@@ -7,6 +7,7 @@ from typing import Any
 from agent.lookups.calls import FindCallees, FindCallers
 from agent.lookups.compare_refs import CompareRefs
 from agent.lookups.file_history import FileHistory
+from agent.lookups.find_files import FindFiles
 from agent.lookups.find_symbol import FindSymbol
 from agent.lookups.grep import Grep
 from agent.lookups.list_files import ListFiles
@@ -19,6 +20,7 @@ LOOKUPS: tuple[CodeLookup[Any, Any], ...] = (
     SearchCode(),
     ReadFile(),
     ListFiles(),
+    FindFiles(),
     FindSymbol(),
     FindCallers(),
     FindCallees(),

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
+from agent.evidence.refs import make_lines_ref
 from agent.history.comparison import (
     ADDED,
     FILE,
@@ -15,13 +16,18 @@ from agent.history.comparison import (
     count_comparison,
     describe_comparison,
     make_comparison_refs,
+    read_whole_diff,
 )
+from agent.history.history_facts import describe_history
 from agent.lookups.lookup import Arguments, CodeLookup, Look, Plain
+from agent.lookups.read_file import name_similar
 from agent.lookups.repository_log import PlainPath
 from agent.lookups.results import ChangedFile, ChangedLines, ComparisonResult, number_lines
 from agent.lookups.tool import HISTORY
 from agent.repositories.joined_code import CodeHome, list_homes
 from agent.repositories.labels import label_ref
+from agent.text.escaping import format_count
+from indexer.types import Location
 
 MAX_FILES = 40
 _SAID = {REMOVED: "removed", ADDED: "added"}
@@ -41,8 +47,9 @@ class CompareRefs(CodeLookup[CompareArguments, ComparisonResult]):
     name = "compare_refs"
     title = "Compare two commits"
     description = (
-        "Compare two tags, branches or commits: the files that differ, how many lines, and the most telling lines, "
-        "removed ones at the older commit and added ones at the newer. repository_log has the commits between them."
+        "Compare two tags, branches or commits: the files that differ, how many lines, and the most telling lines, or "
+        "with a `path` to one file the whole diff; removed lines at the older commit and added ones at the newer. "
+        "repository_log has the commits between them."
     )
     arguments = CompareArguments
     result = ComparisonResult
@@ -50,6 +57,7 @@ class CompareRefs(CodeLookup[CompareArguments, ComparisonResult]):
     argument_shown = "from_ref"
     cost = HISTORY
     is_repeatable = False
+    room = 18_000
 
     def describe_target(self, args: Mapping[str, Any]) -> str:
         """Name what is compared."""
@@ -66,6 +74,11 @@ class CompareRefs(CodeLookup[CompareArguments, ComparisonResult]):
         return ComparisonResult(**look.head, **found)
 
 
+def _summarize(facts: Mapping[str, str], counts: Mapping[str, int]) -> str:
+    commits = f"{format_count(counts['only in the newer'], 'commit')} only in {facts['until']}."
+    return " ".join([*describe_history(facts, counts), commits])
+
+
 async def _compare_home(look: Look, home: CodeHome, args: CompareArguments) -> dict[str, Any]:
     part = await compare_part(home.code, args.from_ref, args.to_ref, home.path)
     facts = describe_comparison(part, home.code.commit)
@@ -74,8 +87,11 @@ async def _compare_home(look: Look, home: CodeHome, args: CompareArguments) -> d
         look.note(f"{facts['after']} and {facts['until']} are the same commit.")
         return {}
     known = {name: said for name, said in facts.items() if said and not name.startswith("changed ")}
-    look.say("; ".join(f"{name}: {said}" for name, said in {**known, **counts}.items()))
-    refs = await make_comparison_refs(home.code, part)
+    newer = make_lines_ref(Location(path="", start_line=0, end_line=0, commit=part.comparison.newer.sha), "commit")
+    look.cite(label_ref(newer, home.repository, home.label) if home.label else newer, _summarize(known, counts))
+    if part.asked and (near := await name_similar(home.code, part.asked)):
+        look.say(near)
+    refs = await make_comparison_refs(home.code, await read_whole_diff(home.code, part) or part)
     files = [
         ChangedFile(path=ref["path"], change=f"{ref['doc']} {ref['signature']}".strip())
         for ref in [ref for ref in refs if ref["kind"] == FILE][:MAX_FILES]
@@ -89,6 +105,9 @@ async def _compare_home(look: Look, home: CodeHome, args: CompareArguments) -> d
         named = label_ref(ref, home.repository, home.label) if home.label else ref
         within = f" in {ref['symbol']}" if ref["symbol"] else ""
         look.show(named, ref["doc"], about=f"{_SAID[ref['kind']]}{within}")
+        cut = ref["end_line"] - ref["start_line"] - ref["doc"].count("\n")
+        if cut:
+            look.say(f"{format_count(cut, 'line')} more: compare with this file as the path, or read_file.")
     look.head["total"] = counts["files changed"]
     lines = [
         ChangedLines(

@@ -12,7 +12,7 @@ from agent.lookups.lookup import ROOT_PATH, Arguments, CodeLookup, Look, Offset,
 from agent.lookups.read_file import find_indexed_file
 from agent.lookups.results import FoundCommit, HistoryResult
 from agent.lookups.tool import HISTORY
-from indexer.types import Location, Revision
+from indexer.types import Revision
 
 MAX_COMMITS = 200
 _LONGEST_SUBJECT = 200
@@ -48,14 +48,18 @@ class FileHistory(CodeLookup[HistoryArguments, HistoryResult]):
         wanted = min(args.offset + args.limit + 1, MAX_COMMITS)
         history = await look.code.history(entry.path, line=args.line, limit=wanted)
         page, last = look.take_page(history.revisions, args.limit, args.offset), history.last_changed
-        look.head |= {"is_total_exact": history.complete, "note": "" if history.revisions else "No history is known."}
-        line = max(history.line, 1)
-        at = Location(path=entry.path, start_line=line, end_line=line)
-        said = "commits that changed this file, newest first" if history.revisions else "no history is known"
+        look.head["is_total_exact"] = history.complete
+        if not history.revisions:
+            look.note("No history is known.")
         if last is not None:
-            said = f"line {line} was last changed by commit {last.sha[:12]}"
-        look.cite(make_lines_ref(at, "lines", language=entry.language), said)
-        for revision in dict.fromkeys([last, *page] if last is not None else page):
+            passage = await look.code.read(entry.path, history.line, history.line)
+            look.show(make_lines_ref(passage.location, "lines", language=entry.language), passage.text)
+            look.say(f"Line {history.line} was last changed by commit {last.sha[:12]}{'.' if last in page else ':'}")
+            if last not in page:
+                look.cite(make_commit_ref(last), describe_commit(last))
+        if page:
+            look.say(f"Commits that changed {entry.path}, newest first:")
+        for revision in page:
             look.cite(make_commit_ref(revision), describe_commit(revision))
         return HistoryResult(
             **look.head,

@@ -18,8 +18,9 @@ from indexer.types import Definition
 MAX_DEFINITIONS = 8  # whose relatives are listed
 MAX_RELATED = 20  # subclasses or overrides of one name
 _MOST_SIMILAR = 5  # names
-_LONGEST_SHOWN = 30  # lines of the first definition
-_LONGEST_OTHERS = 8  # lines of each further one
+_LONGEST_SHOWN = 120  # lines of one definition
+_MOST_SHOWN = 240  # lines of all definitions, beyond which each has its first ones
+_LEAST_SHOWN = 8
 _MOST_NAMESAKES = 40  # methods of one name whose classes are compared
 _LONGEST_SIGNATURE = 400
 _MOST_BASES = 12
@@ -49,9 +50,10 @@ class FindSymbol(CodeLookup[SymbolArguments, SymbolResult]):
     result = SymbolResult
     label = "Looking up"
     argument_shown = "name"
+    room = 18_000
 
     async def find(self, args: SymbolArguments, look: Look) -> SymbolResult:
-        """Show each definition, its first lines where it is long."""
+        """Show each definition whole, up to a length, and say where a longer one continues."""
         wanted = normalize_name(args.name)
         definitions = await look.code.definitions(wanted)
         similar = () if definitions else await look.code.complete_name(wanted, limit=_MOST_SIMILAR)
@@ -59,18 +61,26 @@ class FindSymbol(CodeLookup[SymbolArguments, SymbolResult]):
             hint = f" Names that begin so: {', '.join(similar)}." if similar else ""
             look.deny(await explain_undefined(look.code, wanted[:200]), hint)
         page = look.take_page(definitions, args.limit, args.offset)
-        for number, found in enumerate(page):
-            at, longest = found.location, _LONGEST_OTHERS if number else _LONGEST_SHOWN
-            passage = await look.code.read(at.path, at.start_line, min(at.end_line, at.start_line + longest - 1))
-            ref = make_definition_ref(found)
-            ref["end_line"] = passage.location.end_line
-            lines = f"{found.symbol.kind} {found.symbol.qualified_name}, lines {at.start_line} to {at.end_line}"
-            look.show(ref, passage.text, about=lines)
+        left = _MOST_SHOWN
+        for found in page:
+            left -= await _show_definition(look, found, min(_LONGEST_SHOWN, max(left, _LEAST_SHOWN)))
         related = page[:MAX_DEFINITIONS]
         await _report_bases(look, related)
         await _report_subclasses(look, related)
         await _report_overrides(look, related)
         return SymbolResult(**look.head, symbols=tuple(_show_symbol(one, look) for one in page), similar=tuple(similar))
+
+
+async def _show_definition(look: Look, found: Definition, most: int) -> int:
+    """Show the first lines of a definition, and return how many."""
+    at, name = found.location, found.symbol.qualified_name
+    passage = await look.code.read(at.path, at.start_line, min(at.end_line, at.start_line + most - 1))
+    ref = make_definition_ref(found)
+    ref["end_line"] = passage.location.end_line
+    last = look.show(ref, passage.text, about=f"{found.symbol.kind} {name}, lines {at.start_line} to {at.end_line}")
+    if last < at.end_line:
+        look.say(f"{name} continues to line {at.end_line}: read_file has lines {last + 1} to {at.end_line}.")
+    return last - at.start_line + 1
 
 
 def _show_symbol(definition: Definition, look: Look) -> FoundSymbol:

@@ -9,15 +9,16 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, Field
 
-from agent.evidence.coverage import deny, explain_missing_paths
+from agent.evidence.coverage import deny
 from agent.evidence.refs import make_lines_ref
 from agent.lookups.lookup import Arguments, CodeLookup, Look, Offset, Path, clean_path
+from agent.lookups.read_file import make_unknown_path
 from agent.lookups.results import FolderListing, ListedEntry
 from agent.repositories.joined_code import place_path
-from indexer.errors import UnknownPath
 from indexer.types import FileEntry, Location
 
 _NAMED_LANGUAGES = 4
+_LONGEST_FIRST = 100  # characters of a first line
 
 
 class ListArguments(Arguments):
@@ -48,24 +49,36 @@ class ListFiles(CodeLookup[ListArguments, FolderListing]):
         return str(args.get("folder") or args.get("path") or "/")
 
     async def find(self, args: ListArguments, look: Look) -> FolderListing:
-        """List folders with the number of files below them, then files; each file refers to its first line."""
+        """List folders with the number of files below them, then files; each file shows its first line."""
         folder = place_path(look.code, clean_path(args.folder))
         listing = asyncio.to_thread(_list_entries, await look.code.files(), folder, args.glob)  # there may be very many
         entries, summary = await listing
         if folder and not entries and not args.glob:
-            raise UnknownPath(await explain_missing_paths(look.code, [folder[:200]], quote=str))
+            raise await make_unknown_path(look.code, folder)
         look.say(f"{folder or ''}/: {summary}")
         if not entries:
             look.deny(await deny(look.code, f"No path matches {args.glob[:200]}", quote=str))
         page = look.take_page(entries, args.limit, args.offset)
-        for one in page:
-            first = Location(path=one.path, start_line=1, end_line=1)
-            if one.is_folder:
-                look.say(f"{one.path}/ ({one.files} files, {one.lines:,} lines)")
-            else:
-                ref = make_lines_ref(first, "file", language=one.language)
-                look.cite(ref, f"{f'{one.language}, ' if one.language else ''}{one.lines} lines")
+        for one in (entry for entry in page if entry.is_folder):
+            look.say(f"{one.path}/ ({one.files} files, {one.lines:,} lines)")
+        await cite_files(look, [one for one in page if not one.is_folder])
         return FolderListing(**look.head, entries=tuple(page))
+
+
+async def cite_files(look: Look, files: Sequence[ListedEntry]) -> None:
+    """List files; a model is shown the first line of each, which is what a citation of it leads to."""
+    for one in files:
+        ref = make_lines_ref(Location(path=one.path, start_line=1, end_line=1), "file", language=one.language)
+        said = f"({f'{one.language}, ' if one.language else ''}{one.lines} lines)"
+        if not look.is_wide:
+            first = (await look.code.read(one.path, 1, 1)).text.strip()
+            said = f"{first[:_LONGEST_FIRST]} {said}".strip()
+        look.cite(ref, said)
+
+
+def list_entry(file: FileEntry) -> ListedEntry:
+    """Describe a file."""
+    return ListedEntry(path=file.path, lines=file.lines, language=file.language)
 
 
 def _list_entries(files: Sequence[FileEntry], folder: str, glob: str) -> tuple[list[ListedEntry], str]:
@@ -84,7 +97,7 @@ def _list_entries(files: Sequence[FileEntry], folder: str, glob: str) -> tuple[l
         if slash and not glob:
             folders.setdefault(name, []).append(entry)
         else:
-            found.append(ListedEntry(path=entry.path, lines=entry.lines, language=entry.language))
+            found.append(list_entry(entry))
     counted = [
         ListedEntry(path=f"{prefix}{name}", is_folder=True, files=len(own), lines=sum(one.lines for one in own))
         for name, own in folders.items()

@@ -69,8 +69,10 @@ class Look(ToolReport):
     It `is_wide` for programs, whose pages are larger than what a model is shown of them at once.
     """
 
-    def __init__(self, code: CodeSearch, redact: Callable[[str], str], *, is_wide: bool = False) -> None:
-        super().__init__(redact, WIDE_CHARACTERS if is_wide else MAX_CHARACTERS)
+    def __init__(
+        self, code: CodeSearch, redact: Callable[[str], str], *, is_wide: bool = False, room: int = MAX_CHARACTERS
+    ) -> None:
+        super().__init__(redact, WIDE_CHARACTERS if is_wide else room)
         self.code = code
         self.mask = redact
         self.is_wide = is_wide
@@ -106,6 +108,7 @@ class CodeLookup(Tool[ArgumentsT], Generic[ArgumentsT, ResultT_co]):
     title: ClassVar[str]
     result: type[LookupResult]
     known_as: ClassVar[Mapping[Surface, str]] = {}
+    room: ClassVar[int] = MAX_CHARACTERS  # of the text that a model reads
     only_reads = True
 
     @property
@@ -127,7 +130,7 @@ class CodeLookup(Tool[ArgumentsT], Generic[ArgumentsT, ResultT_co]):
 
     async def run(self, args: ArgumentsT, deps: Deps) -> ToolEvidence:
         """Look it up for a model."""
-        look = Look(deps.code, deps.redact)
+        look = Look(deps.code, deps.redact, room=self.room)
         await self.look_up(args, look)
         return look.evidence()
 

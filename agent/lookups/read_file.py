@@ -18,10 +18,10 @@ from agent.lookups.results import FileText, number_lines
 from agent.ports import CodeSearch
 from agent.repositories.joined_code import place_path
 from indexer.errors import UnknownPath
-from indexer.types import FileEntry, Passage
+from indexer.types import FileEntry, Location, Passage
 
 MAX_RANGES = 12
-MAX_LINES = 400  # that a program reads at once
+MAX_LINES = 600  # that are read at once
 LONGEST_PATH = 140
 _OPEN_RANGE = 100  # lines that a model reads from a start without an end
 _MOST_COMPARED = 2_000  # paths with one that there is not; each takes a tenth of a millisecond
@@ -55,6 +55,7 @@ class ReadFile(CodeLookup[ReadArguments, FileText]):
     result = FileText
     label = "Reading"
     argument_shown = "path"
+    room = 30_000
 
     def describe_target(self, args: Mapping[str, Any]) -> str:
         """Name the file with its lines."""
@@ -69,11 +70,10 @@ class ReadFile(CodeLookup[ReadArguments, FileText]):
         """Read the lines."""
         is_open = not look.is_wide and not {"limit", "end"} & args.model_fields_set
         last = args.end or args.first_line + (_OPEN_RANGE if is_open else args.limit) - 1
-        longest = MAX_LINES if look.is_wide else LONGEST_RANGE
-        wanted = parse_ranges(args.ranges) or [(args.first_line, _bound_end(args.first_line, last, longest))]
+        wanted = parse_ranges(args.ranges) or [(args.first_line, _bound_end(args.first_line, last))]
         text = await read_lines(look, await find_indexed_file(look.code, args.path), wanted)
         if not args.ranges and wanted[0][1] < min(last, text.total) and not look.is_full:
-            look.say(f"At most {longest} lines are read at once. Read on from line {wanted[0][1] + 1}.")
+            look.say(f"At most {MAX_LINES} lines are read at once. Read on from line {wanted[0][1] + 1}.")
         return text
 
 
@@ -87,7 +87,7 @@ async def read_lines(look: Look, entry: FileEntry, wanted: Sequence[tuple[int, i
             continue
         passage = await look.code.read(entry.path, start, end)
         passages.append(passage)
-        shown = look.show(make_lines_ref(passage.location, "lines", language=passage.language), passage.text)
+        shown = _show_passage(look, passage)
         if shown < end and shown < entry.lines:
             look.say(f"Read on from line {shown + 1}." if shown >= start else f"Lines {start}-{end} did not fit.")
     first = passages[0].location.start_line if passages else wanted[0][0]
@@ -103,6 +103,20 @@ async def read_lines(look: Look, entry: FileEntry, wanted: Sequence[tuple[int, i
         code="\n".join(codes),
         url=look.code.permalink(passages[0].location) if passages else None,
     )
+
+
+def _show_passage(look: Look, passage: Passage) -> int:
+    """Show lines in pieces that can be cited whole, and return the last line that fitted."""
+    lines, start = look.mask(passage.text).split("\n"), passage.location.start_line
+    shown = start - 1
+    for first in range(start, max(passage.location.end_line, start) + 1, LONGEST_RANGE):
+        last = min(first + LONGEST_RANGE - 1, passage.location.end_line)
+        at = Location(path=passage.location.path, start_line=first, end_line=last)
+        text = "\n".join(lines[first - start : first - start + LONGEST_RANGE])
+        shown = look.show(make_lines_ref(at, "lines", language=passage.language), text)
+        if shown < last:
+            break
+    return shown
 
 
 def parse_ranges(written: Sequence[str]) -> list[tuple[int, int]]:
@@ -123,8 +137,8 @@ def parse_ranges(written: Sequence[str]) -> list[tuple[int, int]]:
     return merged
 
 
-def _bound_end(start: int, end: int, longest: int = LONGEST_RANGE) -> int:
-    return min(max(end, start), start + longest - 1)
+def _bound_end(start: int, end: int) -> int:
+    return min(max(end, start), start + MAX_LINES - 1)
 
 
 async def find_indexed_file(code: CodeSearch, written: str) -> FileEntry:
@@ -135,20 +149,36 @@ async def find_indexed_file(code: CodeSearch, written: str) -> FileEntry:
     # A climbing path means nothing in a commit; its end must not be taken for some file that happens to fit.
     found = exact or (None if ".." in path.split("/") else FilePathLookup(entries, [path]).find(path))
     if found is None:
-        if await find_left_out(code, path) is not None:
-            raise UnknownPath(await explain_missing_paths(code, [path[:200]], quote=str))
-        near = await asyncio.to_thread(find_similar_paths, path, [entry.path for entry in entries])
-        hint = f" Similar: {', '.join(near)}." if near else " List its folder to see what there is."
-        raise UnknownPath(f"{await explain_missing_paths(code, [path[:200]], quote=str)}{hint}")
+        raise await make_unknown_path(code, path)
     return found
 
 
-def find_similar_paths(written: str, paths: Sequence[str]) -> Sequence[str]:
-    """Return the paths most like one that there is not. To compare with very many would take seconds.
+async def make_unknown_path(code: CodeSearch, path: str) -> UnknownPath:
+    """Make the error of a path that is not indexed: why it is not, or which files and folders are most like it."""
+    text = await explain_missing_paths(code, [path[:200]], quote=str)
+    if await find_left_out(code, path) is not None:
+        return UnknownPath(text)
+    return UnknownPath(f"{text} {await name_similar(code, path) or 'List its folder to see what there is.'}")
 
-    So those in the same folder, and the files of the same name, are compared first, and others as far as there is room.
+
+async def name_similar(code: CodeSearch, path: str) -> str:
+    """Return a sentence that names the files and folders that are most like a path; empty where none is."""
+    paths = [*(entry.path for entry in await code.files()), *await code.folders()]
+    near = await asyncio.to_thread(find_similar_paths, path, paths)
+    return f"Similar: {', '.join(near)}." if near else ""
+
+
+def find_similar_paths(written: str, paths: Sequence[str]) -> Sequence[str]:
+    """Return the paths most like one that there is not; a bare name is compared with names.
+
+    To compare with very many would take seconds. So those in the same folder, and the files of the same name, are
+    compared first, and others as far as there is room.
     """
-    folder, _, name = written.casefold().rpartition("/")
+    folder, slash, name = written.casefold().rpartition("/")
+    if not slash:
+        named = {path.rpartition("/")[2]: path for path in reversed(paths)}
+        near = difflib.get_close_matches(written, list(named)[-_MOST_COMPARED:], n=3, cutoff=0.6)
+        return [named[one] for one in near]
 
     def is_elsewhere(path: str) -> bool:
         there, _, other = path.casefold().rpartition("/")

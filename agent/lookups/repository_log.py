@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from agent.history.commit_refs import describe_commit, format_day, make_commit_ref
 from agent.lookups.file_history import show_commit
 from agent.lookups.lookup import Arguments, CodeLookup, Look, Plain, PlainText
+from agent.lookups.read_file import name_similar
 from agent.lookups.results import CommitListing, FoundCommit
 from agent.lookups.tool import HISTORY
 from agent.repositories.joined_code import CodeHome, list_homes
@@ -86,6 +87,8 @@ class RepositoryLog(CodeLookup[LogArguments, CommitListing]):
 async def _list_commits(look: Look, home: CodeHome, args: LogArguments) -> list[FoundCommit]:
     log = await home.code.past.log(_make_query(args, home.path))
     look.say(_summarize(log))
+    if not log.revisions and home.path and (near := await name_similar(home.code, home.path)):
+        look.say(near)
     for one in log.revisions:
         ref = make_commit_ref(one)
         look.cite(label_ref(ref, home.repository, home.label) if home.label else ref, describe_commit(one))

@@ -83,17 +83,26 @@ class CodeResult(LookupResult):
 
 
 class MatchedLine(Value):
-    """A line that a pattern matches."""
+    """A line that a pattern matches; `around` has the lines with it that were asked for as context."""
 
     path: str
     line: Line
     text: str
+    around: Annotated[str, Field(description=NUMBERED)] = ""
+
+
+class MatchedFile(Value):
+    """A file, and how many of its lines match."""
+
+    path: str
+    lines: Count
 
 
 class GrepResult(LookupResult):
-    """Lines that match: those of code first, then of tests, documents and data."""
+    """Lines that match, or the files: those of code first, then of tests, documents and data."""
 
     matches: tuple[MatchedLine, ...] = ()
+    files: tuple[MatchedFile, ...] = ()
 
 
 class FileText(LookupResult):

@@ -20,6 +20,7 @@ from agent.prompts.prompt_evidence import (
     collect_flags,
     format_tool_results,
     list_exhibits,
+    list_history_facts,
     load_prompt_evidence,
 )
 from agent.questions.intent import is_repeat_request
@@ -56,7 +57,9 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 async def _write_answer(state: AgentState, context: AnswerContext, deps: Deps, model: ChatModel) -> AgentState:
     numbers = EvidenceNumbers(state.get("shown", []))  # notes and results of tools name places by theirs
     refs, question = rank_evidence(state, deps), state.get("cleaned_query", "")
-    shown = numbers.number_evidence(await load_prompt_evidence(deps, refs, question=question))
+    shown = numbers.number_evidence(
+        await load_prompt_evidence(deps, refs, question=question, facts=list_history_facts(state, deps))
+    )
     flagged = note_flags(state.get("flagged", []), collect_flags(shown), deps, source="repository")
     deps = harden(deps) if flagged else deps
     told: AgentState = {**state, "codebase_tree": await load_overview(state, deps)}

@@ -17,7 +17,6 @@ from agent.prompts.prompt_evidence import (
     PromptEvidence,
     describe_place,
     format_cited,
-    format_history_facts,
     format_prompt_evidence,
 )
 from agent.questions.attachments import format_excerpts
@@ -183,7 +182,6 @@ def describe_material(
         "Other places that the notes cite": format_cited(findings, state.get("shown", []), besides=shown),
         "What tools said": results,
         "The evidence": format_prompt_evidence(exhibits) or "none was found",
-        "What is known of the history": format_history_facts(state, deps),
         "What was searched for": "\n".join(state.get("retrieval_metadata", make_empty_metadata())["searched"]),
         "The question": format_question(state, deps),
     }

@@ -9,9 +9,11 @@ from itertools import groupby, takewhile
 
 from agent.evidence.refs import Quote, format_place, read_quote
 from agent.guard.evidence_check import find_orders, list_rules, mark_orders, mark_text
+from agent.history.history_facts import describe_history
 from agent.ports import Deps
 from agent.prompts.evidence_lines import LineSelection, ShownRange, Wanted, choose_lines, plan_evidence
 from agent.questions.terms import find_content_terms
+from agent.repositories.joined_code import JoinedCode
 from agent.state import AgentState, CitationRef, EvidenceRef, make_empty_metadata, to_citation, to_location
 from agent.text.escaping import replace_control_characters, to_one_line
 from indexer.errors import IndexerError
@@ -30,6 +32,9 @@ CHANGE_CHARS = 12_000  # of lines that differ
 _LONGEST_BODY = 600
 _EVIDENCE_ID = re.compile(r"\bE(\d{1,4})\b")
 _SAID_OF_LINES = {"removed": "removed", "added": "added", "past": "read at that commit"}
+
+
+NOTHING_KNOWN: Mapping[Location, Sequence[str]] = {}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,9 +71,11 @@ async def load_prompt_evidence(
     refs: Sequence[EvidenceRef],
     *,
     question: str = "",
+    facts: Mapping[Location, Sequence[str]] = NOTHING_KNOWN,
 ) -> list[PromptEvidence]:
     """Read the lines of the evidence that bear on the question, best first; what cannot be read is left out.
 
+    The `facts` stand with the commit as of which they are true.
     What a search found has a room, and what was read or asked for by its place has one of its own. A file of which
     nothing else finds room is shown by the line that says most, so that the model knows of it.
     """
@@ -83,7 +90,7 @@ async def load_prompt_evidence(
     await _add_pieces(deps, selection, traces, terms)
     await _add_pieces(deps, selection, plan.headers, terms)
     lines = [_make_evidence(shown, number) for number, shown in enumerate(selection.list_ranges()[:MAX_EXHIBITS], 1)]
-    return [*lines, *_load_changes(deps, refs), *_load_commits(deps, refs)]
+    return [*lines, *_load_changes(deps, refs), *_load_commits(deps, refs, facts)]
 
 
 async def _add_pieces(
@@ -152,14 +159,20 @@ def collect_flags(exhibits: Sequence[PromptEvidence]) -> Mapping[str, Sequence[s
     return {place: flags for place, flags in places.items() if flags}
 
 
-def _load_commits(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidence]:
-    """Write down the commits among the evidence, the first of each; their numbers are given later."""
-    found: dict[tuple[str, str], EvidenceRef] = {}
+def _load_commits(
+    deps: Deps, refs: Iterable[EvidenceRef], facts: Mapping[Location, Sequence[str]]
+) -> list[PromptEvidence]:
+    """Write down the commits among the evidence, each once with all that is known of it; they are numbered later."""
+    found: dict[Location, dict[str, EvidenceRef]] = {at: {} for at in facts}
     for ref in refs:
         is_known = bool(ref["symbol"] or ref["signature"])  # and not only cited once
         if not ref["path"] and ref.get("commit") and is_known:
-            found.setdefault((ref["commit"], ref["symbol"]), ref)
-    return [_describe_commit(deps, ref) for ref in list(found.values())[:MAX_COMMITS]]
+            at = to_location({**ref, "start_line": 0, "end_line": 0})
+            found.setdefault(at, {}).setdefault(ref["symbol"], ref)
+    return [
+        _describe_commit(deps, at, list(own.values()), facts.get(at, ()))
+        for at, own in list(found.items())[:MAX_COMMITS]
+    ]
 
 
 def _load_changes(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidence]:
@@ -192,24 +205,36 @@ def _describe_change(deps: Deps, ref: EvidenceRef) -> PromptEvidence:
     )
 
 
-def format_history_facts(state: AgentState, deps: Deps) -> str:
-    """Write what was found out and counted beside the commits and people that were found, if there are any."""
+def list_history_facts(state: AgentState, deps: Deps) -> Mapping[Location, Sequence[str]]:
+    """Return what was found out and counted beside commits and people, by the commit as of which that is true."""
     metadata = state.get("retrieval_metadata", make_empty_metadata())
     if not any(ref.get("commit") for ref in state.get("retrieved", [])):
-        return ""
-    facts = {**metadata.get("facts", {}), **{name: str(count) for name, count in metadata["totals"].items()}}
-    lines = [f"{to_one_line(name, longest=200)}: {to_one_line(said, longest=300)}" for name, said in facts.items()]
-    return mark_text(deps.redact("\n".join(lines[:MAX_FACTS])))
+        return NOTHING_KNOWN
+    noted = metadata.get("by_repository", {})
+    if not isinstance(deps.code, JoinedCode):
+        noted = {"": {"facts": metadata.get("facts", {}), "totals": metadata["totals"]}}
+    found: dict[Location, Sequence[str]] = {}
+    for name, notes in noted.items():
+        commit = deps.code.members[name].commit if isinstance(deps.code, JoinedCode) else deps.code.commit
+        at = Location(path="", start_line=0, end_line=0, commit=commit.sha, repository=name)
+        if sentences := describe_history(notes["facts"], notes["totals"]):
+            found[at] = [to_one_line(one, longest=300) for one in sentences[:MAX_FACTS]]
+    return found
 
 
-def _describe_commit(deps: Deps, ref: EvidenceRef) -> PromptEvidence:
-    body = replace_control_characters(ref["doc"][:_LONGEST_BODY])
-    lines = deps.redact("\n".join([to_one_line(ref["symbol"], longest=200), *body.split("\n")]).strip()).split("\n")
+def _describe_commit(deps: Deps, at: Location, refs: Sequence[EvidenceRef], facts: Sequence[str]) -> PromptEvidence:
+    """Write down a commit: what it is, whom or what it stands for, and what is known of the past up to it."""
+    texts: list[str] = []
+    for ref in refs:
+        texts += [to_one_line(ref["symbol"], longest=200), *ref["doc"][:_LONGEST_BODY].split("\n")]
+    texts += [f"Known of the history up to this commit: {' '.join(facts)}"] if facts else []
+    lines = deps.redact(replace_control_characters("\n".join(texts)).strip()).split("\n")
     flags = find_orders(lines)
+    about = next((ref["signature"] for ref in refs if ref["signature"]), "" if refs else "the history up to it")
     return PromptEvidence(
         number=0,
-        location=to_location({**ref, "start_line": 0, "end_line": 0}),
-        about=to_one_line(deps.redact(ref["signature"]), longest=120),
+        location=at,
+        about=to_one_line(deps.redact(about), longest=120),
         text="\n".join(mark_orders(lines, flags)),
         flags=tuple(list_rules(flags)),
     )
@@ -282,7 +307,9 @@ class EvidenceNumbers:
             if place not in places:
                 written.append(line)
                 continue
-            number, said = numbers[place], _shorten_mention(line[len(place) + 2 :], places[place], told)
+            number, text = numbers[place], line[len(place) + 2 :]
+            others = [one for one in told if one["mark"] != number]  # "in E13" says nothing under E13 itself
+            said = _shorten_mention(text, places[place], others)
             written.append(f"[E{number}] {place}{said}" if number is not None else f"[{place}]{said}")
             end = _find_end(lines, at, places[place])
             written += _leave_out(lines[at:end], places[place], told)

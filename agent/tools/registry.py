@@ -144,7 +144,10 @@ class ToolRegistry(ToolMenu):
         except (IndexerError, AgentError) as error:
             return _make_refusal(deps.redact(str(error)))
         except TimeoutError:
-            return _make_refusal(f"{tool.model_name} took longer than {seconds:g} seconds. Ask for less.")
+            return _make_refusal(
+                f"{tool.model_name} took longer than {seconds:g} seconds and was stopped, as the same call would be "
+                "again. Narrow it, for example to a folder, or use another tool."
+            )
         except CodeMoved:
             raise
         except Exception:  # a tool may come from anywhere, and one that breaks must not end the turn

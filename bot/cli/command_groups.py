@@ -10,6 +10,7 @@ import click
 LOOKUP_TITLES: Mapping[str, str] = {
     "read-file": "Read a file",
     "list-files": "List files",
+    "find-files": "Find files",
     "grep": "Find lines",
     "file-history": "History of a file",
     "repository-log": "List commits",

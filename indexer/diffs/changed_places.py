@@ -10,7 +10,7 @@ from indexer.diffs.changed_files import FileDifference
 from indexer.diffs.masked_file import read_masked_lines
 from indexer.git.objects import GitRunner, TreeEntry
 from indexer.git.repository import Repository
-from indexer.types import ChangedPlace
+from indexer.types import ChangedPlace, DiffQuery
 
 MOST_PLACES = 12  # of one file
 MOST_LINES = 30  # of each side of a place
@@ -41,9 +41,12 @@ class _Hunk:
         return self.new_line <= lines[1] and (last >= lines[0] if self.new_count else last >= lines[0] - 1)
 
 
-def read_places(
-    repository: Repository, one: FileDifference, lines: tuple[int, int] | None
-) -> Sequence[ChangedPlace] | str:
+_TO_CHECKERS = re.compile(
+    r"\s*(?:#|//)\s?(?:type: ?ignore|noqa|nosec|pragma:|pylint:|pyright:|fmt:|eslint-|@ts-|nolint|prettier-).*"
+)
+
+
+def read_places(repository: Repository, one: FileDifference, query: DiffQuery) -> Sequence[ChangedPlace] | str:
     """Read the places of a file that differ, in their order; or why nothing of it is to be shown."""
     old, new = _read_side(repository, one.old), _read_side(repository, one.new)
     for side in (old, new):
@@ -51,9 +54,11 @@ def read_places(
             return side
     if isinstance(old, str) or isinstance(new, str):  # for the type checker, which does not follow the loop
         return "not indexed"
-    hunks = [hunk for hunk in _list_hunks(repository.git, one, old, new) if hunk.touches(lines)]
-    telling = sorted(hunks, key=lambda hunk: _is_space_alone(hunk, old, new))[:MOST_PLACES]
-    return [_make_place(one, hunk, old, new) for hunk in sorted(telling, key=lambda hunk: hunk.new_line)]
+    hunks = [hunk for hunk in _list_hunks(repository.git, one, old, new) if hunk.touches(query.lines)]
+    most = len(hunks) if query.is_whole else MOST_PLACES
+    telling = sorted(hunks, key=lambda hunk: _is_trivial(hunk, old, new))[:most]
+    shown = None if query.is_whole else MOST_LINES
+    return [_make_place(one, hunk, old, new, shown) for hunk in sorted(telling, key=lambda hunk: hunk.new_line)]
 
 
 def _read_side(repository: Repository, entry: TreeEntry | None) -> list[str] | str:
@@ -84,13 +89,19 @@ def _read_hunks(output: bytes) -> Iterator[_Hunk]:
             yield _Hunk(old_line=int(found[1]), old_count=old_count, new_line=int(found[3]), new_count=new_count)
 
 
-def _is_space_alone(hunk: _Hunk, old: Sequence[str], new: Sequence[str]) -> bool:
-    """Whether nothing but white space differs."""
+def _is_trivial(hunk: _Hunk, old: Sequence[str], new: Sequence[str]) -> bool:
+    """Whether nothing differs but white space, or comments that are addressed to a checker."""
     before, after = _take(old, hunk.old_line, hunk.old_count), _take(new, hunk.new_line, hunk.new_count)
-    return "".join("".join(before).split()) == "".join("".join(after).split())
+    return _squeeze(before) == _squeeze(after)
 
 
-def _make_place(one: FileDifference, hunk: _Hunk, old: Sequence[str], new: Sequence[str]) -> ChangedPlace:
+def _squeeze(lines: Sequence[str]) -> str:
+    return "".join("".join(_TO_CHECKERS.sub("", line) for line in lines).split())
+
+
+def _make_place(
+    one: FileDifference, hunk: _Hunk, old: Sequence[str], new: Sequence[str], most: int | None
+) -> ChangedPlace:
     path = one.change.path
     return ChangedPlace(
         path=path,
@@ -99,8 +110,9 @@ def _make_place(one: FileDifference, hunk: _Hunk, old: Sequence[str], new: Seque
         new_line=hunk.new_line,
         removed_count=hunk.old_count,
         added_count=hunk.new_count,
-        removed=_show(old, hunk.old_line, hunk.old_count),
-        added=_show(new, hunk.new_line, hunk.new_count),
+        removed=_show(old, hunk.old_line, hunk.old_count, most),
+        added=_show(new, hunk.new_line, hunk.new_count, most),
+        trivial=_is_trivial(hunk, old, new),
     )
 
 
@@ -108,5 +120,5 @@ def _take(lines: Sequence[str], first: int, count: int) -> Sequence[str]:
     return lines[first - 1 : first - 1 + count] if count else ()
 
 
-def _show(lines: Sequence[str], first: int, count: int) -> tuple[str, ...]:
-    return tuple(line[:_LONGEST_LINE] for line in _take(lines, first, min(count, MOST_LINES)))
+def _show(lines: Sequence[str], first: int, count: int, most: int | None) -> tuple[str, ...]:
+    return tuple(line[:_LONGEST_LINE] for line in _take(lines, first, count)[:most])

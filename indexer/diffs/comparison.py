@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from indexer.diffs.changed_files import FileDifference, FileDifferences, list_differences
 from indexer.diffs.changed_places import read_places
@@ -41,7 +41,7 @@ def _fill(bare: Comparison, repository: Repository, found: FileDifferences, quer
     folded, files, read = found.folded.copy(), list[ChangedFile](), list[Sequence[ChangedPlace]]()
     for one in found.files:
         if len(read) < MOST_READ and query.limit:
-            places = "too large" if _is_huge(one) else read_places(repository, one, query.lines)
+            places = "too large" if _is_huge(one) else read_places(repository, one, query)
             if isinstance(places, str):
                 folded[places] += 1
                 continue
@@ -58,7 +58,7 @@ def _fill(bare: Comparison, repository: Repository, found: FileDifferences, quer
         ahead=bare.ahead,
         behind=bare.behind,
         files=tuple(files[:MOST_NAMED]),
-        places=tuple(_take_turns(read))[: query.limit],
+        places=tuple(chain.from_iterable(read) if query.is_whole else _take_turns(read))[: query.limit],
         total=len(files),
         folded=tuple(folded.most_common()),
         is_complete=found.is_complete,
@@ -81,6 +81,7 @@ def _is_huge(one: FileDifference) -> bool:
 
 def _take_turns(read: Sequence[Sequence[ChangedPlace]]) -> Iterator[ChangedPlace]:
     """Put the largest place of each file first, then the second of each, so that no file hides the others."""
-    ranked = [sorted(places, key=lambda place: -(place.added_count + place.removed_count)) for places in read]
+    size = lambda place: (place.trivial, -(place.added_count + place.removed_count))  # noqa: E731
+    ranked = [sorted(places, key=size) for places in read]
     for turn in zip_longest(*ranked):
         yield from (place for place in turn if place is not None)

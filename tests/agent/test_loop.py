@@ -690,7 +690,7 @@ async def test_who_changed_it_and_why_is_answered_from_the_commits_that_were_loo
 
     assert [one.commit for one in answer.citations] == [SECOND.sha]
     assert "without a year" in prompt_of(model, 0)
-    assert "What is known of the history" in prompt_of(model, 0)
+    assert "Known of the history up to this commit: " in prompt_of(model, 0)
 
 
 def find_commit_id(messages: Sequence[BaseMessage]) -> str:

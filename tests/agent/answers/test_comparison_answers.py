@@ -208,7 +208,7 @@ async def test_the_tool_says_what_cannot_be_compared(code: HeldCode) -> None:
         ({"from_ref": "v9"}, "There is no tag, branch or commit 'v9'"),
         ({"from_ref": "--output=/tmp/x"}, "There is no tag, branch or commit"),
         ({"from_ref": "v1.0", "to_ref": "v1.0"}, "are the same commit"),
-        ({"from_ref": "v1.0", "path": "nothing/here"}, "nothing is called: nothing/here"),
+        ({"from_ref": "v1.0", "path": "nothing/here"}, "is called nothing/here"),
         ({"from_ref": "a\nb"}, "control characters"),
         ({}, "from_ref"),
     ):

@@ -153,3 +153,23 @@ async def test_numbers_stay_the_same_over_the_rounds_of_a_turn() -> None:
 
     assert [one.number for one in shown] == [2, 3]
     assert [one["mark"] for one in second.places] == [1, 2, 3]
+
+
+def test_a_line_is_never_replaced_by_the_id_that_it_stands_under() -> None:
+    numbers = EvidenceNumbers([])
+    first = numbers.assign(Location(path="a.py", start_line=5, end_line=5))
+    text = "[a.py:L5] the_only_line_that_says_it()"
+
+    written = numbers.number_result(text, [ref("a.py", 5, 5, "mention")], told=numbers.places)
+
+    assert written == f"[E{first}] a.py:L5 the_only_line_that_says_it()"
+
+
+async def test_a_commit_has_one_id_for_all_that_is_known_of_it() -> None:
+    commit = ref("", 0, 0, "commit", symbol="Fix the pump", signature="2026-01-02, Ada", commit="c" * 40)
+    person = ref("", 0, 0, "entry", symbol="Ada", commit="c" * 40, doc="12 commits")
+    at = Location(path="", start_line=0, end_line=0, commit="c" * 40)
+    shown = await load_prompt_evidence(make_deps(), [commit, person], facts={at: ["40 commits."]})
+
+    assert [one.location for one in EvidenceNumbers([]).number_evidence(shown)] == [at]
+    assert shown[0].text == "Fix the pump\n\nAda\n12 commits\nKnown of the history up to this commit: 40 commits."

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.evidence.refs import LONGEST_RANGE
-from agent.lookups.read_file import parse_ranges
+from agent.lookups.catalogue import LOOKUPS
+from agent.lookups.read_file import MAX_LINES, parse_ranges
 from agent.lookups.tool import MAX_CHARACTERS
 from agent.ports import CodeSearch, Deps, ToolOutcome
 from agent.tools.registry import make_tool_registry
@@ -59,8 +60,13 @@ FILES = {
     "bases.py": BASES,
     "calls.py": CALLS,
     "heirs.py": HEIRS,
-    "long.py": "".join(f"value_{n} = {n}\n" for n in range(1, 601)),
+    "long.py": "".join(f"value_{n} = {n}\n" for n in range(1, 651)),
+    "much.py": "".join(
+        f"{indent}def much():\n" + "".join(f"{indent}    x = {n}\n" for n in range(lines))
+        for indent, lines in (("", 201), ("", 99))
+    ),
 }
+ROOMS = {each.model_name: each.room for each in LOOKUPS}
 
 
 def make_deps(code: CodeSearch) -> Deps:
@@ -87,7 +93,7 @@ def indexed(files: Mapping[str, str], folder: Path) -> Any:
 async def call(deps: Deps, name: str, /, **args: Any) -> ToolOutcome:
     outcome = await deps.tools.call(name, args, deps)
     assert outcome.ok, outcome.text
-    assert len(outcome.text) <= MAX_CHARACTERS
+    assert len(outcome.text) <= ROOMS.get(name, MAX_CHARACTERS)
     return outcome
 
 
@@ -103,11 +109,18 @@ async def test_several_ranges_are_read_in_order_and_each_is_evidence(deps: Deps)
     assert "There is no line 9999." in outcome.text
 
 
-async def test_a_long_range_says_where_to_read_on(deps: Deps) -> None:
-    outcome = await call(deps, "read_file", file_path="long.py", start=1, end=600)
+async def test_a_long_range_is_read_in_pieces_that_can_be_cited_and_says_where_to_read_on(deps: Deps) -> None:
+    outcome = await call(deps, "read_file", file_path="long.py", start=1, end=700)
 
-    assert places(outcome) == [f"long.py:1-{LONGEST_RANGE}"]
-    assert "Read on from line 201." in outcome.text
+    assert places(outcome) == [f"long.py:{start}-{start + LONGEST_RANGE - 1}" for start in (1, 201, 401)]
+    assert f"Read on from line {MAX_LINES + 1}." in outcome.text
+
+
+async def test_a_definition_is_shown_whole_and_a_longer_one_says_where_it_continues(deps: Deps) -> None:
+    outcome = await call(deps, "find_symbol", name="much")
+
+    assert places(outcome) == ["much.py:1-120", "much.py:203-302"]
+    assert "much continues to line 202: read_file has lines 121 to 202." in outcome.text
 
 
 async def test_every_shown_line_carries_its_own_number(deps: Deps) -> None:
@@ -211,6 +224,25 @@ async def test_commits_between_two_tags_are_listed(tmp_path: Path) -> None:
     assert "For older ones ask with until = 2023-11-14." in cut.text
 
 
+async def test_a_file_is_compared_whole_without_what_only_checkers_read(tmp_path: Path) -> None:
+    repository = GitRepo(tmp_path / "shop")
+    old = [f"value_{n} = make({n})  # type: ignore" if n % 5 == 2 else f"value_{n} = {n}" for n in range(80)]
+    repository.write("a.py", "\n".join(old) + "\n")
+    repository.commit("One")
+    repository.git("tag", "v1.0")
+    new = [line.removesuffix("  # type: ignore") for line in old]
+    new[40:41] = ["def added(x):", *(f"    step_{n}(x)" for n in range(35)), "    return x"]
+    repository.write("a.py", "\n".join(new) + "\n")
+    repository.commit("Two")
+    async with pinned(repository, tmp_path / "home") as code:
+        outcome = await call(make_deps(code), "compare_refs", from_ref="v1.0", path="a.py")
+
+    assert "1 file changed, +53 −17 lines." in outcome.text
+    assert "   77     return x" in outcome.text
+    assert "type: ignore" not in outcome.text
+    assert "yes" not in outcome.text.splitlines()[0]
+
+
 async def test_calls_that_may_mean_something_else_are_only_possible(tmp_path: Path) -> None:
     async with indexed(FILES, tmp_path) as code:
         outcome = await call(make_deps(code), "get_callers", function_name="File.close")
@@ -237,7 +269,7 @@ RANGES = st.tuples(st.integers(1, 5000), st.integers(0, 300))
 
 @given(st.lists(RANGES, min_size=1, max_size=12))
 def test_ranges_are_merged_without_losing_or_adding_a_line(ranges: list[tuple[int, int]]) -> None:
-    wanted = {line for start, more in ranges for line in range(start, start + min(more + 1, LONGEST_RANGE))}
+    wanted = {line for start, more in ranges for line in range(start, start + min(more + 1, MAX_LINES))}
     merged = parse_ranges([f"{start}-{start + more}" for start, more in ranges])
 
     assert {line for start, end in merged for line in range(start, end + 1)} == wanted

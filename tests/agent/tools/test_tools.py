@@ -14,8 +14,8 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel
 
 from agent.evidence.refs import make_lines_ref
-from agent.lookups.read_file import find_similar_paths
-from agent.lookups.tool import HISTORY, MAX_CHARACTERS, Tool, ToolEvidence
+from agent.lookups.read_file import ReadFile, find_similar_paths
+from agent.lookups.tool import HISTORY, Tool, ToolEvidence
 from agent.nodes.router import tool_executor
 from agent.ports import Deps, ToolOutcome, WebPage
 from agent.state import RouterDecision
@@ -27,7 +27,7 @@ from tests.fakes.code import FakeCode
 from tests.fakes.shop import SHOP
 
 ALL = {
-    "search_codebase", "read_file", "list_directory", "find_symbol", "get_callers", "get_callees", "grep",
+    "search_codebase", "read_file", "list_directory", "find_files", "find_symbol", "get_callers", "get_callees", "grep",
     "file_history", "repository_log", "compare_refs", "web_search",
 }  # fmt: skip
 
@@ -79,6 +79,9 @@ def test_the_menu_is_plain_json_schema(deps: Deps) -> None:
         ("read_file", {"file_path": "dates.py", "start": "6"}, "    6 def parse_date", ("shop/dates.py", 6, 13)),
         ("list_directory", {"path": "shop/"}, "shop/orders.py", ("shop/dates.py", 1, 1)),
         ("list_directory", {}, "tests/ (1 files, 5 lines)", ("README.md", 1, 1)),
+        ("find_files", {"glob": "*DATES.py"}, "2 files match *DATES.py", ("shop/dates.py", 1, 1)),
+        ("grep", {"pattern": "MAX_.*= \\d", "context": 1}, "    5 MAX_RETRIES = 3", ("shop/payments.py", 4, 6)),
+        ("grep", {"pattern": "parse_date", "output": "files"}, "(1 of 3 lines)", ("shop/orders.py", 3, 3)),
         ("find_symbol", {"name": "PaymentSession.send()"}, "def send", ("shop/payments.py", 19, 32)),
         ("get_callers", {"function_name": "parse_date"}, "load_order", ("shop/orders.py", 12, 12)),
         ("get_callees", {"function_name": "Order.pay"}, "send", ("shop/orders.py", 16, 16)),
@@ -143,6 +146,26 @@ async def test_a_name_nobody_knows_is_no_error(deps: Deps) -> None:
     assert [(one.ok, one.refs) for one in outcomes] == [(True, ())] * 4
 
 
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("read_file", {"path": "shop/date.py"}),
+        ("list_directory", {"path": "shopp"}),
+        ("grep", {"pattern": "x", "path": "shop/dats.py"}),
+        ("file_history", {"path": "datas.py"}),
+        ("find_files", {"glob": "datess.py"}),
+    ],
+)
+async def test_a_missing_path_is_answered_with_the_nearest(deps: Deps, name: str, args: dict[str, Any]) -> None:
+    assert "Similar: shop" in (await call(deps, name, **args)).text
+
+
+async def test_grep_counts_without_listing(deps: Deps) -> None:
+    outcome = await call(deps, "grep", pattern="parse_date", output="count")
+
+    assert (outcome.text, outcome.refs) == ("6 lines in 3 files; 6 of 6 files read.", ())
+
+
 async def test_secrets_are_masked_in_every_result(deps: Deps) -> None:
     for name, args in [
         ("read_file", {"file_path": "shop/parcels.py"}),
@@ -161,7 +184,7 @@ async def test_results_are_bounded_and_refer_only_to_what_they_show(told: Told) 
     outcome = await call(deps, "read_file", file_path="big.py", end=5000)
     (ref,) = outcome.refs
 
-    assert len(outcome.text) <= MAX_CHARACTERS
+    assert len(outcome.text) <= ReadFile.room
     assert f"value_{ref['end_line'] - 1} =" in outcome.text
     assert f"value_{ref['end_line']} =" not in outcome.text
     assert f"[big.py:L1-L{ref['end_line']}]" in outcome.text
@@ -411,7 +434,7 @@ def test_no_arguments_make_a_call_raise(name: str, args: dict[str, Any]) -> None
     deps = Deps(code=FakeCode(SHOP), redact=redact, emit=Told(), tools=make_tool_registry())
     outcome = asyncio.run(deps.tools.call(name, args, deps))
 
-    assert len(outcome.text) <= MAX_CHARACTERS
+    assert len(outcome.text) <= ReadFile.room
 
 
 async def test_others_go_on_while_similar_paths_are_sought(deps: Deps) -> None:

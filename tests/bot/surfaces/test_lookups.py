@@ -23,6 +23,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "search_code": {"query": "parse a date"},
     "read_file": {"path": "shop/orders.py", "ranges": ["1-2", "5"]},
     "list_files": {"folder": "shop"},
+    "find_files": {"glob": "*.py"},
     "find_symbol": {"name": "parse_date"},
     "find_callers": {"name": "parse_date"},
     "find_callees": {"name": "load_order"},

@@ -26,6 +26,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "grep": {"pattern": "DEF parse", "ignore_case": True},
     "read_file": {"path": "shop/orders.py", "first_line": 3, "limit": 4},
     "list_files": {"folder": "shop"},
+    "find_files": {"glob": "*.py"},
     "find_symbol": {"name": "parse_date"},
     "find_callers": {"name": "parse_date", "limit": 1},
     "find_callees": {"name": "load_order"},
