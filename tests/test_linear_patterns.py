@@ -25,7 +25,6 @@ FLAGS_AT = {"compile": 1, "sub": 4, "subn": 4, "split": 3}  # which argument; th
 
 # What may be slow by its shape and is not: by file and name (or source), what bounds its input, and where.
 ALLOWED = {
-    ("bot/pictures/mermaid_source.py", "_LINE"): "read_flowchart() refuses more than 6,000 characters",
     ("agent/questions/mentions.py", "_LINK"): "replace_links() cuts the text",
     ("agent/guard/approval.py", "_TAKEN_BACK"): "no decision is longer than LONGEST_DECISION",
     ("agent/goals/claim_form.py", "_CALLED"): "find_fault() cuts the claim to 2,000 characters",

@@ -27,9 +27,10 @@ _KEY, _CLASS = re.compile(r"\w+(?:[-./]\w+)*"), re.compile(r"(?::::[\w-]+)?[ \t]
 _OPENING = re.compile(r"\({1,3}\[?|\[[\[(/\\]?|\{\{?|>")
 _CLOSINGS = str.maketrans("([{>", ")]}]")
 _LABEL = re.compile(r'"([^"\n]+)"|([^]["(){}\n]+)')
+# No stroke is longer, so that its end is not looked for again from each of its places.
 _LINE = re.compile(
-    r"(<?)(?:(--+[->xo]|==+[=>xo]|-\.+-[>xo]?)[ \t]*(?:\|([^|\n]*)\|)?"
-    r"|(?:--|==|-\.)([^\n]*?)(--+[->xo]|==+[=>xo]|\.+-[>xo]?))[ \t]*"
+    r"(<?)(?:(-{2,9}[->xo]|={2,9}[=>xo]|-\.{1,9}-[>xo]?)[ \t]*(?:\|([^|\n]*)\|)?"
+    r"|(?:--|==|-\.)([^\n]*?)(-{2,9}[->xo]|={2,9}[=>xo]|\.{1,9}-[>xo]?))[ \t]*"
 )
 
 
@@ -88,7 +89,10 @@ class _Reader:
             return
         sources = self._read_boxes()
         while not _BREAK.match(self._source, self._at):
-            found = self._demand(_LINE)
+            found = _LINE.match(self._source[self._at :])
+            if found is None:
+                raise _NotRead
+            self._at += found.end()
             stroke = found[2] or found[5]
             line = FlowLine(
                 source="", target="", is_dashed="." in stroke, has_tip=stroke[-1] in ">xo",
