@@ -6,8 +6,8 @@ import asyncio
 import gc
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -132,19 +132,6 @@ class CliContext:
 async def _run_work(work: Coroutine[Any, Any, CommandOutcome]) -> CommandOutcome:
     asyncio.get_running_loop().call_later(_LOADING_SECONDS, gc.enable)
     return await run_until_signal(work)
-
-
-@contextmanager
-def pause_collection() -> Iterator[None]:
-    """Look for no garbage until what takes longer than a start enables that: while all is loaded there is none.
-
-    To look for it takes a tenth of the time of a start.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def complete_repository(_context: click.Context, _parameter: click.Parameter, beginning: str) -> list[CompletionItem]:
