@@ -8,7 +8,6 @@ from functools import wraps
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar, get_args, get_type_hints
 
 from agent.guard.reading_tools import harden
-from agent.limits import MAX_EXECUTOR_STEPS, MAX_ITERATIONS
 from agent.nodes.conversation_memory import conversation_memory
 from agent.nodes.direct_replies import clarify, out_of_scope
 from agent.nodes.grade_documents import grade_documents
@@ -55,9 +54,9 @@ def route_after_preprocessor(
 def route_after_router(
     state: AgentState,
 ) -> Literal["retrieval", "tool_executor", "human_check", "planner", "clarify", "synthesis"]:
-    """Do what the router chose; write with what there is when the turn has gone round often enough."""
+    """Do what the router chose, which is to write with what there is when the turn has gone round often enough."""
     decision = state.get("router_output")
-    if decision is None or state.get("iteration_count", 0) >= MAX_ITERATIONS:
+    if decision is None:
         return "synthesis"
     match decision["route"]:
         case "retrieve":
@@ -83,9 +82,8 @@ def route_after_retrieval(state: AgentState) -> Literal["grade_documents", "setu
 
 
 def route_after_grading(state: AgentState) -> Literal["router", "setup_executor", "synthesis"]:
-    """Look again for what was not enough while rounds are left; a model that has tools does so itself."""
-    again = state.get("grade") == "rewrite" and state.get("iteration_count", 0) < MAX_ITERATIONS
-    return "router" if again else _choose_writer(state)
+    """Look again for what was not enough; a model that has tools does so itself."""
+    return "router" if state.get("grade") == "rewrite" else _choose_writer(state)
 
 
 def _choose_writer(state: AgentState) -> Literal["setup_executor", "synthesis"]:
@@ -122,16 +120,12 @@ def route_after_executor(
     "check_citations",
     "synthesis",
 ]:
-    """Follow the model that answers: its calls, or its answer; within a step, make its calls while rounds are left."""
+    """Follow the model that answers: its calls, or its answer; within a step, make its calls."""
     if state.get("mode") == "tools" and is_answering(state):
         return _follow_answering(state)
     if state.get("mode") == "forms" and not state.get("plan"):
         return "router"  # the model has turned out to be one that cannot call tools
-    return (
-        "tool_node"
-        if state.get("wants_tools") and state.get("executor_call_count", 0) < MAX_EXECUTOR_STEPS
-        else "aggregate"
-    )
+    return "tool_node" if state.get("wants_tools") else "aggregate"
 
 
 def _follow_answering(
@@ -155,7 +149,7 @@ def _follow_answering(
 
 def route_after_refinery(state: AgentState) -> Literal["setup_executor", "planner", "synthesis"]:
     """Take the next step, plan anew, or write the answer."""
-    if state.get("loop_decision") != "CONTINUE" or state.get("iteration_count", 0) > MAX_ITERATIONS:
+    if state.get("loop_decision") != "CONTINUE":
         return _choose_writer(state)
     remain = state.get("current_step", 0) < len(state.get("plan", []))
     return "setup_executor" if remain and state.get("plan_applies") else "planner"

@@ -8,27 +8,34 @@ from dataclasses import dataclass
 
 from agent.errors import BudgetExceeded
 
-MAX_ITERATIONS = 10  # of the router, and of plan, execute, refine
-MAX_EXECUTOR_STEPS = 5  # answers of the model within one step of a plan
 MAX_ROUNDS = 8  # answers of the model that writes the answer, before and after a plan; the last may call no tools
 MAX_PLAN = 8  # steps
-RECURSION_LIMIT = 150  # nodes from one pause to the next; the longest way there is takes 140
 MAX_GOAL_ITERATIONS = 20  # of plan, act, evaluate, unless a goal run is given another number
 APPROVAL_CALLS = 30  # model calls that a plan may take before a person is asked
 
 
-def count_plan_calls(steps: Sequence[str]) -> int:
-    """Return the most model calls that a plan may take: its rounds, and a judgement for each step."""
-    return len(steps) * (MAX_EXECUTOR_STEPS + 1)
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnLimits:
-    """The most that a turn may spend."""
+    """The most that a turn may spend.
+
+    `iterations` are rounds of the router, and of plan, execute, refine; `executor_steps` are answers of the model
+    within one step of a plan.
+    """
 
     seconds: float = 120.0
     tokens: int = 200_000
     calls: int = 40
+    iterations: int = 10
+    executor_steps: int = 5
+
+    @property
+    def nodes(self) -> int:
+        """The most nodes of the graph from one pause to the next: the longest way there is takes some ten less."""
+        return 20 + self.iterations * (2 * self.executor_steps + 3)
+
+    def count_plan_calls(self, steps: Sequence[str]) -> int:
+        """Return the most model calls that a plan may take: its rounds, and a judgement for each step."""
+        return len(steps) * (self.executor_steps + 1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

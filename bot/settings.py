@@ -259,6 +259,8 @@ class Settings(BaseModel):
     max_seconds: float = Field(default=120.0, gt=0, le=3600)
     max_tokens: int = Field(default=200_000, gt=0)
     max_model_calls: int = Field(default=40, gt=0)
+    max_iterations: int = Field(default=10, ge=1, le=50, validation_alias="MAX_ITERATIONS")
+    max_executor_steps: int = Field(default=5, ge=1, le=50, validation_alias="MAX_EXECUTOR_STEPS")
     approval_calls: int = Field(default=30, ge=0)
     discord_token: SecretStr | None = Field(default=None, validation_alias="DISCORD_TOKEN")
     discord_api_base_url: str | None = Field(default=None, validation_alias="DISCORD_API_BASE_URL", pattern=HTTP)

@@ -116,4 +116,4 @@ class GoalRunner:
         given = run.state if run.is_new else reply
         steps = _NODES_OF_ITERATION * run.state.get("max_iterations", 1) + _NODES_OF_ITERATION
         async with open_graph(self._graph, self._saver) as graph:
-            return await stream_graph(graph, given, claim.checkpoints, deps, durability="sync", steps=steps)
+            return await stream_graph(graph, given, claim.checkpoints, deps, durability="sync", nodes=steps)

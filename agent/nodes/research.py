@@ -11,7 +11,7 @@ from agent.answering.beginning import begin_answer
 from agent.errors import BudgetExceeded, ModelError
 from agent.guard.approval import is_approval, list_unapproved_tools
 from agent.guard.leak_check import check_leaks
-from agent.limits import MAX_ITERATIONS, MAX_PLAN, count_plan_calls
+from agent.limits import MAX_PLAN
 from agent.ports import Deps, Runtime
 from agent.prompts.output_schemas import LONGEST_REASON, PlanOutput, RefineryOutput, clean_steps
 from agent.prompts.research_prompts import (
@@ -83,7 +83,8 @@ def _find_pause_reason(state: AgentState, deps: Deps, steps: list[str], tools: l
     """Say why a person has to be asked before the plan is carried out; once for a turn is enough."""
     if unapproved := list_unapproved_tools(tools, state, deps):
         return unapproved
-    return "plan" if count_plan_calls(steps) > deps.approval_calls and "plan" not in state.get("approved", []) else ""
+    is_dear = deps.budget.ceilings.count_plan_calls(steps) > deps.approval_calls
+    return "plan" if is_dear and "plan" not in state.get("approved", []) else ""
 
 
 ABORTED = "Stopped: that was not approved, so nothing more was done. Ask again, or ask for less."
@@ -101,7 +102,7 @@ async def human_check(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     from langgraph.types import interrupt  # takes a second, and without a model nothing comes here
 
     # Once resumed this node runs again from its first line, so what is asked comes from the state alone.
-    reply = interrupt(_make_request(reason, state, [description for _, description in approvals]))
+    reply = interrupt(_make_request(reason, state, runtime.context, [description for _, description in approvals]))
     if is_approval(reply):
         names = dict.fromkeys(name for name, _ in approvals)
         return {"approved": [*state.get("approved", []), *names], "pause_reason": ""}
@@ -127,12 +128,13 @@ def _get_pending_calls(state: AgentState) -> list[ToolRequest] | None:
     return decision["calls"] if decision is not None and decision["route"] == "use_tool" else None
 
 
-def _make_request(reason: str, state: AgentState, descriptions: list[str]) -> dict[str, object]:
+def _make_request(reason: str, state: AgentState, deps: Deps, descriptions: list[str]) -> dict[str, object]:
     """Describe in full what the person decides about."""
     if _get_pending_calls(state) is not None:
         return {"kind": reason, "steps": descriptions, "model_calls": 0}
     steps = state.get("plan", [])
-    return {"kind": reason, "steps": [*filter(None, descriptions), *steps], "model_calls": count_plan_calls(steps)}
+    calls = deps.budget.ceilings.count_plan_calls(steps)
+    return {"kind": reason, "steps": [*filter(None, descriptions), *steps], "model_calls": calls}
 
 
 async def setup_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
@@ -221,8 +223,9 @@ async def refinery(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 async def _decide_loop(state: AgentState, deps: Deps) -> tuple[LoopDecision, bool, str]:
     remain = state.get("current_step", 0) < len(state.get("plan", []))
-    if state.get("iteration_count", 0) >= MAX_ITERATIONS or deps.budget.is_low:
-        return "FINISH", False, f"{MAX_ITERATIONS} rounds are the most, and what is left of the budget is the answer's"
+    most = deps.budget.ceilings.iterations
+    if state.get("iteration_count", 0) >= most or deps.budget.is_low:
+        return "FINISH", False, f"{most} rounds are the most, and what is left of the budget is the answer's"
     newest = list(state.get("findings", {}).values())[-len(list_taken_steps(state)) or None :]
     if remain and newest and all(finding["found"] for finding in newest):
         return "CONTINUE", True, "the last steps found what they sought, and steps remain"

@@ -12,7 +12,6 @@ from agent.evidence.requests import decide_retrieval, request_search
 from agent.guard.approval import list_unapproved_tools
 from agent.guard.evidence_check import mark_text
 from agent.guard.leak_check import check_leaks
-from agent.limits import MAX_ITERATIONS
 from agent.ports import Deps, Runtime
 from agent.prompts.answer_prompts import ROUTER, format_question, load_overview, make_messages
 from agent.prompts.output_schemas import CallOutput, RouterOutput, SearchOutput
@@ -51,7 +50,7 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """
     deps = runtime.context
     deps.emit("step_start", node="router", stage="Choosing where to look")
-    count = state.get("iteration_count", 0)
+    count, most = state.get("iteration_count", 0) + 1, deps.budget.ceilings.iterations
     tree = state.get("codebase_tree", "")
     asked_for = state.get("lookup_query") or state.get("cleaned_query", "")
     is_by_rules = state.get("mode") == "tools" or _is_fresh(state)
@@ -62,9 +61,11 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         asked = await _ask_model(state, deps, tree)
         chosen = _add_messages(asked, chosen) if asked is not None else chosen
     chosen = chosen or _decide_without_model(state)
+    if count >= most:  # it is written with what there is
+        chosen = {**chosen, "route": "generate"}
     return {
         "router_output": chosen,
-        "iteration_count": min(count + 1, MAX_ITERATIONS),
+        "iteration_count": min(count, most),
         "codebase_tree": tree,
         "pause_reason": list_unapproved_tools((call["tool"] for call in chosen["calls"]), state, deps),
     }

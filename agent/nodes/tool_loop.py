@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, cast
 from agent import chat
 from agent.answering.rounds import KeptReply, answer_with_tools, limit_reply
 from agent.errors import ModelError
-from agent.limits import MAX_EXECUTOR_STEPS
 from agent.ports import ChatModel, Deps, Runtime, ToolOutcome
 from agent.prompts.prompt_evidence import EvidenceNumbers
 from agent.prompts.research_prompts import (
@@ -60,22 +59,23 @@ async def executor_llm(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     deps = runtime.context
     if is_answering(state):
         return await answer_with_tools(state, deps)
-    count = state.get("executor_call_count", 0)
+    count, most = state.get("executor_call_count", 0), deps.budget.ceilings.executor_steps
     open_steps = [
         (step, conversation)
         for step, conversation in split_by_step(state.get("messages", []), state).items()
         if is_open(conversation)
     ]
     # The turn's last call is the answer's, and each step has one before it to sum up.
-    is_last = count + 1 >= MAX_EXECUTOR_STEPS or deps.budget.is_short_of(2 * len(open_steps) + 1)
+    is_last = count + 1 >= most or deps.budget.is_short_of(2 * len(open_steps) + 1)
     may_ask = not deps.budget.is_short_of(len(open_steps) + 1)
     ask = partial(_ask_model, state, deps, is_last=is_last, is_alone=len(open_steps) == 1) if may_ask else None
     replies = await asyncio.gather(*(_take_step(state, step, conversation, ask) for step, conversation in open_steps))
     begun = any(call["id"] == _FALLBACK for reply in replies for call in reply.tool_calls)
+    count = min(count + 1, most - 1) if begun else count + 1
     return {
         "messages": [mark_step(reply, step) for reply, (step, _) in zip(replies, open_steps, strict=True)],
-        "executor_call_count": min(count + 1, MAX_EXECUTOR_STEPS - 1) if begun else count + 1,
-        "wants_tools": any(map(has_calls, replies)),
+        "executor_call_count": count,
+        "wants_tools": count < most and any(map(has_calls, replies)),
     }
 
 

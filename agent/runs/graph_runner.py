@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpa
 
 from agent.errors import TurnTooLong
 from agent.graph import build_graph, list_steps
-from agent.limits import RECURSION_LIMIT
 from agent.nodes.conversation_memory import add_turn
 from agent.ports import CodeSearch, Deps, NodeRuntime
 from agent.questions.attachments import NOTHING_ATTACHED, Attachments, make_excerpts
@@ -93,9 +92,9 @@ async def stream_graph(
     deps: Deps,
     *,
     durability: Literal["sync", "exit"],
-    steps: int = RECURSION_LIMIT,
+    nodes: int,
 ) -> GraphOutcome[StateT]:
-    """Run a graph as far as it goes, and tell of each step; `TurnTooLong` where it takes more steps than it may.
+    """Run a graph as far as it goes, and tell of each step; `TurnTooLong` where it takes more nodes than it may.
 
     Each step is saved before the next begins, or, where repeating the run costs nothing, the last one alone.
     """
@@ -104,7 +103,7 @@ async def stream_graph(
     state: Mapping[str, Any] = {}
     request: Mapping[str, Any] | None = None
     parts = graph.astream(
-        given, make_config(checkpoints, steps), context=deps, durability=durability, stream_mode=["updates", "values"]
+        given, make_config(checkpoints, nodes), context=deps, durability=durability, stream_mode=["updates", "values"]
     )
     try:
         async with aclosing(parts) as stream:  # type: ignore[type-var]  # an async generator, typed as an iterator
@@ -122,9 +121,9 @@ async def stream_graph(
     return GraphOutcome(state=cast("StateT", state), request=request)
 
 
-def make_config(checkpoints: str, steps: int = RECURSION_LIMIT) -> RunnableConfig:
-    """Name a checkpoint thread to the graph."""
-    return {"configurable": {"thread_id": checkpoints}, "recursion_limit": steps}
+def make_config(checkpoints: str, nodes: int = 1) -> RunnableConfig:
+    """Name a checkpoint thread to the graph, which may take so many nodes."""
+    return {"configurable": {"thread_id": checkpoints}, "recursion_limit": nodes}
 
 
 GraphResult = GraphOutcome[AgentState]
@@ -171,7 +170,7 @@ class SingleTurnRunner:
         state = await asyncio.to_thread(_make_initial_state, run, self._clock())
         steps = {step.name: step for step in list_steps()}
         name: str | None = next(iter(steps))
-        for _ in range(RECURSION_LIMIT):
+        for _ in range(deps.budget.ceilings.nodes):
             if name is None:
                 return GraphOutcome(state=state)
             changes = await steps[name].run(state, NodeRuntime(deps))
@@ -233,7 +232,9 @@ class GraphRunner:
             await self._saver.note_commits(claim, {} if run.state else commits)
         durability: Literal["sync", "exit"] = "exit" if deps.models.main is None else "sync"
         async with open_graph(self._graph, self._saver) as graph:
-            outcome = await stream_graph(graph, given, claim.checkpoints, deps, durability=durability)
+            outcome = await stream_graph(
+                graph, given, claim.checkpoints, deps, durability=durability, nodes=deps.budget.ceilings.nodes
+            )
         if has_moved and run.state:
             await self._saver.note_commits(claim, commits)
         return outcome

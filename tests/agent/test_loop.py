@@ -7,6 +7,7 @@ import itertools
 import re
 from collections.abc import Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from agent.answering.model_answer import BROKEN_OFF
 from agent.answering.rounds import WRITE_NOW
 from agent.errors import AnswerBlocked, AnswerEmpty, ModelUnavailable, RequestRefused, ToolsUnsupported
 from agent.events import AgentEvent
-from agent.limits import MAX_ITERATIONS, MAX_ROUNDS, RECURSION_LIMIT, Budget, TokenUsage, TurnLimits
+from agent.limits import MAX_ROUNDS, Budget, TokenUsage, TurnLimits
 from agent.lookups.tool import Tool, ToolEvidence
 from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Answer, Deps, Emit, TurnModels
@@ -338,7 +339,10 @@ async def test_the_answer_is_told_which_places_the_notes_of_the_steps_cite(saver
 # Whatever a model does
 
 
-async def test_the_longest_way_through_the_graph_ends_with_an_answer(saver: SqliteConversations) -> None:
+@pytest.mark.parametrize("limits", [TurnLimits(), TurnLimits(iterations=3, executor_steps=2)])
+async def test_the_longest_way_through_the_graph_ends_with_an_answer(
+    saver: SqliteConversations, limits: TurnLimits
+) -> None:
     """Calls in every round, a plan as late as possible, and steps that find nothing and are planned anew."""
     asked = itertools.count()
 
@@ -358,12 +362,13 @@ async def test_the_longest_way_through_the_graph_ends_with_an_answer(saver: Sqli
         "refinery": [lambda _: anew],
         "planner": [lambda _: {"steps": [f"Step {next(asked)}" for _ in range(8)], "dependent": list(range(1, 9))}],
     }
-    agent, model = agent_with(saver, script=script, approval_calls=1_000_000)
+    models = partial(ScriptedModels, limits=limits)
+    agent, model = agent_with(saver, script=script, approval_calls=1_000_000, models=models)
     events = await events_of(agent, QUESTION)
     nodes = [event.payload["node"] for event in events if event.kind == "step_end"]
 
-    assert nodes.count("planner") == MAX_ITERATIONS - 1
-    assert RECURSION_LIMIT - 20 < len(nodes) <= RECURSION_LIMIT
+    assert nodes.count("planner") == limits.iterations - 1
+    assert limits.nodes - 20 < len(nodes) <= limits.nodes
     assert "session [1]" in events[-1].payload["answer"].text
 
 

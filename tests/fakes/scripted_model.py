@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import BaseModel, ValidationError
 
 from agent.errors import AnswerEmpty, AnswerMalformed, ModelError, ModelUnavailable
-from agent.limits import Budget
+from agent.limits import Budget, TurnLimits
 from agent.ports import Emit, GrowingText, TurnModels
 
 Form = TypeVar("Form", bound=BaseModel)
@@ -108,12 +108,13 @@ class ScriptedModel:
 class ScriptedModels:
     """The source of one scripted model for every turn, without ceilings that matter."""
 
-    def __init__(self, model: ScriptedModel) -> None:
+    def __init__(self, model: ScriptedModel, limits: TurnLimits | None = None) -> None:
         self.model = model
+        self.limits = limits
 
     def budget(self) -> Budget:
         """Return a fresh budget."""
-        return Budget()
+        return Budget(self.limits)
 
     def make_turn_models(self, budget: Budget, emit: Emit) -> TurnModels:
         """Return the same model for everything."""

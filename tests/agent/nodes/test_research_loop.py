@@ -23,7 +23,7 @@ from agent.graph import (
     route_after_refinery,
     route_after_router,
 )
-from agent.limits import MAX_EXECUTOR_STEPS, MAX_ITERATIONS, MAX_PLAN
+from agent.limits import MAX_PLAN, TurnLimits
 from agent.nodes.research import aggregate, planner, refinery, setup_executor
 from agent.nodes.tool_loop import executor_llm, tool_node
 from agent.ports import Deps, TurnModels
@@ -35,6 +35,7 @@ from tests.fakes.code import FakeCode
 from tests.fakes.scripted_model import ScriptedModel
 from tests.fakes.shop import SHOP
 
+LIMITS = TurnLimits()
 QUESTION = "How does an order get paid, and what happens when the bank is busy?"
 
 
@@ -268,9 +269,9 @@ async def test_a_model_that_never_stops_is_given_no_tools_in_the_end() -> None:
     model = ScriptedModel({"executor_llm": [lambda _: [("grep", {"pattern": "pay"})]]})
     state, _ = await step(model)
 
-    assert len(model.asked) == MAX_EXECUTOR_STEPS
-    assert [bool(tools) for _, _, tools in model.asked] == [True] * (MAX_EXECUTOR_STEPS - 1) + [False]
-    assert state["executor_call_count"] == MAX_EXECUTOR_STEPS
+    assert len(model.asked) == LIMITS.executor_steps
+    assert [bool(tools) for _, _, tools in model.asked] == [True] * (LIMITS.executor_steps - 1) + [False]
+    assert state["executor_call_count"] == LIMITS.executor_steps
 
 
 async def test_every_call_is_answered_whatever_is_wrong_with_it() -> None:
@@ -379,7 +380,7 @@ FINISH = {"decision": "FINISH", "reason": "done"}
         (researched(done=1, of=3, found=False), FINISH, 1, "synthesis", 1),
         (researched(done=3, of=3), CONTINUE, 1, "planner", 1),
         (researched(done=3, of=3), FINISH, 1, "synthesis", 1),
-        (researched(done=1, of=3, iteration=MAX_ITERATIONS), CONTINUE, 0, "synthesis", MAX_ITERATIONS),
+        (researched(done=1, of=3, iteration=LIMITS.iterations), CONTINUE, 0, "synthesis", LIMITS.iterations),
         (researched(done=1, of=3, found=False), ModelUnavailable("x"), 1, "setup_executor", 2),
         (researched(done=3, of=3), ModelUnavailable("x"), 1, "synthesis", 1),
         (researched(done=1, of=3, found=False), BudgetExceeded("x"), 1, "synthesis", 1),
@@ -438,7 +439,6 @@ async def test_without_a_model_the_plan_is_followed() -> None:
         ("use_tool", ["grep"], {}, "tool_executor"),
         ("use_tool", ["grep", "web_search"], {"pause_reason": "web_search"}, "human_check"),
         ("use_tool", ["web_search"], {"approved": ["web_search"], "pause_reason": ""}, "tool_executor"),
-        ("retrieve", [], {"iteration_count": MAX_ITERATIONS}, "synthesis"),
     ],
 )
 def test_the_router_is_followed_within_limits(route: Route, calls: list[str], more: AgentState, target: str) -> None:
