@@ -95,6 +95,6 @@ if TYPE_CHECKING:
     from agent.questions.terms import find_content_terms, match_terms
     from agent.sandbox.trials import SandboxTrial, find_sandbox, try_sandboxes
     from agent.sandbox.working_copy import WorkingCopy
-    from agent.tools.web_search import SearxngSearch
+    from agent.tools.web_search import DuckDuckGoSearch, SearxngSearch
 
 __getattr__ = load_lazily(__name__)

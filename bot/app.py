@@ -17,7 +17,7 @@ from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.repositories.cloned_index import ClonedIndex
 from bot.repositories.names import RepositoryProfile, split_pinned_name
 from bot.repositories.status import RepositoryState, read_state
-from bot.settings import GuardTable, RepositoryTable, Settings
+from bot.settings import DUCKDUCKGO, GuardTable, RepositoryTable, Settings
 from bot.storage.data_lock import hold_shared_lock
 from indexer import IndexStatus, NamedRef
 
@@ -28,10 +28,12 @@ if TYPE_CHECKING:
         Classifier,
         CodeLibrary,
         CodeSearch,
+        DuckDuckGoSearch,
         EventKind,
         ModelSource,
         OnnxModel,
         SandboxTrial,
+        SearxngSearch,
         WorkingCopy,
     )
     from bot.ports import Answerer, GoalRuns, RefreshJobs, RefSource, RepositoryIndex
@@ -437,7 +439,7 @@ def _open_refs(
 @asynccontextmanager
 async def _open_agent(settings: Settings, library: CodeLibrary, *, can_ask: bool = True) -> AsyncGenerator[Agent]:
     # Importing langgraph takes a second, which only a question is worth.
-    from agent import Agent, SearxngSearch, open_conversations
+    from agent import Agent, open_conversations
     from indexer import CachedRedactor
 
     async with AsyncExitStack() as stack:
@@ -445,7 +447,7 @@ async def _open_agent(settings: Settings, library: CodeLibrary, *, can_ask: bool
         saver = await stack.enter_async_context(
             open_conversations(settings.home / "conversations.sqlite", settings.database_url)
         )
-        web = SearxngSearch(settings.web_search_url) if settings.web_search_url else None
+        web = _choose_web_search(settings.web_search_url)
         if web is not None:
             stack.push_async_callback(web.aclose)
         classifier = await stack.enter_async_context(_open_classifier(settings))
@@ -459,6 +461,14 @@ async def _open_agent(settings: Settings, library: CodeLibrary, *, can_ask: bool
             approval_calls=settings.approval_calls,
             can_ask=can_ask,
         )
+
+
+def _choose_web_search(url: str | None) -> SearxngSearch | DuckDuckGoSearch | None:
+    from agent import DuckDuckGoSearch, SearxngSearch
+
+    if url == DUCKDUCKGO:
+        return DuckDuckGoSearch()
+    return SearxngSearch(url) if url else None
 
 
 @asynccontextmanager

@@ -101,6 +101,8 @@ Channels = tuple[Channel, ...]
 SEGMENTS = r"^(?:s3|gs|az|file)://[^\s@]+$"
 CHROMA = r"^https?://[^\s/@?#]+(?:/[^\s@?#]*)?$"
 HTTP, WEBSOCKET = r"^https?://[^\s/]+", r"^wss?://[^\s/]+"
+DUCKDUCKGO = "duckduckgo"
+WEB_SEARCH = rf"{HTTP}|^{DUCKDUCKGO}$"
 SHA256 = r"^[0-9A-Fa-f]{64}$"
 DIGEST = r"^[0-9a-f]{64}$"
 PERSON = r"^[a-z]+:[^\s*:]+$"
@@ -110,6 +112,8 @@ Address = Annotated[str, Field(pattern=HTTP)]
 _WANTED = {
     HTTP: "This is not an address. It has to begin with http:// or https://, followed by a host",
     WEBSOCKET: "This is not an address. It has to begin with ws:// or wss://, followed by a host",
+    WEB_SEARCH: "This is neither the address of a SearXNG server, which begins with http:// or https://, nor the word "
+    "duckduckgo",
     SEGMENTS: "This is not the address of an object store. Write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, "
     "az://ACCOUNT/CONTAINER/PREFIX or file:///FOLDER, without keys",
     CHROMA: "This is not the address of a Chroma server. Write http://HOST:PORT or https://HOST:PORT, without a name "
@@ -300,7 +304,7 @@ class Settings(BaseModel):
     log_format: Annotated[Literal["human", "json"], BeforeValidator(_lower)] = "human"
     google_api_key: SecretStr | None = Field(default=None, validation_alias="GOOGLE_API_KEY")
     google_api_base_url: str | None = Field(default=None, validation_alias="GOOGLE_API_BASE_URL", pattern=HTTP)
-    web_search_url: str | None = Field(default=None, validation_alias="CITEBOT_WEB_SEARCH_URL", pattern=HTTP)
+    web_search_url: str | None = Field(default=None, validation_alias="CITEBOT_WEB_SEARCH_URL", pattern=WEB_SEARCH)
     slack_bot_token: SecretStr | None = Field(default=None, validation_alias="SLACK_BOT_TOKEN")
     slack_app_token: SecretStr | None = Field(default=None, validation_alias="SLACK_APP_TOKEN")
     slack_signing_secret: SecretStr | None = Field(default=None, validation_alias="SLACK_SIGNING_SECRET")

@@ -1,4 +1,4 @@
-"""Searches the public web by a SearXNG server, where a person has approved it."""
+"""Searches the public web by a SearXNG server or by DuckDuckGo, where a person has approved it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 from agent.errors import WebSearchError
 from agent.lookups.tool import OUTSIDE, Tool, ToolEvidence, ToolReport
 from agent.ports import Deps, WebPage
+from indexer.installation import describe_extra
 
 if TYPE_CHECKING:
     from httpx import AsyncClient
@@ -76,6 +77,7 @@ def make_web_query(query: str, asked: str) -> str:
 _SECONDS = 10.0
 _LARGEST = 2_000_000  # bytes of one answer
 _LONGEST_TEXT = 500  # characters of what a page says
+_DUCKDUCKGO = "duckduckgo"
 
 
 class _Result(BaseModel):
@@ -139,3 +141,40 @@ class SearxngSearch:
                 if len(body) > _LARGEST:
                     raise WebSearchError("The web cannot be searched: the server's answer is too long.")
         return bytes(body)
+
+
+class DuckDuckGoSearch:
+    """Asks DuckDuckGo and no other search engine, through ddgs, which belongs to the extra web-search."""
+
+    async def aclose(self) -> None:
+        """Do nothing: no connection is kept."""
+
+    async def search(self, query: str, *, limit: int) -> Sequence[WebPage]:
+        """Find pages; raises `WebSearchError`."""
+        try:
+            async with asyncio.timeout(_SECONDS):
+                return await asyncio.to_thread(_ask_duckduckgo, query, limit)
+        except TimeoutError as error:
+            raise WebSearchError("The web cannot be searched: DuckDuckGo did not answer in time.") from error
+
+
+def _ask_duckduckgo(query: str, limit: int) -> Sequence[WebPage]:
+    try:
+        from ddgs import DDGS
+        from ddgs.engines import ENGINES
+        from ddgs.exceptions import DDGSException
+    except ImportError as error:
+        raise WebSearchError(f"The web cannot be searched: ddgs is missing. {describe_extra('web-search')}") from error
+    if _DUCKDUCKGO not in ENGINES["text"]:  # ddgs would send the query to every other engine that it knows
+        raise WebSearchError("The web cannot be searched: this version of ddgs does not ask DuckDuckGo.")
+    try:
+        found = DDGS(timeout=int(_SECONDS)).text(query, max_results=limit, backend=_DUCKDUCKGO)
+    except DDGSException as error:  # also where there is nothing: ddgs does not tell that from a refusal
+        raise WebSearchError(
+            f"DuckDuckGo has found nothing, or does not answer for a while after many searches: {error}"
+        ) from error
+    return [
+        WebPage(title=one["title"], url=one["href"], text=one["body"][:_LONGEST_TEXT])
+        for one in found
+        if one["href"].startswith(("http://", "https://"))
+    ]

@@ -1,9 +1,10 @@
-"""The web search over HTTP: what is sent, what comes back, and servers that misbehave."""
+"""Web searches over HTTP: what is sent, what comes back, and servers that misbehave."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -11,10 +12,12 @@ from threading import Thread
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from ddgs.engines import ENGINES
+from ddgs.engines.duckduckgo import Duckduckgo
 
 from agent.errors import WebSearchError
 from agent.ports import WebPage
-from agent.tools.web_search import SearxngSearch
+from agent.tools.web_search import DuckDuckGoSearch, SearxngSearch
 
 
 @contextmanager
@@ -33,6 +36,10 @@ def served(body: bytes, status: int = 200, packing: str = "") -> Iterator[tuple[
                 self.send_header("Location", "http://127.0.0.1:9/elsewhere")
             self.end_headers()
             self.wfile.write(body)
+
+        def do_POST(self) -> None:
+            self.path += "?" + self.rfile.read(int(self.headers["Content-Length"])).decode()
+            self.do_GET()
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
@@ -106,3 +113,44 @@ async def test_an_answer_that_is_packed_is_not_unpacked(packing: str) -> None:
 async def test_a_server_that_is_not_there_is_a_sentence(engine: SearxngSearch) -> None:
     with pytest.raises(WebSearchError, match="CITEBOT_WEB_SEARCH_URL names the server"):
         await engine.search("retries", limit=3)
+
+
+DUCK = """
+<div class="result__body body"><h2><a href="https://duckduckgo.com/y.js?ad">Bought</a></h2><a href="https://duckduckgo.com/y.js?ad">x</a></div>
+<div class="result__body body"><h2>Retry <b>policies</b></h2><a href="https://example.com/1">{long}</a></div>
+<div class="result__body body"><h2>A script</h2><a href="javascript:alert(1)">event retries</a></div>
+"""
+
+
+async def test_duckduckgo_is_asked_for_the_query_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    with served(DUCK.format(long="retries " * 100).encode()) as (url, asked):
+        monkeypatch.setattr(Duckduckgo, "search_url", url)
+        (page,) = await DuckDuckGoSearch().search("event retries", limit=5)
+
+    assert (page.title, page.url, len(page.text)) == ("Retry policies", "https://example.com/1", 500)
+    assert [parse_qs(urlsplit(path).query)["q"] for path in asked] == [["event retries"]]
+
+
+@pytest.mark.parametrize(("body", "status"), [(b"<html></html>", 200), (b"", 202)])
+async def test_nothing_found_is_not_told_from_a_refusal(
+    monkeypatch: pytest.MonkeyPatch, body: bytes, status: int
+) -> None:
+    with served(body, status) as (url, _):
+        monkeypatch.setattr(Duckduckgo, "search_url", url)
+        with pytest.raises(WebSearchError, match="found nothing, or does not answer"):
+            await DuckDuckGoSearch().search("event retries", limit=5)
+
+
+async def test_no_other_engine_takes_the_place_of_duckduckgo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENGINES, "text", {})
+    with pytest.raises(WebSearchError, match="does not ask DuckDuckGo"):
+        await DuckDuckGoSearch().search("retries", limit=3)
+
+
+async def test_what_duckduckgo_lacks_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Duckduckgo, "search_url", "http://127.0.0.1:9/html/")
+    with pytest.raises(WebSearchError, match="does not answer"):
+        await DuckDuckGoSearch().search("retries", limit=3)
+    monkeypatch.setitem(sys.modules, "ddgs", None)
+    with pytest.raises(WebSearchError, match=r"ddgs is missing\. Install it: .*web-search"):
+        await DuckDuckGoSearch().search("retries", limit=3)
