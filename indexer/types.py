@@ -25,7 +25,8 @@ RegistrationKind = Literal["route", "command", "task", "event", "model", "flag",
 SearchMode = Literal["hybrid", "lexical", "vector"]
 # A list of places is spread over files; of passages to be read, several of one file may come one after the other.
 SearchAim = Literal["places", "passages"]
-PlainReason = Literal["time", "memory", "crash"]  # what a parser had not enough of, or how it ended
+# What a parser had not enough of, or how it ended; or the text cannot be told.
+PlainReason = Literal["time", "memory", "crash", "encoding"]
 
 # What can be told of a repository that is looked at; the first three continue, the others leave everything as it was.
 RemoteState = Literal[
@@ -286,7 +287,10 @@ class RepositoryOverview:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlainFile:
-    """A file that is searched as plain text, as its parser took too long, needed too much memory, or crashed."""
+    """A file that is searched as plain text, as its parser took too long, needed too much memory, or crashed.
+
+    With the reason `encoding` it is parsed, but some of its characters may be wrong.
+    """
 
     path: str
     reason: PlainReason

@@ -9,7 +9,7 @@ from indexer.git.objects import TreeEntry
 from indexer.git.repository import Repository
 from indexer.git.safe_paths import is_safe_path
 from indexer.secrets import redact_secrets
-from indexer.text.decoding import decode_file
+from indexer.text.decoding import decode_file, is_utf8
 
 
 def read_masked_lines(repository: Repository, entry: TreeEntry) -> list[str] | str:
@@ -18,7 +18,8 @@ def read_masked_lines(repository: Repository, entry: TreeEntry) -> list[str] | s
     reason = judge_content(entry.path, data, entry.marks)
     if reason is not None:
         return reason
-    text = decode_file(data)
+    usual = "" if is_utf8(data) else repository.usual_encoding
+    text = decode_file(data, declared=entry.marks.encoding, usual=usual)
     if text is None:
         return "binary"
     return redact_secrets(text).removesuffix("\n").split("\n") if text else []

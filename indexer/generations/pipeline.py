@@ -166,9 +166,12 @@ def _may_exceed(limits: IndexLimits, generation: Generation, snapshot: Snapshot,
 
 
 def _plan_from_listing(parts: RefreshParts, commit: Commit, generation: Generation, snapshot: Snapshot) -> RefreshPlan:
-    """Compare the whole tree with the catalog, as after a force-push or a change of attributes."""
+    """Compare the whole tree with the catalog, as after a force-push or a change of attributes.
+
+    What declares an encoding is read again: the declaration may be new.
+    """
     listing = parts.repository.files(commit.sha, parts.limits)
-    wanted = {entry.path: entry.blob for entry in listing.entries}
+    wanted = {entry.path: entry.blob for entry in listing.entries if not entry.marks.encoding}
     rows = parts.catalog.files(generation.id)
     removed = frozenset(row.id for row in rows if wanted.get(row.entry.path) != row.blob)
     kept = {row.entry.path for row in rows if row.id not in removed}
@@ -210,7 +213,8 @@ class _Build:
         total = len(self._plan.entries)
         blobs = self._parts.repository.iter_blobs(entry.blob for entry in self._plan.entries)
         sources = zip(self._plan.entries, (data for _, data in blobs), strict=True)
-        parsed = self._parts.parsers.parse(sources, self._parts.kept)
+        repository = self._parts.repository
+        parsed = self._parts.parsers.parse(sources, self._parts.kept, find_usual=lambda: repository.usual_encoding)
         for done, (entry, contents) in enumerate(parsed, start=1):
             if isinstance(contents, SkippedFile):
                 self.unfit.append(Omission(path=entry.path, reason=contents.reason))

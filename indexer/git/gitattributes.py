@@ -1,4 +1,4 @@
-"""Reads from the `.gitattributes` files of one commit which files are generated or vendored."""
+"""Reads from the `.gitattributes` and `.editorconfig` files of one commit what they say of its files."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import re2
 
-_Mark = Literal["generated", "vendored"]
-_MARKS: dict[str, _Mark] = {"linguist-generated": "generated", "linguist-vendored": "vendored"}
-_NAME = ".gitattributes"
+_MARKS = {"linguist-generated": "generated", "linguist-vendored": "vendored"}
+_ENCODINGS = {"encoding", "working-tree-encoding"}
+_NAMES = (".editorconfig", ".gitattributes")  # the latter wins
+_SECTION = re.compile(r"[ \t]*\[(.*)\][ \t]*\r?$|[ \t]*charset[ \t]*=[ \t]*([\w-]+)", re.IGNORECASE)
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_MOST_CHOICES = 50  # of the braces of a section
 _LINE = re.compile(r'[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s#"]\S*))[ \t]+(.*)')
 _TOKEN = re.compile(r"^\*\*/|/\*\*/|/\*\*$|\*+|\?|\[|\\.|.", re.DOTALL)
 _CLASS = re.compile(r"\[!?\]?[^\]]*\]")
@@ -28,10 +31,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileAttributes:
-    """What `.gitattributes` says of a file: True and False are declared, None is left to the rules."""
+    """What is declared of a file: its encoding, if any; True and False are declared, None is left to the rules."""
 
     generated: bool | None = None
     vendored: bool | None = None
+    encoding: str = ""
 
 
 UNMARKED = FileAttributes()
@@ -41,27 +45,27 @@ UNMARKED = FileAttributes()
 class _Pattern:
     folder: str
     glob: str
-    declared: dict[_Mark, bool]
+    declared: dict[str, Any]
 
 
 class GitAttributes:
-    """The linguist attributes of one commit.
+    """The attributes of the files of one commit.
 
     The patterns come from the repository, so they run on RE2, in linear time, and their number is limited.
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:
-        """`files` maps the path of each `.gitattributes` to its text."""
-        self._batches: list[tuple[Any, list[dict[_Mark, bool]]]] = []
+        """`files` maps the path of each file of attributes to its text."""
+        self._batches: list[tuple[Any, list[dict[str, Any]]]] = []
         patterns = _take_first(_read_patterns(files))
         batches = (patterns[start : start + _BATCH] for start in range(0, len(patterns), _BATCH))
         refused = [pattern for batch in batches for pattern in self._add(batch)]
         if refused:
-            log.warning("%d patterns in .gitattributes are invalid, such as %.100r.", len(refused), refused[0].glob)
+            log.warning("%d patterns of attributes are invalid, such as %.100r.", len(refused), refused[0].glob)
 
     def of(self, path: str) -> FileAttributes:
         """Look up the marks of a file."""
-        marks: dict[_Mark, bool] = {}
+        marks: dict[str, Any] = {}
         for matcher, declared in self._batches:
             for index in sorted(matcher.Match(path) or ()):
                 marks |= declared[index]
@@ -84,25 +88,48 @@ class GitAttributes:
 
 
 def is_attributes_file(path: str) -> bool:
-    """Tell whether a path is that of a `.gitattributes`."""
-    return path.rpartition("/")[2] == _NAME
+    """Tell whether a path is that of a file of attributes."""
+    return path.rpartition("/")[2] in _NAMES
 
 
 def list_attribute_files(names: Iterable[bytes]) -> set[bytes]:
-    """List every path of a `.gitattributes` that could apply to one of the files."""
+    """List every path of a file of attributes that could apply to one of the files."""
     parents = (tuple(name.split(b"/", _DEEPEST)[:-1]) for name in names)
     folders = {parts[:depth] for parts in parents for depth in range(len(parts) + 1)}
-    return {b"/".join((*folder, _NAME.encode())) for folder in folders}
+    return {b"/".join((*folder, name.encode())) for folder in folders for name in _NAMES}
 
 
 def _read_patterns(files: Mapping[str, str]) -> Iterator[_Pattern]:
     """Read the lines that declare something, in ascending precedence: the nearest file and its last line win."""
-    for path in sorted(files, key=lambda path: path.count("/")):
+    for path in sorted(files, key=lambda path: (path.endswith(_NAMES[1]), path.count("/"))):
+        if path.endswith(_NAMES[0]):
+            yield from _read_sections(path.rpartition("/")[0], files[path])
+            continue
         for line in files[path].split("\n"):
             match = _LINE.match(line) if len(line) <= _LONGEST_LINE else None
             declared = _read_declarations(match[3].split()) if match else {}
             if match and declared:
                 yield _Pattern(folder=path.rpartition("/")[0], glob=match[1] or match[2], declared=declared)
+
+
+def _read_sections(folder: str, text: str) -> Iterator[_Pattern]:
+    """Read the encodings of an `.editorconfig`, whose sections are patterns with choices in braces."""
+    globs: list[str] = []
+    for line in text.split("\n"):
+        match = _SECTION.match(line) if len(line) <= _LONGEST_LINE else None
+        if match and match[1]:
+            globs = _expand_choices(match[1])
+        elif match and match[2]:
+            declared = {"encoding": match[2].lower().removesuffix("-bom")}
+            yield from (_Pattern(folder=folder, glob=glob, declared=declared) for glob in globs)
+
+
+def _expand_choices(glob: str) -> list[str]:
+    globs = [glob]
+    while _BRACES.search(globs[0]) and len(globs) < _MOST_CHOICES:
+        parts = (_BRACES.split(each, maxsplit=1) for each in globs)
+        globs = [first + choice + rest for first, choices, rest in parts for choice in choices.split(",")]
+    return globs[:_MOST_CHOICES]
 
 
 def _take_first(patterns: Iterable[_Pattern]) -> list[_Pattern]:
@@ -112,19 +139,21 @@ def _take_first(patterns: Iterable[_Pattern]) -> list[_Pattern]:
     for pattern in patterns:
         characters += len(pattern.folder) + len(pattern.glob)
         if len(taken) == _MOST_PATTERNS or characters > _MOST_CHARACTERS:
-            log.warning("Only the first %d patterns in .gitattributes are used.", len(taken))
+            log.warning("Only the first %d patterns of attributes are used.", len(taken))
             break
         taken.append(pattern)
     return taken
 
 
-def _read_declarations(attributes: list[str]) -> dict[_Mark, bool]:
+def _read_declarations(attributes: list[str]) -> dict[str, Any]:
     """Read `linguist-generated`, `-linguist-generated`, `linguist-generated=false` and so on; the last counts."""
-    declared: dict[_Mark, bool] = {}
+    declared: dict[str, Any] = {}
     for attribute in attributes:
         name, _, value = attribute.removeprefix("-").partition("=")
         if name in _MARKS:
             declared[_MARKS[name]] = not attribute.startswith("-") and value.lower() not in {"false", "0", "no", "off"}
+        elif name in _ENCODINGS and value:
+            declared["encoding"] = value.lower()
     return declared
 
 

@@ -7,8 +7,10 @@ repository's own configuration names is run.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, islice
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -46,7 +48,7 @@ from indexer.git.tags import TagList
 from indexer.git.working_tree import WorkingTree
 from indexer.secrets import redact_secrets
 from indexer.subprocesses import read_output, start_git
-from indexer.text.decoding import decode_file
+from indexer.text.decoding import decode_file, find_encoding, is_legacy
 from indexer.types import Commit, CommitMessage, IndexLimits
 
 __all__ = ["Repository", "TreeChanges", "TreeEntry", "TreeListing"]
@@ -63,6 +65,7 @@ _GREPPING = 5.0  # seconds
 _COMPARING = 5.0  # seconds; git keeps the differences in memory, and where they are too many, the whole tree is listed
 _MOST_OUTPUT = 100_000_000  # bytes, enough to list a million files
 _MOST_ATTRIBUTES = 10_000_000  # bytes of all `.gitattributes`; the same content may be there many times
+_SAMPLES, _SAMPLED = 300, 100_000  # files that are looked at for their encoding, and the bytes of the largest
 _WINDOW = 32  # blobs requested at a time; their names fit a pipe, and their contents fit memory
 
 
@@ -230,7 +233,7 @@ class Repository:
         if sum(map(len, paths)) > _MOST_NAMED:
             return self.files(sha)
         items = read_tree(self._git, sha, *paths)
-        files = [item for item in items if not is_attributes_file(item.path)]
+        files = [item for item in items if not is_attributes_file(item.path) or item.name in names]
         return self._select_files(files, self._read_attributes(items))
 
     def find_files_with(self, sha: str, words: Sequence[str]) -> frozenset[str]:
@@ -247,6 +250,16 @@ class Repository:
         waiting = iter(shas)
         while window := list(islice(waiting, _WINDOW)):
             yield from zip(window, self._blobs.read(window), strict=True)
+
+    @cached_property
+    def usual_encoding(self) -> str:
+        """The encoding of most of those files at HEAD that are not UTF-8, by a sample; empty where there are none."""
+        head = self._git.try_run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        tree = read_tree(self._git, head.decode().strip()) if head else []
+        shas = [item.sha for item in tree if item.mode != _SYMLINK and 0 < (item.size or 0) < _SAMPLED]
+        contents = (data for _, data in self.iter_blobs(shas[:: len(shas) // _SAMPLES + 1]))
+        found = Counter(find_encoding(data) for data in contents if is_legacy(data))
+        return next((encoding for encoding, _ in found.most_common() if encoding), "")
 
     def _read_attributes(self, tree: list[TreeItem]) -> GitAttributes:
         files = [item for item in tree if is_attributes_file(item.path) and item.mode not in {_SUBMODULE, _SYMLINK}]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from indexer.git.file_selection import judge_content
-from indexer.parser_pool.wire_format import ParsedContents, Request, SkippedFile
+from indexer.parser_pool.wire_format import UNKNOWN_ENCODING, ParsedContents, Request, SkippedFile
 from indexer.parsing.file_parser import parse_file
 from indexer.parsing.grammars import GRAMMARS, describe_version
 from indexer.parsing.telling_paths import reduce_path
 from indexer.search.token_bags import build_bags
 from indexer.secrets import redact_secrets
-from indexer.text.decoding import decode_file, pack
+from indexer.text.decoding import decode_file, find_encoding, pack
 from indexer.text.languages import detect_language
 
 
@@ -20,12 +22,15 @@ def parse_source(request: Request, *, seconds: float) -> ParsedContents | Skippe
     """
     path = reduce_path(request.path)
     reason = judge_content(path, request.data, request.marks)
-    text = decode_file(request.data) if reason is None else None
+    hints = {"declared": request.marks.encoding, "usual": request.usual}
+    text = decode_file(request.data, **hints) if reason is None else None
     if text is None:
         return SkippedFile(reason=reason or "binary")
     text = redact_secrets(text)
     grammar = _find_grammar(path, request, text)
     parsed = parse_file(path, text, plain=request.plain or request.known.get(grammar), seconds=seconds)
+    if parsed.plain is None and find_encoding(request.data, **hints) is None:
+        parsed, grammar = replace(parsed, plain="encoding"), UNKNOWN_ENCODING
     return ParsedContents(
         packed=pack(text),
         lines=text.count("\n") + (not text.endswith("\n") and bool(text)),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from dataclasses import astuple
 from operator import itemgetter
 
 from cachetools import LRUCache
@@ -17,6 +18,7 @@ from indexer.parser_pool.plain_files import PLAIN_REASONS, PlainFiles, Reasons
 from indexer.parser_pool.pool import ParserPool
 from indexer.parser_pool.wire_format import (
     HEADER,
+    UNKNOWN_ENCODING,
     Failed,
     Malformed,
     ParsedContents,
@@ -28,6 +30,7 @@ from indexer.parser_pool.wire_format import (
 from indexer.parsing.telling_paths import reduce_path
 from indexer.store.fingerprint import FORMAT
 from indexer.store.kept_parses import KeptParses
+from indexer.text.decoding import is_utf8
 from indexer.types import PlainReason
 
 log = logging.getLogger(__name__)
@@ -59,10 +62,17 @@ class Parsers:
         known = self._plain_files.load()
         return {blob: reason for blob, grammars in known.items() for reason in grammars.values()}
 
-    def parse(self, sources: Iterable[FileSource], kept: KeptParses | None = None) -> Iterator[ParseOutcome]:
+    def parse(
+        self,
+        sources: Iterable[FileSource],
+        kept: KeptParses | None = None,
+        *,
+        find_usual: Callable[[], str] = str,
+    ) -> Iterator[ParseOutcome]:
         """Parse files, in their order; one that is too much for its parser is read as plain text, or left out.
 
         Equal contents are parsed once where nothing in their paths makes a difference, and so is what was `kept`.
+        `find_usual` says which encoding others of these files are in, for one that is not UTF-8.
         """
         known = self._plain_files.load()
         recent: LRUCache[str, tuple[Outcome, int]] = LRUCache(_MOST_BYTES, itemgetter(1))
@@ -73,7 +83,7 @@ class Parsers:
                 key = make_parse_key(entry)
                 future = recent[key][0] if key in recent else _read_kept(kept, key)
                 new = key if future is None else ""
-                future = future or self._submit_file(entry, data, known.get(entry.blob, {}))
+                future = future or self._submit_file(entry, data, known.get(entry.blob, {}), find_usual)
                 recent[key] = future, max(entry.size, _MOST_BYTES // _RECENT)
                 waiting.append((entry, new, future))
                 ahead += entry.size
@@ -86,9 +96,10 @@ class Parsers:
             for _, _, future in waiting:
                 future.cancel()
 
-    def _submit_file(self, entry: TreeEntry, data: bytes, known: Reasons) -> Outcome:
+    def _submit_file(self, entry: TreeEntry, data: bytes, known: Reasons, find_usual: Callable[[], str]) -> Outcome:
         if _AS_TEXT not in known:
-            return self._pool.submit(Request(path=entry.path, data=data, marks=entry.marks, known=known))
+            usual = "" if is_utf8(data) else find_usual()
+            return self._pool.submit(Request(path=entry.path, data=data, marks=entry.marks, known=known, usual=usual))
         left_out: Outcome = Future()
         left_out.set_result(SkippedFile(reason=UNREADABLE))
         return left_out
@@ -116,8 +127,10 @@ class Parsers:
                 self._plain_files.note(entry.blob, _AS_TEXT, "crash")
             return
         reason = contents.parsed.plain
+        if reason != "encoding" and UNKNOWN_ENCODING in known:
+            self._plain_files.forget(entry.blob, UNKNOWN_ENCODING)
         if reason is not None and contents.grammar not in known:
-            log.warning("%s is searched as plain text: %s.", entry.path, PLAIN_REASONS[reason])
+            log.warning("%s is not read as it should be: %s.", entry.path, PLAIN_REASONS[reason])
             self._plain_files.note(entry.blob, contents.grammar, reason)
         elif reason is None and contents.grammar:
             self._plain_files.forget(entry.blob, contents.grammar)
@@ -125,8 +138,7 @@ class Parsers:
 
 def make_parse_key(entry: TreeEntry) -> str:
     """Name everything that the result of parsing depends on."""
-    marks = (entry.marks.generated, entry.marks.vendored)
-    given = repr((FORMAT, entry.blob, marks, reduce_path(entry.path)))
+    given = repr((FORMAT, entry.blob, astuple(entry.marks), reduce_path(entry.path)))
     return hashlib.blake2b(given.encode(errors="surrogateescape"), digest_size=16).hexdigest()
 
 

@@ -20,6 +20,7 @@ PLAIN_REASONS: Mapping[PlainReason, str] = {
     "time": "its parser took too long",
     "memory": "its parser needed too much memory",
     "crash": "its parser crashed",
+    "encoding": "its encoding is unknown, so some characters may be wrong; name it in .gitattributes: encoding=...",
 }
 _MOST = 10_000  # the newest; whatever is forgotten is merely tried again
 _LAYOUT = """CREATE TABLE IF NOT EXISTS plain_files (

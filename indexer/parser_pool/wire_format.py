@@ -20,6 +20,7 @@ from indexer.types import Chunk, Import, ParsedFile, PlainReason, Reference, Reg
 
 HEADER = struct.Struct(">I")  # the length of what follows
 LONGEST = 64_000_000  # bytes
+UNKNOWN_ENCODING = "encoding"  # stands for a grammar where a text is parsed, but its encoding is unknown
 
 _CHUNK = attrgetter("start_line", "end_line", "text", "scope", "names")
 _SYMBOL = attrgetter("name", "qualified_name", "kind", "signature", "doc", "start_line", "end_line")
@@ -36,7 +37,7 @@ class Malformed(Exception):
 class Request:
     """One file to parse. `known` are the grammars that failed over its contents before, and why.
 
-    With `plain` it is read as plain text, for that reason.
+    With `plain` it is read as plain text, for that reason. `usual` is the encoding of the repository's other files.
     """
 
     path: str
@@ -44,6 +45,7 @@ class Request:
     marks: FileAttributes = UNMARKED
     known: Mapping[str, PlainReason] = field(default_factory=dict)
     plain: PlainReason | None = None
+    usual: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,16 +81,15 @@ Reply = ParsedContents | SkippedFile | Failed
 
 def pack_request(request: Request) -> bytes:
     """Write a request as a frame."""
-    marks = (request.marks.generated, request.marks.vendored)
-    return _pack_frame((request.path, request.data, marks, dict(request.known), request.plain))
+    marks = (request.marks.generated, request.marks.vendored, request.marks.encoding)
+    return _pack_frame((request.path, request.data, marks, dict(request.known), request.plain, request.usual))
 
 
 def unpack_request(body: bytes) -> Request:
     """Read a request."""
-    path, data, (generated, vendored), known, plain = ormsgpack.unpackb(body)
-    return Request(
-        path=path, data=data, marks=FileAttributes(generated=generated, vendored=vendored), known=known, plain=plain
-    )
+    path, data, (generated, vendored, encoding), known, plain, usual = ormsgpack.unpackb(body)
+    marks = FileAttributes(generated=generated, vendored=vendored, encoding=encoding)
+    return Request(path=path, data=data, marks=marks, known=known, plain=plain, usual=usual)
 
 
 def pack_reply(reply: Reply) -> bytes:

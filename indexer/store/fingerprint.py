@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from indexer.embedding.embedder import Embedder
 
-FORMAT = "12"  # raise it when chunks, registrations, tokens, masks or columns of segments change: all is indexed anew
+FORMAT = "13"  # raise it when chunks, registrations, tokens, masks or columns of segments change: all is indexed anew
 
 
 def make_fingerprint(embedder: Embedder, include: Sequence[str], exclude: Sequence[str]) -> str:

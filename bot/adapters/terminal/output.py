@@ -99,10 +99,12 @@ def hit_to_record(hit: Hit) -> dict[str, Any]:
 
 
 def describe_hit(hit: Hit, query: str) -> CodeLine:
-    """Describe a hit in one line: where, what, how good, and the line that has most words of the query."""
+    """Describe a hit in one line: where, what, how good, its documentation, and the line with most of the query."""
     where = format_location(hit.location.path, hit.location.start_line, hit.location.end_line)
-    notes = (to_one_line(_get_symbol_name(hit)), f"{hit.score:.3f}")
-    return CodeLine(path=hit.location.path, where=where, notes=notes, code=trim_code(choose_line(hit, query)))
+    code = choose_line(hit, query)
+    doc = hit.symbols[0].doc if hit.symbols and hit.symbols[0].doc not in code else ""
+    notes = (to_one_line(_get_symbol_name(hit)), f"{hit.score:.3f}", trim_code(doc))
+    return CodeLine(path=hit.location.path, where=where, notes=notes, code=trim_code(code))
 
 
 def choose_line(hit: Hit, query: str) -> str:

@@ -270,7 +270,10 @@ def test_search_as_json_holds_the_hits(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_search_as_text_is_a_hit_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["search", "send"], open_app=FakeOpening()) == 0
-    assert capsys.readouterr().out == "src/session.py:10-24  Session.send  0.500  def send(self, event): ...\n"
+    assert (
+        capsys.readouterr().out
+        == "src/session.py:10-24  Session.send  0.500  Send one event.  def send(self, event): ...\n"
+    )
 
 
 def test_a_hit_shows_the_line_that_the_query_is_about(citebot: Citebot) -> None:

@@ -166,6 +166,17 @@ def test_last_line_and_nearest_attributes_file_decide() -> None:
     assert attributes.of("lib/a.py") == FileAttributes(generated=False, vendored=True)
 
 
+def test_encodings_are_read_from_attributes_before_editor_settings() -> None:
+    attributes = GitAttributes(
+        {
+            ".gitattributes": "*.rb working-tree-encoding=CP1251\nold/* encoding=koi8-r\n",
+            ".editorconfig": "root = true\n\n[*.{c,h}]\ncharset = latin1\n[*.rb]\nindent_size = 2\ncharset=utf-8-bom\n",
+        }
+    )
+    paths = ("a.rb", "x/a.rb", "old/a.c", "src/a.h", "a.py")
+    assert [attributes.of(path).encoding for path in paths] == ["cp1251", "cp1251", "koi8-r", "latin1", ""]
+
+
 def test_hostile_attribute_patterns_come_to_an_end() -> None:
     attributes = GitAttributes({".gitattributes": "*a" * 30 + "b linguist-generated"})
     assert attributes.of("a" * 250) == FileAttributes()
@@ -183,7 +194,7 @@ def test_more_patterns_than_can_be_matched_leave_the_first_in_force(caplog: pyte
     assert attributes.of("a/7/b/c.x") == FileAttributes(generated=True)
     assert attributes.of("a/19999/b/c.x") == FileAttributes()
     assert [record.getMessage() for record in caplog.records] == [
-        "Only the first 2000 patterns in .gitattributes are used."
+        "Only the first 2000 patterns of attributes are used."
     ]
 
 
@@ -192,7 +203,7 @@ def test_a_pattern_that_cannot_be_read_is_passed_over_and_said_once(caplog: pyte
     attributes = GitAttributes({".gitattributes": "\n".join(lines)})
     assert attributes.of("x.a") == attributes.of("x.b") == FileAttributes(generated=True)
     assert [record.getMessage() for record in caplog.records] == [
-        "300 patterns in .gitattributes are invalid, such as '[z-a]'."
+        "300 patterns of attributes are invalid, such as '[z-a]'."
     ]
 
 

@@ -33,6 +33,19 @@ def delete_object(repo: GitRepo, sha: str) -> None:
     (repo.root / ".git" / "objects" / sha[:2] / sha[2:]).unlink()
 
 
+# What it says of its files
+
+
+def test_the_usual_encoding_is_that_of_most_files_that_are_not_utf8(repo: GitRepo) -> None:
+    for number in range(5):
+        repo.write(f"src/{number}.c", f"// Считает сумму заказа покупателя {number}\n".encode("koi8-r"))
+        repo.write(f"lib/{number}.c", f"// größe {number}\n")
+    repo.write("one.c", "// Prüft die Größe für alle Einträge, löscht überflüssige Schlüssel später\n".encode("cp1252"))
+    repo.commit()
+
+    assert Repository.open(repo.root).usual_encoding == "koi8-r"
+
+
 # Finding a repository
 
 

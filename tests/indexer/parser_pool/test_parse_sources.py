@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import ormsgpack
@@ -18,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.errors import ParserUnavailable
-from indexer.git.gitattributes import UNMARKED
+from indexer.git.gitattributes import UNMARKED, FileAttributes
 from indexer.git.objects import TreeEntry
 from indexer.parser_pool.file_source import parse_source
 from indexer.parser_pool.parse_limits import Limits
@@ -84,6 +85,25 @@ def plain(outcomes: Sequence[ParseOutcome]) -> dict[str, str | None]:
 
 
 # What is in a file
+
+
+def test_an_unknown_encoding_is_said_until_it_is_declared(tmp_path: Path, pool: ParserPool) -> None:
+    entry, data = source("a.c", b"\n".join(b'char x[] = "\xff\xfe\x81\xff";' for _ in range(20)))
+    parsers = Parsers(PlainFiles(tmp_path), pool)
+
+    assert plain(list(parsers.parse([(entry, data)]))) == {"a.c": "encoding"}
+    assert parsers.map_plain_reasons() == {entry.blob: "encoding"}
+
+    declared = replace(entry, marks=FileAttributes(encoding="koi8-r"))
+    assert plain(list(parsers.parse([(declared, data)]))) == {}
+    assert parsers.map_plain_reasons() == {}
+
+
+def test_a_few_letters_are_read_in_the_encoding_of_the_other_files(tmp_path: Path, pool: ParserPool) -> None:
+    sources = [source("a.rb", "# да\n".encode("cp1251"))]
+    found = Parsers(PlainFiles(tmp_path), pool).parse(sources, find_usual=lambda: "cp1251")
+
+    assert [unpack(it.packed) for _, it in found if isinstance(it, ParsedContents)] == ["# да\n"]
 
 
 def test_text_is_masked_before_it_is_parsed() -> None:
@@ -171,7 +191,7 @@ def test_a_file_that_is_too_much_is_kept_as_plain_text_and_costs_no_other(
     assert isinstance(contents, ParsedContents)
     assert (unpack(contents.packed).encode(), contents.parsed.symbols) == (CODE, ())
     assert [each.getMessage() for each in caplog.records if "plain text" in each.getMessage()] == [
-        f"{name} is searched as plain text: its parser "
+        f"{name} is not read as it should be: its parser "
         + {"crash": "crashed", "time": "took too long", "memory": "needed too much memory"}[reason]
         + "."
     ]
