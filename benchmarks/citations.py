@@ -4,9 +4,12 @@
 shown for it, and the answer with its citations, every one of them true. `also` names what else shows the same. Each
 citation is checked as it was written, with its lines, and again as the whole of what was shown; then it is replaced by
 a wrong one: by another exhibit of the same turn (`wrong`, which was drawn by lot), whole, and as many lines of it,
-from a place drawn by lot. A wrong citation counts as accepted where it stays; one that is led to another place or is
-taken out does not. The lines are read from the clones. The rule that the table compares with kept what holds any name
-of the sentence, or any of its words where it has none. What is in `held_out/` was never looked at for tuning.
+from a place drawn by lot. What is in `held_out/` was never looked at for tuning. `claims/` has single claims in five
+languages, in tables and about commits, each with a twin that the same lines contradict.
+
+A citation is `plain` where it stays as it is, `unverified` where it stays with that word, and else `out`. Of true ones
+as many as possible should be plain, of wrong ones as few. `was` is what the check before this one made of the same
+sets (`BEFORE`). With `--check`, doubtful citations are read again by the model that is configured for it.
 """
 
 from __future__ import annotations
@@ -21,15 +24,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from agent.citations.citation_check import verify_citations
-from agent.citations.claims import find_identifiers, find_names
+from agent.citations.citation_fit import Doubt
 from agent.ports import CodeSearch
 from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import PromptEvidence
-from agent.questions.terms import find_content_terms, match_terms
-from agent.text.citation_markers import find_markers
 from benchmarks.keyless import HELD_OUT
 from benchmarks.retrieval import _mirror
 from indexer.parsing.file_parser import parse_file
@@ -37,9 +38,19 @@ from indexer.types import Definition, Location, Passage, Symbol
 
 ANSWERS = Path(__file__).with_name("citations")
 FORMS = ("as written", "whole")
+CLAIMS = "claims"
+FATES = ("plain", "unverified", "out")
+KINDS = ("true", "swapped", "contradicted")
+# In percent, on the sets as they are, of the check that weighed words alone and led marks to other lines.
+BEFORE: Mapping[str, Mapping[str, Sequence[float]]] = {
+    "tuned on": {"true": (99.2, 0, 0.8), "swapped": (3.5, 0, 96.5)},
+    "held_out": {"true": (99.5, 0, 0.5), "swapped": (5.6, 0, 94.4)},
+    "claims": {"true": (93.1, 0, 6.9), "swapped": (17.9, 0, 82.1), "contradicted": (71.1, 0, 28.9)},
+}
 
 _EXHIBIT = re.compile(r"(?P<path>\S+):(?P<start>\d+)-(?P<end>\d+)(?: (?P<about>.*))?")
-_CITATION = re.compile(r"\[E(?P<number>\d+):(?P<start>\d+)(?:-(?P<end>\d+))?\]")
+_COMMIT = re.compile(r"commit (?P<sha>\w+)")
+_CITATION = re.compile(r"\[E(?P<number>\d+)(?::(?P<start>\d+)(?:-(?P<end>\d+))?)?\]")
 
 
 @dataclass(kw_only=True, slots=True)
@@ -79,27 +90,29 @@ class MirroredCode:
 
 @dataclass(frozen=True, kw_only=True)
 class CitedTurn:
-    """An answer with true citations, what was shown for it, and for each citation a wrong one and what is as true."""
+    """An answer with true citations, what was shown for it, and for each citation a wrong one.
+
+    `twins` are answers in which one claim, by the number of its citation, says what the lines contradict.
+    """
 
     repository: str
     question: str
     exhibits: Sequence[PromptEvidence]
     answer: str
     wrong: Sequence[int]
-    also: Sequence[frozenset[int]]
     code: MirroredCode
+    twins: Mapping[int, str] = field(default_factory=dict)
 
     @cached_property
     def citations(self) -> Sequence[Location]:
         """The lines that are cited, in the order of the answer."""
-        return [
-            Location(
-                path=self.exhibits[int(found["number"]) - 1].location.path,
-                start_line=int(found["start"]),
-                end_line=int(found["end"] or found["start"]),
-            )
-            for found in _CITATION.finditer(self.answer)
-        ]
+        return [self._find_lines(found) for found in _CITATION.finditer(self.answer)]
+
+    def _find_lines(self, found: re.Match[str]) -> Location:
+        whole = self.exhibits[int(found["number"]) - 1].location
+        if not found["start"]:
+            return whole
+        return replace(whole, start_line=int(found["start"]), end_line=int(found["end"] or found["start"]))
 
     @cached_property
     def shown(self) -> Sequence[Location]:
@@ -118,7 +131,7 @@ class CitedTurn:
     def draw_wrong(self, at: int, form: str) -> tuple[str, Location]:
         """Return a wrong citation for one of the answer, and where it leads."""
         exhibit = self.exhibits[self.wrong[at] - 1]
-        if form == "whole":
+        if form == "whole" or not exhibit.location.path:
             return f"[E{exhibit.number}]", exhibit.location
         true, place = self.citations[at], exhibit.location
         length = min(true.end_line - true.start_line, place.end_line - place.start_line)
@@ -138,18 +151,35 @@ def read_turns(folder: Path, mirrors: Path) -> Iterator[CitedTurn]:
             continue
         code = MirroredCode(mirror=mirror, commit=record["commit"])
         for turn in record["turns"]:
-            yield CitedTurn(
-                repository=record["name"],
-                question=turn["question"],
-                exhibits=[_read_exhibit(text, number, code) for number, text in enumerate(turn["exhibits"], 1)],
-                answer="\n".join(turn["answer"]),
-                wrong=[int(mark["wrong"][1:]) for mark in turn["marks"]],
-                also=[frozenset(int(each[1:]) for each in mark.get("also", ())) for mark in turn["marks"]],
-                code=code,
-            )
+            exhibits = [_read_exhibit(text, number, code) for number, text in enumerate(turn["exhibits"], 1)]
+            common = {"repository": record["name"], "question": turn["question"], "exhibits": exhibits, "code": code}
+            if CLAIMS in turn:
+                yield _read_claims(turn[CLAIMS], common)
+            else:
+                wrong = [int(mark["wrong"][1:]) for mark in turn["marks"]]
+                yield CitedTurn(answer="\n".join(turn["answer"]), wrong=wrong, **common)
+
+
+def _read_claims(claims: Sequence[Sequence[str]], common: Mapping[str, Any]) -> CitedTurn:
+    """Put claims below each other; the first two lines of a table have no citation."""
+    lines = [true for true, _ in claims]
+    twins: dict[int, str] = {}
+    wrong: list[int] = []
+    for at, (true, twin) in enumerate(claims):
+        for found in _CITATION.finditer(true):
+            twins[len(wrong)] = "\n".join([*lines[:at], twin, *lines[at + 1 :]])
+            others = [one.number for one in common["exhibits"] if one.number != int(found["number"])]
+            wrong.append(random.Random(true).choice(others))
+    return CitedTurn(answer="\n".join(lines), wrong=wrong, twins=twins, **common)
 
 
 def _read_exhibit(text: str, number: int, code: MirroredCode) -> PromptEvidence:
+    if named := _COMMIT.fullmatch(text):
+        command = ["git", "-C", str(code.mirror), "log", "-1", "--date=short", "--format=%H%n%ad, %an%n%s%n%b"]
+        told = subprocess.run([*command, named["sha"]], capture_output=True, check=True).stdout.decode().rstrip()
+        sha, _, message = told.partition("\n")
+        place = Location(path="", start_line=0, end_line=0, commit=sha)
+        return PromptEvidence(number=number, location=place, about="", text=message)
     found = _EXHIBIT.fullmatch(text)
     if found is None:
         raise ValueError(f"no exhibit: {text}")
@@ -160,95 +190,82 @@ def _read_exhibit(text: str, number: int, code: MirroredCode) -> PromptEvidence:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    """What became of one citation: by the check, and by the rule of names alone."""
+    """The fate of one citation."""
 
     turn: CitedTurn
     at: int
     form: str
-    is_true: bool
-    is_kept: bool
-    is_kept_by_names: bool
+    kind: str
+    fate: str
 
 
 async def check_turn(turn: CitedTurn) -> list[Outcome]:
     """Check the true citations of an answer, and the wrong ones that replace them, one at a time."""
     outcomes: list[Outcome] = []
-    for form in FORMS:
-        places = await _check(turn, turn.write(form))
-        for at, place in enumerate(turn.citations if form == "as written" else turn.shown):
-            outcomes.append(_judge(turn, at, form, place, places[at], is_true=True))
-        for at in range(len(turn.citations)):
+    for form in FORMS[:1] if turn.twins else FORMS:
+        true = turn.citations if form == "as written" else turn.shown
+        fates = await _check(turn, turn.write(form), true)
+        outcomes += [_make_outcome(turn, at, form, "true", fate) for at, fate in enumerate(fates)]
+        for at in range(len(true)):
             written, wrong = turn.draw_wrong(at, form)
-            places = await _check(turn, turn.write(form, instead={at: written}))
-            outcomes.append(_judge(turn, at, form, wrong, places[at], is_true=False))
+            fates = await _check(turn, turn.write(form, instead={at: written}), [wrong] * len(true))
+            outcomes.append(_make_outcome(turn, at, form, "swapped", fates[at]))
+    for at, answer in turn.twins.items():
+        fates = await _check(turn, answer, turn.citations)
+        outcomes.append(_make_outcome(turn, at, "as written", "contradicted", fates[at]))
     return outcomes
 
 
-async def _check(turn: CitedTurn, answer: str) -> Sequence[Location | None]:
+def _make_outcome(turn: CitedTurn, at: int, form: str, kind: str, fate: str) -> Outcome:
+    return Outcome(turn=turn, at=at, form=form, kind=kind, fate=fate)
+
+
+async def _check(turn: CitedTurn, answer: str, places: Sequence[Location]) -> list[str]:
+    """Return what became of each citation that should lead to a place."""
     parser = CitationParser(turn.exhibits, lambda text: text)
     text = "\n".join(map(parser.prose, answer.split("\n")))
     evidence = [exhibit.ref for exhibit in turn.exhibits]
-    checked = await verify_citations(text, parser.citations, evidence, cast("CodeSearch", turn.code), by_model=True)
-    return checked.places
+    past = {one.location: one.text for one in turn.exhibits if one.location.commit}
+    code = cast("CodeSearch", turn.code)
+    checked = await verify_citations(text, parser.citations, evidence, code, by_model=True, past=past)
+    found = zip(checked.places, checked.doubts, places, strict=True)
+    return [
+        "out" if place != cited else "unverified" if doubt is Doubt.CONTRADICTED else "plain"
+        for place, doubt, cited in found
+    ]
 
 
-def _judge(turn: CitedTurn, at: int, form: str, cited: Location, place: Location | None, *, is_true: bool) -> Outcome:
-    return Outcome(
-        turn=turn,
-        at=at,
-        form=form,
-        is_true=is_true,
-        is_kept=place == cited,
-        is_kept_by_names=_has_name(turn, at, cited),
-    )
-
-
-def _has_name(turn: CitedTurn, at: int, cited: Location) -> bool:
-    sentence = find_markers(_number_citations(turn.answer))[at].claim
-    lines = turn.code.read_text(cited.path).split("\n")[cited.start_line - 1 : cited.end_line]
-    text = "\n".join(lines)
-    if names := find_names(sentence):
-        return bool(names & find_identifiers(text))
-    return bool(match_terms(f"{cited.path} {text}", find_content_terms(sentence)))
-
-
-def _number_citations(answer: str) -> str:
-    numbers = iter(range(1, 1_000))
-    return _CITATION.sub(lambda _: f"[{next(numbers)}]", answer)
-
-
-def table(outcomes: Sequence[Outcome]) -> str:
-    """One line a form and one for both: how many true citations are kept, and how many wrong ones."""
-    lines = [f"{'citations':12} {'of each':>7}   {'true kept':>17}   {'wrong accepted':>17}   (by names alone)"]
-    for form in (*FORMS, "all"):
-        chosen = [each for each in outcomes if form in (each.form, "all")]
-        true = [each for each in chosen if each.is_true]
-        wrong = [each for each in chosen if not each.is_true]
-        lines.append(f"{form:12} {len(true):7}   {_show_share(true):>17}   {_show_share(wrong):>17}")
+def table(outcomes: Sequence[Outcome], before: Mapping[str, Sequence[float]]) -> str:
+    """One line a kind: how many citations end how, in percent, and what the check before made of them."""
+    lines = [f"{'citations':14} {'number':>6}" + "".join(f" {fate:>11} {'was':>6}" for fate in FATES)]
+    for kind in KINDS:
+        chosen = [each.fate for each in outcomes if each.kind == kind]
+        if chosen:
+            shares = [100 * chosen.count(fate) / len(chosen) for fate in FATES]
+            pairs = zip(shares, before[kind], strict=True)
+            cells = "".join(f" {share:9.1f} % {was:6.1f}" for share, was in pairs)
+            lines.append(f"{kind:14} {len(chosen):6}{cells}")
     return "\n".join(lines)
-
-
-def _show_share(outcomes: Sequence[Outcome]) -> str:
-    kept = sum(each.is_kept for each in outcomes) / len(outcomes)
-    before = sum(each.is_kept_by_names for each in outcomes) / len(outcomes)
-    return f"{100 * kept:.1f} % ({100 * before:.1f} %)"
 
 
 def show_outcome(outcome: Outcome) -> str:
     """One line for a citation that was judged wrongly."""
-    found = list(_CITATION.finditer(outcome.turn.answer))[outcome.at]
-    claim = find_markers(_number_citations(outcome.turn.answer))[outcome.at]
-    what = "lost" if outcome.is_true else f"accepted E{outcome.turn.wrong[outcome.at]} for"
-    return f"{outcome.turn.repository:14} {outcome.form:10} {what} {found[0]}: {claim.words.strip()}"
+    answer = outcome.turn.twins[outcome.at] if outcome.kind == "contradicted" else outcome.turn.answer
+    found = list(_CITATION.finditer(answer))[outcome.at]
+    line = answer[answer.rfind("\n", 0, found.start()) + 1 : found.end()]
+    return f"{outcome.turn.repository:14} {outcome.form:10} {outcome.kind:12} {outcome.fate:10} {line[-160:]}"
 
 
 async def run(arguments: argparse.Namespace) -> None:
-    """Check the citations of both halves and print a table for each."""
-    for name, folder in (("tuned on", arguments.answers), ("held out", arguments.answers / HELD_OUT)):
-        outcomes = [each for turn in read_turns(folder, arguments.mirrors) for each in await check_turn(turn)]
-        if arguments.each and name == "tuned on":
-            print("\n".join(show_outcome(each) for each in outcomes if each.is_kept != each.is_true))
-        print(f"\n{name}\n{table(outcomes)}" if outcomes else f"{name}: nothing to measure.")
+    """Check the citations of every set and print a table for each."""
+    for name in ("", HELD_OUT, CLAIMS):
+        turns = read_turns(arguments.answers / name, arguments.mirrors)
+        outcomes = [each for turn in turns for each in await check_turn(turn)]
+        if arguments.each and name != HELD_OUT:
+            odd = (each for each in outcomes if (each.fate == "plain") != (each.kind == "true"))
+            print("\n".join(map(show_outcome, odd)))
+        title = name or "tuned on"
+        print(f"\n{title}\n{table(outcomes, BEFORE[title])}" if outcomes else f"{title}: nothing to measure.")
 
 
 def main() -> None:
@@ -256,7 +273,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mirrors", type=Path, default=Path("../.mirror"), help="folder of clones")
     parser.add_argument("--answers", type=Path, default=ANSWERS, help="folder of answers")
-    parser.add_argument("--each", action="store_true", help="also list what was judged wrongly, of the half tuned on")
+    parser.add_argument(
+        "--each", action="store_true", help="also list what was judged wrongly, but for the held-out half"
+    )
     asyncio.run(run(parser.parse_args()))
 
 

@@ -1,15 +1,15 @@
-"""Keeps the citations of lines that were shown, repairs others by a name, and marks the claims that keep none."""
+"""Keeps the citations of lines that were shown, and marks the claims that they contradict and those that keep none."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from agent.citations.citation_fit import MAX_LINES, EvidenceFit, Exhibit
-from agent.citations.claims import Claim, find_names
+from agent.citations.citation_fit import MAX_LINES, Doubt, EvidenceFit, Exhibit
+from agent.citations.claims import Claim
 from agent.evidence.refs import LONGEST_RANGE, is_within
 from agent.ports import CodeSearch
 from agent.state import CitationRef, EvidenceRef, to_citation, to_location
@@ -17,12 +17,19 @@ from agent.text.citation_markers import CitationMarker, find_markers, format_mar
 from indexer.errors import UnknownPath
 from indexer.types import Location
 
-UNSOURCED = "*(unsourced)*"
-LEGEND = f"{UNSOURCED}: nothing that was read for this answer says so."
+UNSOURCED, UNVERIFIED = "*(unsourced)*", "*(unverified)*"
+LEGENDS = {
+    UNSOURCED: f"{UNSOURCED}: this cites nothing that was read for this answer.",
+    UNVERIFIED: f"{UNVERIFIED}: names or numbers of this are missing from the cited lines, which were not read again.",
+}
 MAX_WEIGHED = 200  # citations of one answer; further ones are kept where their lines were shown
-_LEAST_FIT = 0.68
-_LEAST_FIT_OF_SEVERAL = 0.45  # each of several citations of the same words says a part of them
 _NAME_STEP = 8  # lines: what is shorter than that is named by its own lines
+_REMARKS = re.compile(r" ?\*\((?:unsourced|unverified)\)\*(?P<legend>:.*)?")
+
+
+def remove_remarks(text: str) -> str:
+    """Return an answer without what the check has written into and below it."""
+    return _REMARKS.sub("", text).rstrip()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,11 +37,13 @@ class CheckedAnswer:
     """An answer whose markers and citations agree, and how many citations were kept, repaired and dropped.
 
     `places` are where the markers lead that were there before, in their order; None for one that was taken out.
+    `doubts` says of each how much speaks against it.
     """
 
     text: str
     citations: list[CitationRef]
     places: Sequence[Location | None]
+    doubts: Sequence[Doubt]
     kept: int
     repaired: int
     dropped: int
@@ -47,39 +56,62 @@ async def verify_citations(
     code: CodeSearch,
     *,
     by_model: bool = False,
+    past: Mapping[Location, str] | None = None,
 ) -> CheckedAnswer:
     """Check every citation against the commit and against what was read in this turn, and renumber them.
 
-    What a model cites is also weighed against all that it was shown. Where something else clearly fits the claim
-    better, the one place that has all names of the claim is cited instead, or else the claim is marked as unsourced.
+    What lies within lines that were read stays. What a model cites is also compared with its claim: where the lines
+    lack names or numbers of it, or something else that was read clearly fits better, it is marked as unverified.
+    `past` has what was read of commits and of other commits' lines.
     """
     given = {citation["mark"]: to_location(citation) for citation in citations}
     found = find_markers(text)
-    claims = _read_claims(found)
     read = list(dict.fromkeys(map(to_location, evidence)))
-    examiner = await _Examiner.open(code, read, claims if by_model else None)
-    beside = Counter((mark.claim_id, mark.words) for mark in found)
-    locations = [
-        await examiner.check_citation(
-            given.get(mark.number), claim, is_one_of_several=beside[mark.claim_id, mark.words] > 1
-        )
-        for mark, claim in zip(found, claims, strict=True)
-    ]
+    reader = _EvidenceReader(code=code, read=read, past=past or {})
+    places = [await reader.locate(given.get(mark.number)) for mark in found]
+    doubts = await _weigh(found, places, reader) if by_model else [Doubt.NONE] * len(found)
     numbers: dict[Location, int] = {}
-    for location in locations:
-        if location is not None:
-            numbers.setdefault(location, len(numbers) + 1)
-    shown = {mark.number: location for mark, location in zip(found, locations, strict=True) if location is not None}
-    kept = sum(given[number] == location for number, location in shown.items() if number in given)
-    new = replace_markers(text, _make_replacements(found, locations, numbers, by_model=by_model))
+    for place in places:
+        if place is not None:
+            numbers.setdefault(place, len(numbers) + 1)
+    shown = {mark.number: place for mark, place in zip(found, places, strict=True) if place is not None}
+    kept = sum(given[number] == place for number, place in shown.items())
+    new = replace_markers(text, _make_replacements(found, places, doubts, numbers, by_model=by_model))
+    legend = "\n".join(said for remark, said in LEGENDS.items() if remark in new and remark not in text)
     return CheckedAnswer(
-        text=f"{new}\n\n{LEGEND}" if UNSOURCED in new and UNSOURCED not in text else new,
+        text=f"{new}\n\n{legend}" if legend else new,
         citations=[to_citation(mark, at) for at, mark in numbers.items()],
-        places=locations,
+        places=places,
+        doubts=doubts,
         kept=kept,
         repaired=len(shown) - kept,
         dropped=len(given.keys() - shown.keys()),
     )
+
+
+async def _weigh(
+    found: Sequence[CitationMarker], places: Sequence[Location | None], reader: _EvidenceReader
+) -> list[Doubt]:
+    """Compare each citation with its claim, in a thread, since a turn that read much must not hold up the others."""
+    claims = _read_claims(found)
+    beside: dict[tuple[tuple[int, int], str], list[Location]] = {}
+    for mark, place in zip(found, places, strict=True):
+        if place is not None:
+            beside.setdefault((mark.claim_id, mark.words), []).append(place)
+    exhibits = [one for location in reader.read if (one := await reader.load_exhibit(location)) is not None]
+    judged: dict[tuple[Claim, Location], Doubt] = {}
+
+    def judge() -> list[Doubt]:
+        fit = EvidenceFit(exhibits, claims)
+        doubts = [Doubt.NONE] * len(found)
+        for at, (mark, claim, place) in enumerate(zip(found, claims, places, strict=True)):
+            if place is not None and ((claim, place) in judged or len(judged) < MAX_WEIGHED):
+                if (claim, place) not in judged:
+                    judged[claim, place] = fit.judge(claim, place, beside[mark.claim_id, mark.words])
+                doubts[at] = judged[claim, place]
+        return doubts
+
+    return await asyncio.to_thread(judge)
 
 
 def _read_claims(found: Sequence[CitationMarker]) -> list[Claim]:
@@ -93,18 +125,20 @@ def _read_claims(found: Sequence[CitationMarker]) -> list[Claim]:
 
 def _make_replacements(
     found: Sequence[CitationMarker],
-    locations: Sequence[Location | None],
+    places: Sequence[Location | None],
+    doubts: Sequence[Doubt],
     numbers: Mapping[Location, int],
     *,
     by_model: bool,
 ) -> list[str]:
     """Return what replaces each marker; the first of a claim that keeps none is marked as unsourced."""
-    sound = {mark.claim_id for mark, location in zip(found, locations, strict=True) if location is not None}
+    sound = {mark.claim_id for mark, place in zip(found, places, strict=True) if place is not None}
     marked: set[tuple[int, int]] = set()
     new: list[str] = []
-    for mark, location in zip(found, locations, strict=True):
-        if location is not None:
-            new.append(format_marker(numbers[location]))
+    for mark, place, doubt in zip(found, places, doubts, strict=True):
+        if place is not None:
+            remark = f" {UNVERIFIED}" if doubt is Doubt.CONTRADICTED else ""
+            new.append(format_marker(numbers[place]) + remark)
         elif by_model and mark.claim_id not in sound | marked:
             marked.add(mark.claim_id)
             new.append(UNSOURCED)
@@ -114,61 +148,33 @@ def _make_replacements(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Examiner:
-    """Looks citations up at the commit, and remembers what it has read."""
+class _EvidenceReader:
+    """Looks up at the commit what was read in the turn, and remembers it."""
 
     code: CodeSearch
     read: Sequence[Location]
-    fit: EvidenceFit | None  # None where no model wrote, so that nothing is weighed
+    past: Mapping[Location, str]
     texts: dict[Location, str | None] = field(default_factory=dict)
-    judged: dict[tuple[Location | None, Claim], Location | None] = field(default_factory=dict)
 
-    @classmethod
-    async def open(cls, code: CodeSearch, read: Sequence[Location], claims: Sequence[Claim] | None) -> _Examiner:
-        """Read the evidence, as far as it is weighed: against claims of a model, or not at all."""
-        examiner = cls(code=code, read=read, fit=None)
-        if claims is None:
-            return examiner
-        exhibits = [one for location in read if (one := await examiner._load_exhibit(location)) is not None]
-        # In a thread, as weighing is: a turn that read much must not hold up the others.
-        fit = await asyncio.to_thread(EvidenceFit, exhibits, claims)
-        return cls(code=code, read=read, fit=fit, texts=examiner.texts)
-
-    async def check_citation(
-        self, cited: Location | None, claim: Claim, *, is_one_of_several: bool = False
-    ) -> Location | None:
-        """Return the lines to show for a marker: as cited, or repaired; None when the citation does not hold."""
-        if (cited, claim) not in self.judged:
-            least = _LEAST_FIT_OF_SEVERAL if is_one_of_several else _LEAST_FIT
-            self.judged[cited, claim] = await self._judge(cited, claim, least)
-        return self.judged[cited, claim]
-
-    async def _judge(self, cited: Location | None, claim: Claim, least: float) -> Location | None:
-        if cited is not None and cited.commit:
-            # Of another commit than the files that can be read here: what was shown of it was read there.
-            is_part = bool(cited.path) and _is_sound(cited) and any(is_within(cited, seen) for seen in self.read)
-            return cited if cited in self.read or is_part else None
-        place = await self._locate_citation(cited) if cited is not None else None
-        if self.fit is None or cited is None:
-            return place
-        if place is not None and (
-            len(self.judged) >= MAX_WEIGHED
-            or (self.fit.knows_names(claim) and await asyncio.to_thread(self.fit.rate, claim, place) >= least)
-        ):
-            return place
-        # A name in the sentence may tell which lines were meant; a path that is not there tells nothing.
-        return _find_only_place(self.fit.find_holders(find_names(claim.sentence)))
-
-    async def _locate_citation(self, cited: Location) -> Location | None:
-        is_shown = cited in self.read or (_is_sound(cited) and any(is_within(cited, seen) for seen in self.read))
-        if is_shown and await self._read_text(cited) is not None:
+    async def locate(self, cited: Location | None) -> Location | None:
+        """Return the lines to show for a marker: as cited, or cut to what was read; None where there are none."""
+        if cited is None:
+            return None
+        is_part = bool(cited.path) and _is_sound(cited) and any(is_within(cited, seen) for seen in self.read)
+        is_read = cited in self.read or is_part
+        if cited.commit:  # of another commit than the files that can be read here
+            return cited if is_read else None
+        if is_read and await self._read_text(cited) is not None:
             return cited
         repaired = _repair_location(cited, self.read)
         return repaired if repaired is not None and await self._read_text(repaired) is not None else None
 
-    async def _load_exhibit(self, location: Location) -> Exhibit | None:
+    async def load_exhibit(self, location: Location) -> Exhibit | None:
         """Read lines with the names of the definitions that they are part of or hold; None where there are none."""
-        if location.commit or not 1 <= location.start_line <= location.end_line:
+        if location.commit:
+            text = self.past.get(location)
+            return Exhibit(location=location, lines=text.split("\n")) if text else None
+        if not 1 <= location.start_line <= location.end_line:
             return None
         last = min(location.end_line, location.start_line + MAX_LINES - 1)
         text = await self._read_text(Location(path=location.path, start_line=location.start_line, end_line=last))
@@ -195,12 +201,6 @@ class _Examiner:
         return self.texts[cited]
 
 
-def _find_only_place(places: Sequence[Location]) -> Location | None:
-    """Return the one of some places that could be meant: what lies around another says no more."""
-    inner = [one for one in places if not any(one != other and is_within(other, one) for other in places)]
-    return inner[0] if len(inner) == 1 and _is_sound(inner[0]) else None
-
-
 def _is_sound(cited: Location) -> bool:
     return 1 <= cited.start_line <= cited.end_line < cited.start_line + LONGEST_RANGE
 
@@ -221,4 +221,6 @@ def _repair_location(cited: Location, read: Sequence[Location]) -> Location | No
         if seen.path == path and seen.start_line <= cited.end_line and cited.start_line <= seen.end_line
     }
     largest = [one for one in overlaps if not any(one != other and is_within(one, other) for other in overlaps)]
-    return largest[0] if len(largest) == 1 and _is_sound(largest[0]) else None
+    begun = [one for one in largest if one.start_line == cited.start_line]  # of several, where the citation begins
+    only = begun if len(begun) == 1 else largest
+    return only[0] if len(only) == 1 and _is_sound(only[0]) else None

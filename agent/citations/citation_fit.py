@@ -1,4 +1,4 @@
-"""Tells how well cited lines fit a claim, beside everything else that was shown in the turn."""
+"""Tells whether a claim and its cited lines are at odds, beside everything else that was shown in the turn."""
 
 from __future__ import annotations
 
@@ -7,10 +7,21 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from functools import lru_cache
 from itertools import pairwise
 
-from agent.citations.claims import Claim, find_identifiers, find_names, find_qualified_names
+from agent.citations.claims import (
+    Claim,
+    condense,
+    find_claimed_numbers,
+    find_identifiers,
+    find_names,
+    find_numbers,
+    find_qualified_names,
+    find_specifics,
+)
+from agent.evidence.refs import is_within
 from agent.questions.terms import is_content_word, split_words
 from agent.text.citation_markers import MARKER
 from agent.text.code_spans import split_spans
@@ -25,6 +36,11 @@ _HEADING_WEIGHT = 0.7  # of words that stand in the path or the name of a defini
 # How much the lines, their rank among all lines, the whole exhibit, and the claim before count.
 _LINES, _RANK, _EXHIBIT, _CONTEXT = 0.24, 0.36, 0.24, 0.16
 
+# A fit below the first is worth reading again, below the second it is clear; of several citations of the same words,
+# each says only a part of them.
+_FITS_ALONE = (0.68, 0.5)
+_FITS_BESIDE = (0.45, 0.3)
+
 Weights = Mapping[str, float]
 MAX_QUOTES = 200  # of one answer
 _LONGEST_QUOTE = 100
@@ -38,9 +54,20 @@ _PAIR_WEIGHT = 0.5
 Terms = frozenset[str]
 
 
+class Doubt(IntEnum):
+    """How much speaks against a citation: nothing, enough to read it again, or names and numbers that are not there."""
+
+    NONE = 0
+    UNSURE = 1
+    CONTRADICTED = 2
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exhibit:
-    """Lines that were shown or read in the turn, and the names of the definitions that they are part of or hold."""
+    """Lines that were shown or read in the turn, and the names of the definitions that they are part of or hold.
+
+    The lines of a commit are its message, with who wrote it and when.
+    """
 
     location: Location
     lines: Sequence[str]
@@ -52,6 +79,8 @@ class _KnownExhibit:
     """The terms of an exhibit: of its heading, of each line, and of both together."""
 
     location: Location
+    title: str
+    texts: Sequence[str]
     heading: Terms
     lines: Sequence[Terms]
     all: Terms
@@ -59,16 +88,25 @@ class _KnownExhibit:
     @classmethod
     def read(cls, exhibit: Exhibit, most: int, quotes: Sequence[str]) -> _KnownExhibit:
         """Read the path, the names, and so many lines with what is quoted of them."""
-        heading = find_line_terms(" ".join([exhibit.location.path, *exhibit.names]))
-        heading |= find_definition_terms(exhibit.names)
+        title = " ".join([exhibit.location.path, exhibit.location.commit, *exhibit.names])
+        heading = find_line_terms(title) | find_definition_terms(exhibit.names)
         texts = [line[:_LONGEST_LINE] for line in exhibit.lines[:most]]
         lines = [find_line_terms(text) | match_quotes(text, quotes) for text in texts]
-        return cls(location=exhibit.location, heading=heading, lines=lines, all=heading.union(*lines))
+        return cls(
+            location=exhibit.location,
+            title=title,
+            texts=texts,
+            heading=heading,
+            lines=lines,
+            all=heading.union(*lines),
+        )
 
     def find_lines(self, cited: Location) -> range | None:
         """Return the indexes of the cited lines and of those beside them; None where they are not all here."""
         at = self.location
-        if cited.path != at.path or cited.start_line < at.start_line or cited.end_line > at.end_line:
+        if cited == at:
+            return range(len(self.lines)) or None
+        if not is_within(cited, at):
             return None
         first = max(0, cited.start_line - at.start_line - _MARGIN)
         found = range(first, min(len(self.lines), cited.end_line - at.start_line + 1 + _MARGIN))
@@ -87,16 +125,37 @@ class EvidenceFit:
                 self._exhibits.append(_KnownExhibit.read(exhibit, left, quotes))
                 left -= len(self._exhibits[-1].lines)
         self._frequency = Counter(term for one in self._exhibits for term in one.all)
+        self._condensed = [condense("\n".join([one.title, *one.texts])) for one in self._exhibits]
 
-    def knows_names(self, claim: Claim) -> bool:
-        """Whether anything shown holds a name of the sentence; also where the sentence has none."""
-        names = find_names(claim.sentence)
-        return not names or any(self._frequency[f"#{name}"] for name in names)
+    def judge(self, claim: Claim, cited: Location, beside: Sequence[Location]) -> Doubt:
+        """Return how much speaks against a citation; `beside` are all that the same words cite."""
+        unsure, clear = _FITS_ALONE if len(beside) <= 1 else _FITS_BESIDE
+        said = self._read_all([cited, *beside])
+        if not said:
+            return Doubt.NONE  # its lines are not known here
+        fit = self.rate(claim, cited)
+        specifics, text = find_specifics(claim.words), condense(said)
+        missing = {each for each in specifics if each not in text}
+        odd_numbers = find_claimed_numbers(claim.words) - find_numbers(said)
+        is_contradicted = (
+            fit < clear
+            or (bool(specifics) and missing == specifics)
+            or any(not any(each in known for known in self._condensed) for each in missing)
+            or (bool(odd_numbers) and bool(find_numbers(self._read_all([cited, *beside], titled=False))))
+        )
+        if is_contradicted:
+            return Doubt.CONTRADICTED
+        return Doubt.UNSURE if fit < unsure or missing or odd_numbers else Doubt.NONE
 
-    def find_holders(self, names: frozenset[str]) -> list[Location]:
-        """Return the exhibits that hold every one of some names; nothing where there are none."""
-        terms = {f"#{name}" for name in names}
-        return [one.location for one in self._exhibits if terms and terms <= one.all]
+    def _read_all(self, places: Sequence[Location], *, titled: bool = True) -> str:
+        """Return what stands in some places, with what their exhibits are called."""
+        found = [
+            [one.title * titled, *one.texts[lines.start : lines.stop]]
+            for place in places
+            for one in self._exhibits
+            if (lines := one.find_lines(place)) is not None
+        ]
+        return "\n".join(text for texts in found for text in texts)
 
     def rate(self, claim: Claim, cited: Location) -> float:
         """Return how well lines fit a claim: 1 where nothing shown fits better, or where the words cannot tell."""

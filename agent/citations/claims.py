@@ -11,6 +11,12 @@ from agent.text.code_spans import split_spans
 from indexer.text.languages import LANGUAGES
 from indexer.text.linear_patterns import compile_pattern
 
+_SHORT = 3  # letters of a name whose last `s` is no plural
+_ACRONYM = re.compile(r"\b[A-Z][A-Z0-9]{2,}(?:-?\d+)?\b")
+_COUNTER = re.compile(r"^[\W_]*\d+\s*[.)|]")  # before an entry of a list or in the first cell of a row
+_NUMBER = re.compile(r"\d+")
+_GROUPING = re.compile(r"(?<=\d)[,_](?=\d)")
+_SEPARATORS = re.compile(r"[\W_]+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w+")
 _WORD = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#|->)[^\W\d]\w*)*(?:\(\))?")
 _JOINT = re.compile(r"\.|::|#|->")
@@ -18,7 +24,8 @@ _PATH = compile_pattern(r"[\w.@+-]*(?:/[\w.@+-]+)+|[\w@+-][\w.@+-]*\.[A-Za-z][A-
 # Words that stand in code spans and prove nothing, because they are everywhere.
 _COMMON = frozenset(
     """def class return self this none null true false import from function const let var public private static void int
-    str string bool the and for with not new async await if else try except raise lambda list dict""".split()
+    str string bool the and for with not new async await if else try except raise lambda list dict nil get http
+    api""".split()
 )
 # Endings that are members more often than files: `message.text`, `self.conf`. Another dotted name is one of code.
 _MEMBERS = frozenset(
@@ -60,3 +67,29 @@ def find_qualified_names(sentence: str) -> list[list[str]]:
 def find_identifiers(text: str) -> frozenset[str]:
     """Return the identifiers of code, lower-case, but for those that are everywhere."""
     return frozenset(word.lower() for word in _IDENTIFIER.findall(text)) - _COMMON
+
+
+def find_specifics(words: str) -> frozenset[str]:
+    """Return what the lines of a claim should say as well, condensed: names, words of what it quotes, acronyms."""
+    _, spans = split_spans(MARKER.sub(" ", words))
+    quoted = {word for span in spans for word in find_identifiers(span)}
+    found = map(condense, find_names(words) | quoted | set(_ACRONYM.findall(words)))
+    return (
+        frozenset(each[:-1] if len(each) > 3 and each.endswith("s") else each for each in found if len(each) > 1)
+        - _COMMON
+    )
+
+
+def find_claimed_numbers(words: str) -> frozenset[str]:
+    """Return the numbers of a claim, without the one that counts an entry of a list."""
+    return find_numbers(_COUNTER.sub("", MARKER.sub(" ", words)))
+
+
+def find_numbers(text: str) -> frozenset[str]:
+    """Return the numbers in a text, also those in names."""
+    return frozenset(_NUMBER.findall(_GROUPING.sub("", text)))
+
+
+def condense(text: str) -> str:
+    """Return the letters and digits of a text alone, lower-case: `SHA-1`, `sha_1` and `sha1` are the same."""
+    return _SEPARATORS.sub("", text.lower())

@@ -172,7 +172,14 @@ async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     # A model has read what it was shown, and no more than that of any evidence.
     evidence = state.get("shown", []) if by_model else [*state.get("retrieved", []), *state.get("expanded", [])]
     text, citations = state.get("final_answer", ""), state.get("citations", [])
-    checked = await verify_citations(text, citations, evidence, deps.code, by_model=by_model)
+    past = {to_location(ref): _read_past(ref, deps) for ref in state.get("retrieved", []) if ref.get("commit")}
+    checked = await verify_citations(text, citations, evidence, deps.code, by_model=by_model, past=past)
     if checked.dropped:
         log.warning("citations that could not be verified and were dropped: %d", checked.dropped)
     return {"final_answer": checked.text, "citations": checked.citations}
+
+
+def _read_past(ref: EvidenceRef, deps: Deps) -> str:
+    """Return what was read of a commit, or of lines at another one."""
+    told = [ref["doc"]] if ref["path"] else [ref["signature"], ref["symbol"], ref["doc"]]
+    return deps.redact("\n".join(told))

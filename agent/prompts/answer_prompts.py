@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from agent import chat
-from agent.citations.citation_check import LEGEND, UNSOURCED
+from agent.citations.citation_check import remove_remarks
 from agent.guard.evidence_check import mark_text
 from agent.guard.thread_quotes import with_background
 from agent.ports import CodeSearch, Deps
@@ -207,7 +207,7 @@ def format_past_turns(state: AgentState, deps: Deps) -> str:
 
 
 def _format_turn(turn: PastTurn, room: int) -> str:
-    text = turn["answer"].removesuffix(LEGEND).replace(f" {UNSOURCED}", "")
+    text = remove_remarks(turn["answer"])
     answer = replace_markers(text, [""] * len(find_markers(text))).strip()[:room]
     places = ", ".join(dict.fromkeys(map(describe_place, turn["citations"][:MAX_PLACES])))
     return f"Question: {turn['question']}\nAnswer: {answer}" + (f"\nPlaces: {places}" if places else "")

@@ -196,7 +196,7 @@ def assert_inert(events: Sequence[AgentEvent]) -> None:
         shown = event.payload["text"] if event.kind == "reset" else shown + event.payload.get("text", "")
         assert harms_in(shown) == []
         assert harms_in(event.payload.get("stage", "")) == []
-    assert shown == text_of(events[-1]) or "unsourced" in text_of(events[-1])
+    assert shown == text_of(events[-1]) or "*(un" in text_of(events[-1])
 
 
 # What it can say

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.citations import FORMS, check_turn, read_turns, table
+from benchmarks.citations import BEFORE, FORMS, check_turn, read_turns, table
 
 MODULES = {
     "dates.py": "def parse_date(text):\n    return date.fromisoformat(text.strip())\n",
@@ -38,13 +38,14 @@ async def test_true_citations_stay_and_wrong_ones_do_not(tmp_path: Path, mirrors
         "answer": answer,
         "marks": [{"wrong": "E2"}, {"wrong": "E3"}],
     }
-    record = {"name": "shop", "url": "https://git.example.com/shop", "commit": "HEAD", "turns": [turn]}
+    claims = [["Mail is delivered with 3 retries [E2:2].", "Mail is delivered with 9 retries [E2:2]."]]
+    twins = {"question": "how?", "exhibits": [*turn["exhibits"], "commit HEAD"], "claims": claims}
+    record = {"name": "shop", "url": "https://git.example.com/shop", "commit": "HEAD", "turns": [turn, twins]}
     (tmp_path / "answers").mkdir()
     (tmp_path / "answers" / "shop.json").write_text(json.dumps(record))
 
-    (read,) = read_turns(tmp_path / "answers", mirrors)
-    outcomes = await check_turn(read)
+    outcomes = [each for read in read_turns(tmp_path / "answers", mirrors) for each in await check_turn(read)]
 
-    assert len(outcomes) == 2 * len(FORMS) * 2
-    assert [outcome.is_kept for outcome in outcomes] == [outcome.is_true for outcome in outcomes]
-    assert "100.0 %" in table(outcomes)
+    assert len(outcomes) == 2 * len(FORMS) * 2 + 3
+    assert [outcome.fate == "plain" for outcome in outcomes] == [outcome.kind == "true" for outcome in outcomes]
+    assert "100.0 %" in table(outcomes, BEFORE["claims"])

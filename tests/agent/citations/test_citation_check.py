@@ -1,4 +1,4 @@
-"""A model that cites what it should not: none of it gets through, and nothing that is right is lost."""
+"""A model that cites what it should not: none of it passes for verified, and nothing that is right is lost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.citations.citation_check import LEGEND, UNSOURCED, verify_citations
+from agent.citations.citation_check import LEGENDS, UNSOURCED, UNVERIFIED, verify_citations
+from agent.citations.citation_fit import Doubt
 from agent.citations.claims import find_names
 from agent.evidence.refs import make_lines_ref
 from agent.ports import Deps
@@ -75,28 +76,71 @@ async def test_a_right_citation_is_kept(cited: str, kept: Place) -> None:
         "shop/dates.py:8-6",  # backwards
         "shop/dates.py:0",
         "E1:9000",
-        "E3",  # read, but it says nothing of the claim
-        "E3:20-22",
-        "shop/payments.py:1-99999",  # huge
     ],
 )
 async def test_a_wrong_citation_is_dropped_and_its_claim_marked(cited: str) -> None:
     text, citations = await checked(f"The holidays come from `load_holidays` [{cited}].")
 
-    assert (text, citations) == (f"The holidays come from `load_holidays` {UNSOURCED}.\n\n{LEGEND}", [])
+    assert (text, citations) == (f"The holidays come from `load_holidays` {UNSOURCED}.\n\n{LEGENDS[UNSOURCED]}", [])
 
 
-@pytest.mark.parametrize("cited", ["E3", "E9", "shop/nowhere.py:6-8", "shop/orders.py:7-16", "shop/dates.py:1-3", "E2"])
-async def test_a_wrong_citation_is_repaired_where_one_place_says_it_all(cited: str) -> None:
-    text, citations = await checked(f"A date is read by `parse_date` with `fromisoformat` [{cited}].")
+@pytest.mark.parametrize(
+    ("sentence", "cited", "place"),
+    [
+        ("A date is read by `parse_date` with `fromisoformat`", "E3", SEND),
+        ("The holidays come from `load_holidays`", "E3:20-22", ("shop/payments.py", 20, 22)),
+        ("The holidays come from `load_holidays`", "shop/payments.py:1-99999", SEND),  # cut to what was read
+        ("`send` tries 17 times", "E3", SEND),
+        ("`parse_date` is signed with HMAC", "E1", PARSE),
+        ("Payments are sent with growing delays", "E1", PARSE),
+    ],
+)
+async def test_what_its_lines_contradict_stays_where_it_is_with_a_word(sentence: str, cited: str, place: Place) -> None:
+    text, citations = await checked(f"{sentence} [{cited}].")
 
-    assert (text, citations) == ("A date is read by `parse_date` with `fromisoformat` [1].", [PARSE])
+    assert (text, citations) == (f"{sentence} [1] {UNVERIFIED}.\n\n{LEGENDS[UNVERIFIED]}", [place])
+
+
+async def test_a_paraphrase_of_a_short_line_is_no_lie() -> None:
+    admin = "class ModelAdmin:\n    list_display = ('__str__',)\n    list_editable = ()\n    list_filter = ()\n"
+    setting: CitationRef = {"mark": 1, "path": "options.py", "start_line": 3, "end_line": 3}
+    whole: CitationRef = {"mark": 2, "path": "options.py", "start_line": 1, "end_line": 4}
+    text = "It is set by `ModelAdmin.list_editable`, which is empty by default [1]."
+
+    result = await verify_citations(text, [setting], [setting, whole], FakeCode({"options.py": admin}), by_model=True)
+
+    assert (result.text, result.citations) == (text, [setting])
+
+
+async def test_a_mark_in_a_table_leads_where_it_was_written() -> None:
+    text, citations = await checked(
+        "| Function | Calls | Waits |\n|---|---|---|\n| `parse_date` | `fromisoformat` [E1:7-8] | no |\n"
+        "| `send` | `parse_date` nowhere | doubles its delay [E3:24-26] |"
+    )
+
+    assert "unverified" not in text
+    assert citations == [("shop/dates.py", 7, 8), ("shop/payments.py", 24, 26)]
+
+
+async def test_a_commit_is_compared_with_its_message() -> None:
+    fix = Location(path="", start_line=0, end_line=0, commit="a" * 40)
+    other = Location(path="", start_line=0, end_line=0, commit="b" * 40)
+    refs = [to_citation(1, fix), to_citation(2, other)]
+    past = {fix: "2026-03-04, Ada\nGuard against a missing session", other: "2026-03-01, Bob\nDrop Python 3.8"}
+    text = "Ada guarded against a missing session in 2026 [1]. Support of Python 3.8 ended [1]. `old_key` went [2]."
+
+    result = await verify_citations(text, refs, refs, FakeCode(SHOP), by_model=True, past=past)
+
+    assert result.text.partition("\n")[0] == (
+        f"Ada guarded against a missing session in 2026 [1]. Support of Python 3.8 ended [1] {UNVERIFIED}. "
+        f"`old_key` went [2] {UNVERIFIED}."
+    )
 
 
 async def test_no_repair_where_two_places_could_be_meant() -> None:
     text, citations = await checked("Both take a `date` [E9].")
 
-    assert (text, citations) == (f"Both take a `date` {UNSOURCED}.\n\n{LEGEND}", [])
+    assert (text, citations) == (f"Both take a `date` {UNSOURCED}.\n\n{LEGENDS[UNSOURCED]}", [])
 
 
 async def test_right_and_wrong_citations_of_one_claim_are_told_apart() -> None:
@@ -112,11 +156,6 @@ async def test_a_mark_after_the_full_stop_belongs_to_the_sentence_before() -> No
     text, _ = await checked("`parse_date` strips. [E1] `format_date` does not. [E2]\n\n- `send` retries\n  [E3]")
 
     assert text == "`parse_date` strips. [1] `format_date` does not. [2]\n\n- `send` retries\n  [3]"
-
-
-async def test_prose_without_names_is_held_by_its_words() -> None:
-    assert (await checked("Payments are sent with growing delays [E3]."))[1] == [SEND]
-    assert (await checked("Payments are sent with growing delays [E1]."))[1] == []
 
 
 @pytest.mark.parametrize("sentence", ["Elefanten tanzen um Mitternacht", "\u65e5\u671f\u6765\u81ea\u6587\u672c", "!"])
@@ -166,14 +205,15 @@ async def test_what_became_of_each_citation_is_told() -> None:
         "`parse_date` strips [1]. `format_date` [2]. `nobody_knows` [2].", refs, READ, code, by_model=True
     )
 
-    assert [place and place.path for place in result.places] == ["shop/dates.py", "shop/dates.py", None]
-    assert (result.kept, result.repaired, result.dropped) == (1, 1, 0)
+    assert [place and place.path for place in result.places] == ["shop/dates.py", *["shop/payments.py"] * 2]
+    assert result.doubts == [Doubt.NONE, Doubt.CONTRADICTED, Doubt.CONTRADICTED]
+    assert (result.kept, result.repaired, result.dropped) == (2, 0, 0)
 
 
 async def test_the_same_mark_may_hold_here_and_not_there() -> None:
     text, citations = await checked("`parse_date` strips [E1]. `unheard_of` too [E1].")
 
-    assert text == f"`parse_date` strips [1]. `unheard_of` too {UNSOURCED}.\n\n{LEGEND}"
+    assert text == f"`parse_date` strips [1]. `unheard_of` too [1] {UNVERIFIED}.\n\n{LEGENDS[UNVERIFIED]}"
     assert citations == [PARSE]
 
 

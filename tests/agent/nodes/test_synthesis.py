@@ -237,7 +237,7 @@ async def test_a_model_that_obeys_the_evidence_does_no_harm(bench: Bench) -> Non
     for harm in ("<!channel>", "@everyone", "https://evil.example.com", "<@U12345>", "www.evil.example.com"):
         assert f"\n{harm}" in bare or harm not in bare
     assert not set(text.split("`")[::2]) & {"<!channel>", "@everyone"}
-    assert bench.shown() == text or "unsourced" in text
+    assert bench.shown() == text or "unverified" in text
 
 
 async def test_a_follow_up_is_answered_from_the_history(bench: Bench) -> None:

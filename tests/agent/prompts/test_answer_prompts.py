@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
-from agent.citations.citation_check import LEGEND, UNSOURCED
+from agent.citations.citation_check import LEGENDS, UNSOURCED
 from agent.ports import Deps
 from agent.prompts.answer_prompts import (
     ANSWER_RULES,
@@ -38,7 +38,7 @@ SHOWN = [
 ]
 TURN: PastTurn = {
     "question": "how is a date parsed?",
-    "answer": f"By `parse_date` [1], which strips [1][2]. It is slow {UNSOURCED}.\n\n{LEGEND}",
+    "answer": f"By `parse_date` [1], which strips [1][2]. It is slow {UNSOURCED}.\n\n{LEGENDS[UNSOURCED]}",
     "intent": "new_question",
     "citations": [
         {"mark": 1, "path": "shop/dates.py", "start_line": 6, "end_line": 8},
