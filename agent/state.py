@@ -213,8 +213,8 @@ class PauseReply(TypedDict):
 class PastTurn(TypedDict):
     """One finished exchange; `symbol` and `path` are what "it" and "that file" mean in the next question.
 
-    `more` is what "more" means, None where nothing was left out; `evidence` is all that the model of the newest turn
-    has been shown. `run` names the run of a turn that the graph has not taken, such as a goal run.
+    `more` is what "more" means, None where nothing was left out. `run` names the run of a turn that the graph has not
+    taken, such as a goal run.
     """
 
     question: str
@@ -228,7 +228,6 @@ class PastTurn(TypedDict):
     commit: str
     asked_at: float
     more: NotRequired[Continuation | None]
-    evidence: NotRequired[list[CitationRef]]
     run: NotRequired[str]
 
 

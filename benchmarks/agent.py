@@ -112,7 +112,8 @@ class Model:
         task: str,
     ) -> AIMessage:
         """Have a plan made where the question is to be investigated; else write two sentences, word by word."""
-        if self._route == "investigate" and any(tool["name"] == MAKE_PLAN for tool in tools):
+        is_planned = any("Notes of the research" in str(message.content) for message in messages)
+        if self._route == "investigate" and not is_planned and any(tool["name"] == MAKE_PLAN for tool in tools):
             await self._think(messages, task)
             call = {"name": MAKE_PLAN, "args": {"steps": list(STEPS)}, "id": "1", "type": "tool_call"}
             return AIMessage("", tool_calls=[call])

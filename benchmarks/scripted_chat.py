@@ -26,7 +26,7 @@ from benchmarks.prefixes import measure_prefixes
 MOST_NAMES = 3  # that the scripted model looks up in its one round
 MOST_MISSING = 6  # words of the question that it searches for when nothing shown has them
 _HEADING = re.compile(r"\[(E\d{1,4})\] ([^\s:]+)")
-_SUBJECT = re.compile(r"\[E\d{1,4}\] (\S+) lines \S+ \([a-z ]{0,40}?([\w.:]{2,100})(?:; goes on)?\)")
+_SUBJECT = re.compile(r"\[E\d{1,4}\] (\S+) lines \S+ \([a-z ]{0,40}?([\w.:]{2,100})(?:; continues)?\)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{3,60}")
 _DEFINED = re.compile(r"\b(?:def|class|function|func|fn|type|struct|interface|module)\s+(?:\([^)\n]{0,80}\)\s*)?(\w+)")
 _CITED = re.compile(r"[\[(\u3010]E\d{1,4}")

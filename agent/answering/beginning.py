@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import base64
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent import chat
+from agent.evidence.coverage import deny
 from agent.evidence.refs import make_lines_ref
 from agent.guard.reading_tools import harden, note_flags
 from agent.persistence.evidence_store import ThreadEvidence
 from agent.ports import Deps
-from agent.prompts.answer_prompts import describe_material, format_data, format_findings, load_overview
+from agent.prompts.answer_prompts import (
+    describe_material,
+    format_data,
+    format_findings,
+    load_conventions,
+    load_overview,
+)
 from agent.prompts.prompt_evidence import (
     EvidenceNumbers,
     collect_flags,
@@ -22,6 +30,7 @@ from agent.prompts.prompt_evidence import (
 )
 from agent.questions.attachments import AttachedImage
 from agent.questions.follow_ups import find_run_turn
+from agent.questions.mentions import find_mentions
 from agent.state import AgentState, CitationRef, EvidenceRef, PastTurn, clear_messages, to_location
 
 
@@ -49,6 +58,9 @@ def show_images(message: chat.BaseMessage, names: Sequence[str], texts: Mapping[
     return message.model_copy(update={"content": [{"type": "text", "text": message.text}, *parts]})
 
 
+SHARE_OF_FOLLOW_UPS = 0.5  # of the evidence's room: the conversation has told some of it
+MAX_CITED_BEFORE = 8  # places of the last answer
+_MOST_LOOKED_FOR = 3  # words of a question of which it is said that nothing has them
 START = "start"  # the key of the first message's text in the evidence table
 
 
@@ -56,16 +68,24 @@ async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
     """Show what was found, with an id for each place; a place keeps the one that it has."""
     deps.emit("step_start", node="setup_executor", stage="Reading what was found")
     numbers = EvidenceNumbers(state.get("shown", []))
-    refs, question = rank_evidence(state, deps), state.get("cleaned_query", "")
+    refs, question = rank_evidence(state, deps), state.get("lookup_query") or state.get("cleaned_query", "")
     exhibits = numbers.number_evidence(
-        await load_prompt_evidence(deps, refs, question=question, facts=list_history_facts(state, deps))
+        await load_prompt_evidence(
+            deps,
+            refs,
+            question=question,
+            facts=list_history_facts(state, deps),
+            share=SHARE_OF_FOLLOW_UPS if state.get("conversation_history") else 1.0,
+        )
     )
     flagged = note_flags(state.get("flagged", []), collect_flags(exhibits), deps, source="repository")
     deps = harden(deps) if flagged else deps
     nonce = state.get("nonce") or deps.nonce or secrets.token_hex(6)
     overview = await load_overview(state, deps)
     known: AgentState = {**state, "nonce": nonce, "codebase_tree": overview}
-    await deps.evidence.keep(START, format_data(describe_material(known, deps, exhibits), deps, nonce))
+    conventions, absent = await load_conventions(deps), await describe_absent(state, deps)
+    material = describe_material(known, deps, exhibits, conventions=conventions, absent=absent)
+    await deps.evidence.keep(START, format_data(material, deps, nonce))
     return {
         "messages": [
             clear_messages(),
@@ -80,10 +100,25 @@ async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
     }
 
 
+async def describe_absent(state: AgentState, deps: Deps) -> str:
+    """Name the words of the question that no line of the code has, and say how much of it was read."""
+    decision, code = state.get("router_output"), deps.code
+    mentions = find_mentions(state.get("lookup_query") or state.get("cleaned_query", ""))
+    names = decision["unknown"] if decision is not None else []
+    said: list[str] = []
+    for word in list(dict.fromkeys([*names, *mentions.names, *mentions.words]))[:_MOST_LOOKED_FOR]:
+        if await code.definitions(word) or await code.search(word, limit=1, mode="lexical"):
+            continue
+        found = await code.grep(f"(?i:{re.escape(word[:200])})", limit=1)
+        if not (found.lines or found.is_out_of_time):
+            said.append((await deny(code, f"No line has {word}", word, quote=str)).text)
+    return deps.redact("\n".join(said))
+
+
 def rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
     """Return the evidence of the turn: what the notes cite, what a follow-up leans on, and then all that was found."""
     leans = state.get("intent") == "follow_up" or (state.get("mode") == "tools" and state.get("is_follow_up"))
-    before = _list_last_evidence(state, deps) if leans else []
+    before = _list_last_evidence(state, deps)[:MAX_CITED_BEFORE] if leans else []
     return [
         *_list_noted_evidence(state, deps),
         *(make_lines_ref(to_location(ref), "lines") for ref in before),
@@ -107,13 +142,13 @@ def _list_noted_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
 
 
 def _list_last_evidence(state: AgentState, deps: Deps) -> list[CitationRef]:
-    """Return what the last answer cited, and then all else that was shown for it, where the code is the same."""
+    """Return what the last answer cited, where the code is the same."""
     if not state.get("conversation_history"):
         return []
     last = find_last_turn(state)
     if last["commit"] != deps.code.commit.sha or last["repository"] != deps.code.repository:
         return []
-    return [ref for ref in [*last["citations"], *last.get("evidence", [])] if ref["path"] and not ref.get("commit")]
+    return [ref for ref in last["citations"] if ref["path"] and not ref.get("commit")]
 
 
 def find_last_turn(state: AgentState) -> PastTurn:

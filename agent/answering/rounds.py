@@ -109,7 +109,7 @@ def _list_tools(state: AgentState, deps: Deps) -> list[Mapping[str, Any]]:
     """Return what reads, what changes the way of the turn, and what a person can be asked to approve."""
     return [
         *deps.tools.menu(deps, approved=state.get("approved", []), asking=True),
-        *list_turn_tools(state, can_ask=deps.can_ask),
+        *list_turn_tools(can_ask=deps.can_ask),
     ]
 
 

@@ -17,7 +17,6 @@ from agent.state import (
 from agent.text.code_fences import find_open_fence
 
 MAX_TURNS = 40
-MAX_EVIDENCE = 60  # places of the newest turn
 _LONGEST_QUESTION = 1000
 _LONGEST_ANSWER = 4000
 
@@ -25,7 +24,7 @@ _LONGEST_ANSWER = 4000
 async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Store the turn, the last forty with the very first kept; a refused question is not remembered.
 
-    Reads user_query, final_answer, citations, shown, intent, main_symbol, main_kind, more, asked_at, turn_count,
+    Reads user_query, final_answer, citations, intent, main_symbol, main_kind, more, asked_at, turn_count,
     conversation_history, and what tells whether anything was found, by whom. Writes conversation_history, turn_count,
     found, and empties user_query, attached, images, reply, retrieved, expanded, shown and all that an investigation
     has left.
@@ -42,9 +41,7 @@ async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> Agen
 
 def add_turn(state: AgentState, turn: PastTurn) -> AgentState:
     """Return the history of a conversation with one more turn; a run that is remembered again is there once."""
-    # Only the newest turn is leaned on, so what was shown for earlier ones is forgotten.
-    history = state.get("conversation_history", [])
-    earlier: list[PastTurn] = [{**one, "evidence": []} if one.get("evidence") else one for one in history]
+    earlier = state.get("conversation_history", [])
     run = turn.get("run", "")
     history = [*(one for one in earlier if not run or one.get("run", "") != run), turn]
     is_short = len(history) <= MAX_TURNS
@@ -120,7 +117,6 @@ def _make_turn(state: AgentState, deps: Deps) -> PastTurn:
         "commit": deps.code.commit.sha,
         "asked_at": state.get("asked_at", 0.0),
         "more": state.get("more"),
-        "evidence": [ref for ref in state.get("shown", []) if ref["path"]][:MAX_EVIDENCE],
     }
 
 

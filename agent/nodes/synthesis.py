@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from agent.answering.beginning import find_last_turn, rank_evidence
+from agent.answering.beginning import describe_absent, find_last_turn, rank_evidence
 from agent.answering.model_answer import ModelAnswer, find_subject, stream_answer
 from agent.answers.answer_parts import AnswerBuilder, AnswerContext
 from agent.citations.citation_check import verify_citations
@@ -14,7 +14,13 @@ from agent.evidence.requests import decide_retrieval
 from agent.guard.reading_tools import harden, note_flags
 from agent.kinds.part_answers import answer_parts, write_answer
 from agent.ports import ChatModel, Deps, Runtime
-from agent.prompts.answer_prompts import describe_material, format_answer_rules, load_overview, make_messages
+from agent.prompts.answer_prompts import (
+    describe_material,
+    format_answer_rules,
+    load_conventions,
+    load_overview,
+    make_messages,
+)
 from agent.prompts.prompt_evidence import (
     EvidenceNumbers,
     collect_flags,
@@ -63,7 +69,9 @@ async def _write_answer(state: AgentState, context: AnswerContext, deps: Deps, m
     flagged = note_flags(state.get("flagged", []), collect_flags(shown), deps, source="repository")
     deps = harden(deps) if flagged else deps
     told: AgentState = {**state, "codebase_tree": await load_overview(state, deps)}
-    material = describe_material(told, deps, shown, results=await format_tool_results(state, deps))
+    results, conventions = await format_tool_results(state, deps), await load_conventions(deps)
+    absent = await describe_absent(state, deps)
+    material = describe_material(told, deps, shown, results=results, conventions=conventions, absent=absent)
     messages = make_messages(format_answer_rules(deps), material, deps)
     answer = ModelAnswer(deps, messages, list_exhibits(numbers.places))
     try:

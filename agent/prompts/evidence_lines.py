@@ -11,7 +11,7 @@ from agent.evidence.refs import Quote
 from agent.questions.terms import match_terms
 from agent.state import EvidenceRef
 
-Part = Literal["whole", "core", "header", "outline", "trace"]
+Part = Literal["whole", "core", "header", "outline"]
 
 LONGEST_READ = 200  # lines of one piece of evidence
 HEADER_READ = 60  # lines in which a signature and a docstring's first line are looked for
@@ -19,7 +19,7 @@ NUMBER_COST = 7  # characters that the number of a line takes
 HEADING_COST = 80  # characters that a heading takes
 HIT_CHARS = 2_000  # of a hit: as many as a chunk has with its numbers, so that it stays whole
 WHOLE_HITS = 6  # that get so much; the others get half of it
-CLOSE_SHARE = 0.4  # of the best hit's score, below which a hit is only traced
+CLOSE_SHARE = 0.4  # of the best hit's score, below which a hit is not shown
 DEFINITION_CHARS = 4_000  # of the first definition that was looked up; each further one has half of it, but ...
 LEAST_DEFINITION_CHARS = 1_000
 RELEVANT_MEMBERS = 3  # of a file that was asked for, beside its outline
@@ -64,11 +64,11 @@ def plan_evidence(refs: Iterable[EvidenceRef], terms: frozenset[str]) -> Evidenc
     best = max((ref["score"] for ref in kept if ref["role"] == "hit"), default=0.0)
     plan = EvidencePlan()
     hits = definitions = 0
-    for rank, ref in enumerate(kept):
+    for rank, ref in enumerate(_put_code_first(kept)):
         if ref["role"] == "hit":
-            part: Part = "core" if ref["score"] >= CLOSE_SHARE * best else "trace"
             most = HIT_CHARS if hits < WHOLE_HITS else HIT_CHARS // 2
-            plan.ranked.append(Wanted(ref=ref, part=part, rank=rank, most=most))
+            if ref["score"] >= CLOSE_SHARE * best:
+                plan.ranked.append(Wanted(ref=ref, part="core", rank=rank, most=most))
             hits += 1
         elif ref["role"] == "parent" or (ref["role"] == "definition" and hits):
             plan.headers.append(Wanted(ref=ref, part="header", rank=rank))
@@ -83,6 +83,16 @@ def plan_evidence(refs: Iterable[EvidenceRef], terms: frozenset[str]) -> Evidenc
         else:
             plan.exact.append(Wanted(ref=ref, part="whole", rank=rank))
     return plan
+
+
+def _put_code_first(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
+    """Put the best hit that is no test before tests that would lead."""
+    ordered = list(refs)
+    hits = [at for at, ref in enumerate(refs) if ref["role"] == "hit"]
+    better = next((at for at in hits if refs[at]["source_type"] != "test"), None)
+    if better is not None:
+        ordered.insert(hits[0], ordered.pop(better))
+    return ordered
 
 
 def _find_relevant_members(refs: Sequence[EvidenceRef], terms: frozenset[str]) -> frozenset[str]:
@@ -103,8 +113,6 @@ def choose_lines(wanted: Wanted, quote: Quote, terms: frozenset[str]) -> list[in
     if wanted.part == "core" and size <= wanted.most:
         return list(range(len(lines)))
     matches = [match_terms(line, terms) for line in lines]
-    if wanted.part == "trace":
-        return [max(range(len(lines)), key=lambda at: (len(matches[at]), bool(lines[at].strip()), -at))]
     header = find_header(lines, wanted.ref["signature"]) if wanted.ref["signature"] else []
     start, end = find_core(lines, matches, wanted.most - sum(len(lines[at]) + NUMBER_COST for at in header))
     return sorted({*header, *range(start, end)})
@@ -194,10 +202,8 @@ class LineSelection:
         return True
 
     def is_needless(self, wanted: Wanted) -> bool:
-        """Whether a piece adds nothing: a trace of a file that is there, the header of what is not."""
+        """Whether a piece adds nothing: the header of what is not there."""
         held, ref = self._lines.get(wanted.ref["path"], {}), wanted.ref
-        if wanted.part == "trace":
-            return bool(held)
         return wanted.part == "header" and not any(ref["start_line"] <= at <= ref["end_line"] for at in held)
 
     def list_ranges(self) -> list[ShownRange]:

@@ -20,11 +20,11 @@ DECLINE: Final = "not_about_the_code"
 _DESCRIPTIONS: Mapping[str, str] = {
     MAKE_PLAN: (
         "Have research done in steps before you answer. Only for a question that takes many calls in several parts of "
-        "the code; for anything less call the other tools yourself."
+        "the code; for anything less call the other tools yourself. At most once."
     ),
     ASK_PERSON: (
         "Ask the person one short question. Only where the question could mean quite different things and neither the "
-        "code nor the conversation can tell."
+        "code nor the conversation can tell. At most once."
     ),
     DECLINE: "Say that the message is neither about the code nor about this conversation.",
 }
@@ -114,13 +114,9 @@ def clean_steps(steps: list[str], *, known: frozenset[str], most: int) -> list[s
 _FORMS: Mapping[str, type[ModelForm]] = {MAKE_PLAN: PlanOutput, ASK_PERSON: ClarifyOutput, DECLINE: ModelForm}
 
 
-def list_turn_tools(state: AgentState, *, can_ask: bool = True) -> list[Mapping[str, Any]]:
-    """Return what may be called now: a plan is made once, and a person who can reply asked once."""
-    names = [DECLINE]
-    if not state.get("findings"):
-        names.insert(0, MAKE_PLAN)
-    if can_ask and not state.get("clarified"):
-        names.insert(0, ASK_PERSON)
+def list_turn_tools(*, can_ask: bool = True) -> list[Mapping[str, Any]]:
+    """Return what changes the way of a turn: the same in all its rounds, as prompts begin with it."""
+    names = [ASK_PERSON, MAKE_PLAN, DECLINE] if can_ask else [MAKE_PLAN, DECLINE]
     return [
         {"name": name, "description": _DESCRIPTIONS[name], "parameters": make_schema(_FORMS[name])} for name in names
     ]
@@ -129,8 +125,12 @@ def list_turn_tools(state: AgentState, *, can_ask: bool = True) -> list[Mapping[
 def read_turn_call(
     calls: Sequence[Mapping[str, Any]], state: AgentState, *, can_ask: bool = True
 ) -> tuple[str, ModelForm] | None:
-    """Return the first of the calls that changes the way of the turn, with its arguments; None where none can."""
-    possible = {str(tool["name"]) for tool in list_turn_tools(state, can_ask=can_ask)}
+    """Return the first of the calls that changes the way of the turn, with its arguments; None where none can.
+
+    A plan is made once, and a person who can reply asked once.
+    """
+    spent = {MAKE_PLAN: bool(state.get("findings")), ASK_PERSON: bool(state.get("clarified"))}
+    possible = {str(tool["name"]) for tool in list_turn_tools(can_ask=can_ask) if not spent.get(str(tool["name"]))}
     for call in calls:
         if (name := str(call["name"])) in possible:
             try:

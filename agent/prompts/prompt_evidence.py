@@ -21,7 +21,6 @@ from indexer.types import Location
 
 MAX_EXHIBITS = 60
 MAX_CHARS = 12_000  # of what a search found
-TRACE_CHARS = 2_000  # of them, for files of which only a line is shown
 EXACT_CHARS = 16_000  # of what was read or asked for by its place
 MAX_RESULTS = 6000  # characters of what tools said
 _LONGEST_LINE = 400
@@ -72,39 +71,31 @@ async def load_prompt_evidence(
     *,
     question: str = "",
     facts: Mapping[Location, Sequence[str]] = NOTHING_KNOWN,
+    share: float = 1.0,
 ) -> list[PromptEvidence]:
     """Read the lines of the evidence that bear on the question, best first; what cannot be read is left out.
 
     The `facts` stand with the commit as of which they are true.
-    What a search found has a room, and what was read or asked for by its place has one of its own. A file of which
-    nothing else finds room is shown by the line that says most, so that the model knows of it.
+    What a search found has a room, and what was read or asked for by its place has one of its own; where a `share` of
+    the prompt is taken by what was said before, both are smaller.
     """
     terms = find_content_terms(question)
     plan = plan_evidence(refs, terms)
-    selection = LineSelection(room=EXACT_CHARS)
+    selection = LineSelection(room=int(EXACT_CHARS * share))
     await _add_pieces(deps, selection, plan.exact, terms)
-    selection.room = MAX_CHARS - TRACE_CHARS
-    left_out = await _add_pieces(deps, selection, [one for one in plan.ranked if one.part != "trace"], terms)
-    selection.room += TRACE_CHARS
-    traces = [replace(one, part="trace") for one in plan.ranked if one.part == "trace" or one in left_out]
-    await _add_pieces(deps, selection, traces, terms)
+    selection.room = int(MAX_CHARS * share)
+    await _add_pieces(deps, selection, plan.ranked, terms)
     await _add_pieces(deps, selection, plan.headers, terms)
     lines = [_make_evidence(shown, number) for number, shown in enumerate(selection.list_ranges()[:MAX_EXHIBITS], 1)]
     return [*lines, *_load_changes(deps, refs), *_load_commits(deps, refs, facts)]
 
 
-async def _add_pieces(
-    deps: Deps, selection: LineSelection, pieces: Iterable[Wanted], terms: frozenset[str]
-) -> list[Wanted]:
-    """Add what is not there yet, and return what did not fit."""
-    left_out: list[Wanted] = []
+async def _add_pieces(deps: Deps, selection: LineSelection, pieces: Iterable[Wanted], terms: frozenset[str]) -> None:
+    """Add what is not there yet, as far as it fits."""
     for one in pieces:
-        if selection.is_needless(one) or (quote := await _read_piece(deps, one)) is None:
-            continue
-        lines = {quote.first_line + at: quote.lines[at][:_LONGEST_LINE] for at in choose_lines(one, quote, terms)}
-        if not selection.add(one, lines):
-            left_out.append(one)
-    return left_out
+        if not selection.is_needless(one) and (quote := await _read_piece(deps, one)) is not None:
+            lines = {quote.first_line + at: quote.lines[at][:_LONGEST_LINE] for at in choose_lines(one, quote, terms)}
+            selection.add(one, lines)
 
 
 async def _read_piece(deps: Deps, wanted: Wanted) -> Quote | None:
@@ -135,7 +126,7 @@ def _describe_ref(ref: EvidenceRef, *, is_cut: bool) -> str:
     symbol = to_one_line(ref["symbol"], longest=120)
     kind = {"hit": "found by search", "caller": "calls it, in", "callee": "called", "definition": "definition of"}
     said = f"{kind.get(ref['role'], ref['role'])} {symbol}".strip()
-    return f"{said}; goes on" if is_cut else said
+    return f"{said}; continues" if is_cut else said
 
 
 def format_prompt_evidence(exhibits: Sequence[PromptEvidence]) -> str:
@@ -199,7 +190,7 @@ def _describe_change(deps: Deps, ref: EvidenceRef) -> PromptEvidence:
     return PromptEvidence(
         number=0,
         location=replace(to_location(ref), end_line=min(last, ref["end_line"])),
-        about=f"{_SAID_OF_LINES[ref['kind']]}{within}" + "; goes on" * (last < ref["end_line"]),
+        about=f"{_SAID_OF_LINES[ref['kind']]}{within}" + "; continues" * (last < ref["end_line"]),
         text="\n".join(mark_orders(numbered, flags)),
         flags=tuple(list_rules(flags)),
     )

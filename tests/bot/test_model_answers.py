@@ -328,7 +328,7 @@ def form_of(asked: Received) -> str:
 
 def plans(asked: Received) -> Reply:
     """Investigate by a plan of two steps, each of which searches once."""
-    if "make_plan" in str(asked.body.get("tools")):
+    if "make_plan" in str(asked.body.get("tools")) and "Notes of the research" not in asked.prompt:
         return calls(("make_plan", PLANS))
     if "tools" in asked.body and "functionResponse" not in str(asked.body["contents"]):
         return calls(("search_codebase", {"query": "pay the order"}))
