@@ -343,10 +343,14 @@ class ChatModel(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnModels:
-    """The chat models of one turn: `main` writes and investigates, `small` routes and grades; None without any."""
+    """The chat models of one turn: `main` writes and investigates, `small` routes and grades; None without any.
+
+    `check` reads doubtful citations again, and is also None where that is switched off.
+    """
 
     main: ChatModel | None = None
     small: ChatModel | None = None
+    check: ChatModel | None = None
 
 
 class ModelSource(Protocol):

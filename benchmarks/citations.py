@@ -26,7 +26,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from agent.citations.citation_check import verify_citations
+from agent.citations.citation_check import examine_citations
 from agent.citations.citation_fit import Doubt
 from agent.ports import CodeSearch
 from agent.prompts.model_text import CitationParser
@@ -227,7 +227,8 @@ async def _check(turn: CitedTurn, answer: str, places: Sequence[Location]) -> li
     evidence = [exhibit.ref for exhibit in turn.exhibits]
     past = {one.location: one.text for one in turn.exhibits if one.location.commit}
     code = cast("CodeSearch", turn.code)
-    checked = await verify_citations(text, parser.citations, evidence, code, by_model=True, past=past)
+    examined = await examine_citations(text, parser.citations, evidence, code, by_model=True, past=past)
+    checked = examined.settle()
     found = zip(checked.places, checked.doubts, places, strict=True)
     return [
         "out" if place != cited else "unverified" if doubt is Doubt.CONTRADICTED else "plain"

@@ -597,6 +597,7 @@ def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:
     return open_models(
         settings.model,
         small=settings.small_model,
+        check=settings.check_model,
         fallback=settings.fallback_model,
         google_api_key=settings.google_api_key,
         google_base_url=settings.google_api_base_url,

@@ -18,8 +18,8 @@ CONFIG_VARIABLE = "CITEBOT_CONFIG"
 # What a file may not set that is merely found: where data is kept and sent, who may ask, which tokens are used and
 # taken, and what is loaded of a classifier and shown in the sandbox.
 CHOSEN_ALONE = (
-    "home", "embedder", "model", "small_model", "fallback_model", "link_hosts", "web_host", "access", "guard",
-    "keep_question_days", "mcp", "sandbox", "web",
+    "home", "embedder", "model", "small_model", "check_model", "fallback_model", "link_hosts", "web_host", "access",
+    "guard", "keep_question_days", "mcp", "sandbox", "web",
 )  # fmt: skip
 _OF_REPOSITORIES = ("token_variable", "user")
 

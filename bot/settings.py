@@ -254,6 +254,7 @@ class Settings(BaseModel):
     max_index_chunks: int = Field(default=200_000, gt=0)
     model: Annotated[str, AfterValidator(_check_model_or_none)] | None = None
     small_model: Annotated[str, AfterValidator(_check_model_name)] | None = None
+    check_model: Annotated[str, AfterValidator(_check_model_or_none)] | None = None
     fallback_model: Annotated[str, AfterValidator(_check_model_name)] | None = None
     model_images: Annotated[Literal["on", "off"], BeforeValidator(_lower)] = "off"
     model_timeout: float = Field(default=60.0, gt=0, le=3600)

@@ -1,1 +1,1 @@
-"""The citations of a model's text: read in every form, weighed against what was shown, kept, repaired or dropped."""
+"""The citations of a model's text: read in every form, compared with what was shown, kept, marked or dropped."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from agent.citations.citation_fit import MAX_LINES, Doubt, EvidenceFit, Exhibit
 from agent.citations.claims import Claim
+from agent.citations.legends import UNSOURCED, UNVERIFIED, write_legend
 from agent.evidence.refs import LONGEST_RANGE, is_within
 from agent.ports import CodeSearch
 from agent.state import CitationRef, EvidenceRef, to_citation, to_location
@@ -17,19 +17,8 @@ from agent.text.citation_markers import CitationMarker, find_markers, format_mar
 from indexer.errors import UnknownPath
 from indexer.types import Location
 
-UNSOURCED, UNVERIFIED = "*(unsourced)*", "*(unverified)*"
-LEGENDS = {
-    UNSOURCED: f"{UNSOURCED}: this cites nothing that was read for this answer.",
-    UNVERIFIED: f"{UNVERIFIED}: names or numbers of this are missing from the cited lines, which were not read again.",
-}
 MAX_WEIGHED = 200  # citations of one answer; further ones are kept where their lines were shown
 _NAME_STEP = 8  # lines: what is shorter than that is named by its own lines
-_REMARKS = re.compile(r" ?\*\((?:unsourced|unverified)\)\*(?P<legend>:.*)?")
-
-
-def remove_remarks(text: str) -> str:
-    """Return an answer without what the check has written into and below it."""
-    return _REMARKS.sub("", text).rstrip()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,7 +38,82 @@ class CheckedAnswer:
     dropped: int
 
 
-async def verify_citations(
+ReadingKey = tuple[str, str, Location | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """The verdict of a model that read the lines of a claim again: whether they show it, or which others do."""
+
+    is_shown: bool
+    place: Location | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CitedClaim:
+    """One marker of an answer, where it leads, None where that was not read, and how much speaks against it."""
+
+    mark: CitationMarker
+    claim: Claim
+    place: Location | None
+    doubt: Doubt
+
+    @property
+    def key(self) -> ReadingKey:
+        """What a reading of it is kept under."""
+        return self.claim.sentence, self.claim.words, self.place
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExaminedAnswer:
+    """An answer with each of its markers as it was found; `fit` is None where no model wrote it."""
+
+    text: str
+    given: Mapping[int, Location]
+    claims: Sequence[CitedClaim]
+    fit: EvidenceFit | None
+
+    def settle(self, readings: Mapping[ReadingKey, Reading] | None = None, *, corrected: int = 0) -> CheckedAnswer:
+        """Renumber the citations, with what a model that read them again says of them; that alone moves a mark."""
+        read = [(readings or {}).get(one.key) for one in self.claims]
+        places = [one.place if found is None else found.place or one.place for one, found in self._pair(read)]
+        doubts = [
+            one.doubt if found is None else Doubt.NONE if found.is_shown else Doubt.CONTRADICTED
+            for one, found in self._pair(read)
+        ]
+        numbers: dict[Location, int] = {}
+        for place in places:
+            if place is not None:
+                numbers.setdefault(place, len(numbers) + 1)
+        marks = [one.mark for one in self.claims]
+        shown = {mark.number: place for mark, place in zip(marks, places, strict=True) if place is not None}
+        kept = sum(self.given.get(number) == place for number, place in shown.items())
+        new = _make_replacements(marks, places, doubts, numbers, by_model=self.fit is not None)
+        unverified = [found is not None for found, text in zip(read, new, strict=True) if UNVERIFIED in text]
+        legend = write_legend(
+            self.text,
+            {
+                "unsourced": new.count(UNSOURCED),
+                "unread": unverified.count(False),
+                "read": unverified.count(True),
+                "corrected": corrected,
+            },
+        )
+        return CheckedAnswer(
+            text="\n\n".join(filter(None, (replace_markers(self.text, new), legend))),
+            citations=[to_citation(mark, at) for at, mark in numbers.items()],
+            places=places,
+            doubts=doubts,
+            kept=kept,
+            repaired=len(shown) - kept,
+            dropped=len(self.given.keys() - shown.keys()),
+        )
+
+    def _pair(self, read: Sequence[Reading | None]) -> Iterator[tuple[CitedClaim, Reading | None]]:
+        return zip(self.claims, read, strict=True)
+
+
+async def examine_citations(
     text: str,
     citations: Sequence[CitationRef],
     evidence: Sequence[EvidenceRef | CitationRef],
@@ -57,61 +121,49 @@ async def verify_citations(
     *,
     by_model: bool = False,
     past: Mapping[Location, str] | None = None,
-) -> CheckedAnswer:
-    """Check every citation against the commit and against what was read in this turn, and renumber them.
+) -> ExaminedAnswer:
+    """Look every citation up at the commit and in what was read in this turn.
 
-    What lies within lines that were read stays. What a model cites is also compared with its claim: where the lines
-    lack names or numbers of it, or something else that was read clearly fits better, it is marked as unverified.
-    `past` has what was read of commits and of other commits' lines.
+    What lies within lines that were read stays. What a model cites is also compared with its claim: it is in doubt
+    where the lines lack names or numbers of it, or something else that was read clearly fits better. `past` has what
+    was read of commits and of other commits' lines.
     """
     given = {citation["mark"]: to_location(citation) for citation in citations}
     found = find_markers(text)
-    read = list(dict.fromkeys(map(to_location, evidence)))
-    reader = _EvidenceReader(code=code, read=read, past=past or {})
+    claims = _read_claims(found)
+    reader = _EvidenceReader(code=code, read=list(dict.fromkeys(map(to_location, evidence))), past=past or {})
     places = [await reader.locate(given.get(mark.number)) for mark in found]
-    doubts = await _weigh(found, places, reader) if by_model else [Doubt.NONE] * len(found)
-    numbers: dict[Location, int] = {}
-    for place in places:
-        if place is not None:
-            numbers.setdefault(place, len(numbers) + 1)
-    shown = {mark.number: place for mark, place in zip(found, places, strict=True) if place is not None}
-    kept = sum(given[number] == place for number, place in shown.items())
-    new = replace_markers(text, _make_replacements(found, places, doubts, numbers, by_model=by_model))
-    legend = "\n".join(said for remark, said in LEGENDS.items() if remark in new and remark not in text)
-    return CheckedAnswer(
-        text=f"{new}\n\n{legend}" if legend else new,
-        citations=[to_citation(mark, at) for at, mark in numbers.items()],
-        places=places,
-        doubts=doubts,
-        kept=kept,
-        repaired=len(shown) - kept,
-        dropped=len(given.keys() - shown.keys()),
+    fit, doubts = None, [Doubt.NONE] * len(found)
+    if by_model:
+        exhibits = [one for location in reader.read if (one := await reader.load_exhibit(location)) is not None]
+        # In a thread: a turn that read much must not hold up the others.
+        fit = await asyncio.to_thread(EvidenceFit, exhibits, claims)
+        doubts = await asyncio.to_thread(_weigh, fit, found, claims, places)
+    parts = zip(found, claims, places, doubts, strict=True)
+    return ExaminedAnswer(
+        text=text,
+        given=given,
+        claims=[CitedClaim(mark=mark, claim=claim, place=place, doubt=doubt) for mark, claim, place, doubt in parts],
+        fit=fit,
     )
 
 
-async def _weigh(
-    found: Sequence[CitationMarker], places: Sequence[Location | None], reader: _EvidenceReader
+def _weigh(
+    fit: EvidenceFit, found: Sequence[CitationMarker], claims: Sequence[Claim], places: Sequence[Location | None]
 ) -> list[Doubt]:
-    """Compare each citation with its claim, in a thread, since a turn that read much must not hold up the others."""
-    claims = _read_claims(found)
+    """Compare each citation with its claim, as far as there are not too many."""
     beside: dict[tuple[tuple[int, int], str], list[Location]] = {}
     for mark, place in zip(found, places, strict=True):
         if place is not None:
             beside.setdefault((mark.claim_id, mark.words), []).append(place)
-    exhibits = [one for location in reader.read if (one := await reader.load_exhibit(location)) is not None]
     judged: dict[tuple[Claim, Location], Doubt] = {}
-
-    def judge() -> list[Doubt]:
-        fit = EvidenceFit(exhibits, claims)
-        doubts = [Doubt.NONE] * len(found)
-        for at, (mark, claim, place) in enumerate(zip(found, claims, places, strict=True)):
-            if place is not None and ((claim, place) in judged or len(judged) < MAX_WEIGHED):
-                if (claim, place) not in judged:
-                    judged[claim, place] = fit.judge(claim, place, beside[mark.claim_id, mark.words])
-                doubts[at] = judged[claim, place]
-        return doubts
-
-    return await asyncio.to_thread(judge)
+    doubts = [Doubt.NONE] * len(found)
+    for at, (mark, claim, place) in enumerate(zip(found, claims, places, strict=True)):
+        if place is not None and ((claim, place) in judged or len(judged) < MAX_WEIGHED):
+            if (claim, place) not in judged:
+                judged[claim, place] = fit.judge(claim, place, beside[mark.claim_id, mark.words])
+            doubts[at] = judged[claim, place]
+    return doubts
 
 
 def _read_claims(found: Sequence[CitationMarker]) -> list[Claim]:

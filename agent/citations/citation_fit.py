@@ -6,7 +6,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import lru_cache
 from itertools import pairwise
@@ -78,9 +78,8 @@ class Exhibit:
 class _KnownExhibit:
     """The terms of an exhibit: of its heading, of each line, and of both together."""
 
-    location: Location
+    exhibit: Exhibit
     title: str
-    texts: Sequence[str]
     heading: Terms
     lines: Sequence[Terms]
     all: Terms
@@ -93,9 +92,8 @@ class _KnownExhibit:
         texts = [line[:_LONGEST_LINE] for line in exhibit.lines[:most]]
         lines = [find_line_terms(text) | match_quotes(text, quotes) for text in texts]
         return cls(
-            location=exhibit.location,
+            exhibit=exhibit,
             title=title,
-            texts=texts,
             heading=heading,
             lines=lines,
             all=heading.union(*lines),
@@ -103,7 +101,7 @@ class _KnownExhibit:
 
     def find_lines(self, cited: Location) -> range | None:
         """Return the indexes of the cited lines and of those beside them; None where they are not all here."""
-        at = self.location
+        at = self.exhibit.location
         if cited == at:
             return range(len(self.lines)) or None
         if not is_within(cited, at):
@@ -125,7 +123,9 @@ class EvidenceFit:
                 self._exhibits.append(_KnownExhibit.read(exhibit, left, quotes))
                 left -= len(self._exhibits[-1].lines)
         self._frequency = Counter(term for one in self._exhibits for term in one.all)
-        self._condensed = [condense("\n".join([one.title, *one.texts])) for one in self._exhibits]
+        self._condensed = [
+            condense("\n".join([one.title, *one.exhibit.lines[: len(one.lines)]])) for one in self._exhibits
+        ]
 
     def judge(self, claim: Claim, cited: Location, beside: Sequence[Location]) -> Doubt:
         """Return how much speaks against a citation; `beside` are all that the same words cite."""
@@ -147,10 +147,38 @@ class EvidenceFit:
             return Doubt.CONTRADICTED
         return Doubt.UNSURE if fit < unsure or missing or odd_numbers else Doubt.NONE
 
+    def quote(self, place: Location) -> Exhibit | None:
+        """Return some lines, and those beside them that were read too, with the names around them."""
+        for one in self._exhibits:
+            if (lines := one.find_lines(place)) is not None:
+                whole = one.exhibit.location
+                first = whole.start_line + lines.start
+                at = replace(whole, start_line=first, end_line=first + len(lines) - 1) if whole.path else whole
+                return replace(one.exhibit, location=at, lines=one.exhibit.lines[lines.start : lines.stop])
+        return None
+
+    def find_best_lines(self, claim: Claim, within: Location | None = None) -> Location | None:
+        """Return the lines that say most of a claim, of all or within some; of a commit its message."""
+        weights = self._weigh(claim)
+        best, found = 0.0, None
+        for one in self._exhibits:
+            lines = range(len(one.lines)) if within is None else one.find_lines(within)
+            if not lines:
+                continue
+            size = min(_WINDOW, len(lines))
+            for at, value in enumerate(_weigh_windows(one, weights, size, lines), lines.start):
+                if value > best:
+                    best, found = value, (one.exhibit.location, at, size)
+        if found is None:
+            return None
+        whole, at, size = found
+        first = whole.start_line + at
+        return replace(whole, start_line=first, end_line=first + size - 1) if whole.path else whole
+
     def _read_all(self, places: Sequence[Location], *, titled: bool = True) -> str:
         """Return what stands in some places, with what their exhibits are called."""
         found = [
-            [one.title * titled, *one.texts[lines.start : lines.stop]]
+            [one.title * titled, *one.exhibit.lines[lines.start : lines.stop]]
             for place in places
             for one in self._exhibits
             if (lines := one.find_lines(place)) is not None

@@ -203,6 +203,7 @@ class ChatModels:
 
     main: tuple[LangChainChatModel, ...] = ()
     small: tuple[LangChainChatModel, ...] = ()
+    check: tuple[LangChainChatModel, ...] = ()
     ceilings: TurnLimits = field(default_factory=TurnLimits)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
 
@@ -214,9 +215,12 @@ class ChatModels:
         """Return the models as the nodes of one turn see them."""
         if not self.main:
             return TurnModels()
-        main = MeteredModel(self.main, budget, emit, self.retry)
-        same = self.small == self.main
-        return TurnModels(main=main, small=main if same else MeteredModel(self.small, budget, emit, self.retry))
+        opened = {
+            chats: MeteredModel(chats, budget, emit, self.retry)
+            for chats in (self.main, self.small, self.check)
+            if chats
+        }
+        return TurnModels(main=opened[self.main], small=opened[self.small], check=opened.get(self.check))
 
 
 @asynccontextmanager
@@ -224,6 +228,7 @@ async def open_models(
     model: str | None = None,
     *,
     small: str | None = None,
+    check: str | None = None,
     fallback: str | None = None,
     google_api_key: SecretStr | None = None,
     google_base_url: str | None = None,
@@ -234,6 +239,7 @@ async def open_models(
 ) -> AsyncGenerator[ChatModels]:
     """Open the models that are named as `provider:model`, and close them at the end.
 
+    What `check` names reads citations again, by default the small model; `none` switches that off.
     `answers` and `forms` say how they write; by default as their providers have chosen.
 
     Without a name it is Gemini where there is a key, else none; the name `none` means none in any case. A name that
@@ -245,7 +251,8 @@ async def open_models(
         yield chosen
         return
     chats: dict[str, LangChainChatModel] = {}
-    for spec in dict.fromkeys(filter(None, (name, small, fallback))):
+    checking = None if check == NONE else check
+    for spec in dict.fromkeys(filter(None, (name, small, checking, fallback))):
         chats[spec] = LangChainChatModel(
             parse_model_spec(spec, google_api_key=google_api_key, google_base_url=google_base_url),
             answers=answers,
@@ -257,6 +264,7 @@ async def open_models(
         yield ChatModels(
             main=_add_stand_ins(chats, name, fallback),
             small=_add_stand_ins(chats, small or name, fallback),
+            check=() if check == NONE else _add_stand_ins(chats, checking or small or name, fallback),
             ceilings=chosen.ceilings,
             retry=chosen.retry,
         )

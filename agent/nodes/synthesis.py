@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 
 from agent.answering.beginning import describe_absent, find_last_turn, rank_evidence
+from agent.answering.claim_reading import read_again
 from agent.answering.model_answer import ModelAnswer, find_subject, stream_answer
 from agent.answers.answer_parts import AnswerBuilder, AnswerContext
-from agent.citations.citation_check import verify_citations
+from agent.citations.citation_check import examine_citations
 from agent.errors import ModelError
 from agent.evidence.refs import make_cited_ref
 from agent.evidence.requests import decide_retrieval
@@ -170,7 +171,7 @@ def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "") -> AgentSta
 
 
 async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Keep, repair or drop each citation, and make marks and list agree.
+    """Keep or drop each citation, have a model read again what is in doubt, and make marks and list agree.
 
     Reads final_answer, answer_model, citations, shown, retrieved, expanded. Writes final_answer, citations.
     """
@@ -181,7 +182,8 @@ async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     evidence = state.get("shown", []) if by_model else [*state.get("retrieved", []), *state.get("expanded", [])]
     text, citations = state.get("final_answer", ""), state.get("citations", [])
     past = {to_location(ref): _read_past(ref, deps) for ref in state.get("retrieved", []) if ref.get("commit")}
-    checked = await verify_citations(text, citations, evidence, deps.code, by_model=by_model, past=past)
+    examined = await examine_citations(text, citations, evidence, deps.code, by_model=by_model, past=past)
+    checked = examined.settle(await read_again(examined, deps))
     if checked.dropped:
         log.warning("citations that could not be verified and were dropped: %d", checked.dropped)
     return {"final_answer": checked.text, "citations": checked.citations}

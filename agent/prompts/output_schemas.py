@@ -71,6 +71,22 @@ class GradeOutput(ModelForm):
     better_query: str = Field(default="", description="For rewrite.")
 
 
+class ClaimVerdict(ModelForm):
+    """Whether the lines of one claim show it."""
+
+    claim: int = Field(description="The number of the claim.")
+    verdict: Literal["supported", "partly", "not"]
+    lines: Literal["A", "B"] = Field(default="A", description="The lines that were judged; B only where A do not do.")
+    start: int = Field(default=0, description="For B: the first line that shows the claim.")
+    end: int = Field(default=0, description="For B: the last one.")
+
+
+class ReadingOutput(ModelForm):
+    """The verdicts on all claims, one each."""
+
+    verdicts: list[ClaimVerdict] = Field(default_factory=list)
+
+
 class IntentOutput(ModelForm):
     """What a message wants."""
 

@@ -156,8 +156,8 @@ async def check_models(
         turn = models.make_turn_models(models.budget(), _ignore)
         if turn.main is None:
             return [note("There is no language model: answers quote the code.", _NO_MODEL)]
-        different = [turn.main, *([turn.small] if turn.small not in {None, turn.main} else [])]
-        return [await _check_model(model, call=call) for model in different if model is not None]
+        different = dict.fromkeys(filter(None, (turn.main, turn.small, turn.check)))
+        return [await _check_model(model, call=call) for model in different]
 
 
 async def _check_model(model: ChatModel, *, call: bool) -> DoctorFinding:

@@ -104,6 +104,7 @@ def test_a_folder_that_is_named_may_hold_no_file(tmp_path: Path) -> None:
         ('home = "/tmp/x"', "home"),
         ('model = "ollama:x"', "model"),
         ('small_model = "ollama:x"', "small_model"),
+        ('check_model = "ollama:x"', "check_model"),
         ('fallback_model = "ollama:x"', "fallback_model"),
         ('embedder = "ollama:x"', "embedder"),
         ('link_hosts = ["elsewhere.example"]', "link_hosts"),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.citations.citation_check import verify_citations
+from agent.citations.citation_check import examine_citations
 from agent.evidence.refs import make_lines_ref
 from agent.state import CitationRef
 from agent.text.citation_markers import find_markers, replace_markers
@@ -51,7 +51,7 @@ READ = [
 )
 async def test_a_citation_holds_is_repaired_or_goes(code: FakeCode, cited: Location, kept: Location | None) -> None:
     given_ref = cite(1, cited.path, cited.start_line, cited.end_line)
-    checked = await verify_citations("It is so [1].", [given_ref], READ, code)
+    checked = (await examine_citations("It is so [1].", [given_ref], READ, code)).settle()
     if kept is None:
         assert (checked.text, checked.citations, checked.dropped) == ("It is so.", [], 1)
     else:
@@ -68,7 +68,7 @@ async def test_marks_and_list_agree_after_checking(code: FakeCode) -> None:
         cite(5, "shop/payments.py", 19, 32),
     ]
     text = "A [4]. B [1]. C [2][3] and [9].\n\n```python\nargs[1] = [4]\n```\n\nD `x[2]` [4]."
-    checked = await verify_citations(text, refs, READ, code)
+    checked = (await examine_citations(text, refs, READ, code)).settle()
     assert checked.text == "A [1]. B. C [2][2].\n\n```python\nargs[1] = [4]\n```\n\nD `x[2]` [1]."
     assert checked.citations == [cite(1, "shop/payments.py", 19, 20), cite(2, "shop/dates.py", 6, 8)]
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.citations.citation_check import LEGENDS, UNSOURCED, UNVERIFIED, verify_citations
+from agent.citations.citation_check import CheckedAnswer, examine_citations
 from agent.citations.citation_fit import Doubt
 from agent.citations.claims import find_names
+from agent.citations.legends import UNSOURCED, UNVERIFIED
 from agent.evidence.refs import make_lines_ref
 from agent.ports import Deps
 from agent.prompts.model_text import CitationParser
@@ -29,7 +31,15 @@ READ = [
 ]
 PARSE, FORMAT, SEND = ("shop/dates.py", 6, 8), ("shop/dates.py", 11, 13), ("shop/payments.py", 19, 35)
 
+NO_SOURCE = f"{UNSOURCED}: this cites nothing that was read for this answer."
+NOT_READ = f"{UNVERIFIED}: names or numbers of this are missing from the cited lines, which were not read again."
+
 Place = tuple[str, int, int]
+
+
+async def examined(*arguments: Any, **details: Any) -> CheckedAnswer:
+    """What becomes of an answer of a model where nobody reads again what is in doubt."""
+    return (await examine_citations(*arguments, **details)).settle()
 
 
 async def checked(written: str) -> tuple[str, list[Place]]:
@@ -38,7 +48,7 @@ async def checked(written: str) -> tuple[str, list[Place]]:
     shown = await load_prompt_evidence(Deps(code=code, redact=redact, emit=Told()), READ)
     maker = CitationParser(shown, redact)
     text = maker.prose(written)
-    result = await verify_citations(text, maker.citations, [one.ref for one in shown], code, by_model=True)
+    result = await examined(text, maker.citations, [one.ref for one in shown], code, by_model=True)
     assert list(dict.fromkeys(mark.number for mark in find_markers(result.text))) == [
         one["mark"] for one in result.citations
     ]
@@ -81,7 +91,7 @@ async def test_a_right_citation_is_kept(cited: str, kept: Place) -> None:
 async def test_a_wrong_citation_is_dropped_and_its_claim_marked(cited: str) -> None:
     text, citations = await checked(f"The holidays come from `load_holidays` [{cited}].")
 
-    assert (text, citations) == (f"The holidays come from `load_holidays` {UNSOURCED}.\n\n{LEGENDS[UNSOURCED]}", [])
+    assert (text, citations) == (f"The holidays come from `load_holidays` {UNSOURCED}.\n\n{NO_SOURCE}", [])
 
 
 @pytest.mark.parametrize(
@@ -98,7 +108,7 @@ async def test_a_wrong_citation_is_dropped_and_its_claim_marked(cited: str) -> N
 async def test_what_its_lines_contradict_stays_where_it_is_with_a_word(sentence: str, cited: str, place: Place) -> None:
     text, citations = await checked(f"{sentence} [{cited}].")
 
-    assert (text, citations) == (f"{sentence} [1] {UNVERIFIED}.\n\n{LEGENDS[UNVERIFIED]}", [place])
+    assert (text, citations) == (f"{sentence} [1] {UNVERIFIED}.\n\n{NOT_READ}", [place])
 
 
 async def test_a_paraphrase_of_a_short_line_is_no_lie() -> None:
@@ -107,7 +117,7 @@ async def test_a_paraphrase_of_a_short_line_is_no_lie() -> None:
     whole: CitationRef = {"mark": 2, "path": "options.py", "start_line": 1, "end_line": 4}
     text = "It is set by `ModelAdmin.list_editable`, which is empty by default [1]."
 
-    result = await verify_citations(text, [setting], [setting, whole], FakeCode({"options.py": admin}), by_model=True)
+    result = await examined(text, [setting], [setting, whole], FakeCode({"options.py": admin}), by_model=True)
 
     assert (result.text, result.citations) == (text, [setting])
 
@@ -129,7 +139,7 @@ async def test_a_commit_is_compared_with_its_message() -> None:
     past = {fix: "2026-03-04, Ada\nGuard against a missing session", other: "2026-03-01, Bob\nDrop Python 3.8"}
     text = "Ada guarded against a missing session in 2026 [1]. Support of Python 3.8 ended [1]. `old_key` went [2]."
 
-    result = await verify_citations(text, refs, refs, FakeCode(SHOP), by_model=True, past=past)
+    result = await examined(text, refs, refs, FakeCode(SHOP), by_model=True, past=past)
 
     assert result.text.partition("\n")[0] == (
         f"Ada guarded against a missing session in 2026 [1]. Support of Python 3.8 ended [1] {UNVERIFIED}. "
@@ -140,7 +150,7 @@ async def test_a_commit_is_compared_with_its_message() -> None:
 async def test_no_repair_where_two_places_could_be_meant() -> None:
     text, citations = await checked("Both take a `date` [E9].")
 
-    assert (text, citations) == (f"Both take a `date` {UNSOURCED}.\n\n{LEGENDS[UNSOURCED]}", [])
+    assert (text, citations) == (f"Both take a `date` {UNSOURCED}.\n\n{NO_SOURCE}", [])
 
 
 async def test_right_and_wrong_citations_of_one_claim_are_told_apart() -> None:
@@ -192,7 +202,7 @@ async def test_a_long_file_that_was_read_is_cited_as_a_whole() -> None:
 
     code = FakeCode({"long.py": lines})
 
-    result = await verify_citations("It sets `value_7` [1].", [whole], [whole], code, by_model=True)
+    result = await examined("It sets `value_7` [1].", [whole], [whole], code, by_model=True)
 
     assert (result.citations, result.kept, result.repaired, result.dropped) == ([whole], 1, 0, 0)
 
@@ -201,7 +211,7 @@ async def test_what_became_of_each_citation_is_told() -> None:
     refs = [to_citation(1, to_location(READ[0])), to_citation(2, to_location(READ[2]))]
     code = FakeCode(SHOP)
 
-    result = await verify_citations(
+    result = await examined(
         "`parse_date` strips [1]. `format_date` [2]. `nobody_knows` [2].", refs, READ, code, by_model=True
     )
 
@@ -213,7 +223,7 @@ async def test_what_became_of_each_citation_is_told() -> None:
 async def test_the_same_mark_may_hold_here_and_not_there() -> None:
     text, citations = await checked("`parse_date` strips [E1]. `unheard_of` too [E1].")
 
-    assert text == f"`parse_date` strips [1]. `unheard_of` too [1] {UNVERIFIED}.\n\n{LEGENDS[UNVERIFIED]}"
+    assert text == f"`parse_date` strips [1]. `unheard_of` too [1] {UNVERIFIED}.\n\n{NOT_READ}"
     assert citations == [PARSE]
 
 
@@ -274,5 +284,5 @@ async def test_a_turn_that_read_much_is_checked_in_a_moment() -> None:
     text = " ".join(f"`value{at}` is what compute makes of the first {at} [{at % 12 + 1}]." for at in range(600))
 
     started = time.process_time()
-    await verify_citations(text, refs, refs, FakeCode(files), by_model=True)
+    await examined(text, refs, refs, FakeCode(files), by_model=True)
     assert time.process_time() - started < 10

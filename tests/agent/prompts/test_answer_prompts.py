@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from agent.answering.beginning import describe_absent
-from agent.citations.citation_check import LEGENDS, UNSOURCED
+from agent.citations.legends import UNSOURCED, write_legend
 from agent.ports import Deps
 from agent.prompts.answer_prompts import (
     ANSWER_RULES,
@@ -43,7 +43,8 @@ SHOWN = [
 ]
 TURN: PastTurn = {
     "question": "how is a date parsed?",
-    "answer": f"By `parse_date` [1], which strips [1][2]. It is slow {UNSOURCED}.\n\n{LEGENDS[UNSOURCED]}",
+    "answer": f"By `parse_date` [1], which strips [1][2]. It is slow {UNSOURCED}.\n\n"
+    + write_legend("", {"unsourced": 1}),
     "intent": "new_question",
     "citations": [
         {"mark": 1, "path": "shop/dates.py", "start_line": 6, "end_line": 8},
