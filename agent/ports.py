@@ -169,6 +169,9 @@ class CodeSearch(SourceFiles, SymbolIndex, TextSearch, Protocol):
     def permalink(self, location: Location, commit: str = "") -> str | None:
         """A web address of the lines at the commit, or another one; None where the repository has no web host."""
 
+    def name_cells(self, location: Location) -> str:
+        """Name the cells of a notebook that lines are in, such as `cell 7, lines 2-4`; empty for other files."""
+
     def follow(self, catch_up: CatchUp | None) -> None:
         """Have each "no" wait for newer commits first; None: no longer."""
 
@@ -419,7 +422,8 @@ class Citation:
     """Lines that a claim was read from. `mark` is the number that stands in the answer as `[1]`.
 
     Where the path is empty, the claim was read from the commit itself. `repository` is set where the answer is about
-    several. It `is_elsewhere` where the lines are of another commit than the one that the answer was read at.
+    several. It `is_elsewhere` where the lines are of another commit than the one that the answer was read at. `cells`
+    names the cells of a notebook.
     """
 
     mark: int
@@ -430,6 +434,7 @@ class Citation:
     url: str | None
     repository: str = ""
     is_elsewhere: bool = False
+    cells: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -108,6 +108,7 @@ from indexer.secrets import redact_secrets
 from indexer.text.decoding import decode_file
 from indexer.text.globs import compile_globs
 from indexer.text.languages import detect_language
+from indexer.text.notebooks import read_notebook
 from indexer.text.tokens import tokenize, tokenize_path, tokenize_question
 from indexer.types import Location
 from tests.agent.conftest import Told
@@ -274,6 +275,13 @@ ENTRY_POINTS: dict[str, Read] = {
     # Files of repositories
     "source code": read_all(*(partial(parse_file, f"a{suffix}", seconds=3_600) for suffix in (".py", ".go", ".ts"))),
     "prose": read_all(*(partial(parse_file, f"a{suffix}") for suffix in (".md", ".rst", ".txt"))),
+    "code in other text": read_all(
+        *(
+            partial(parse_file, f"a.{ending}", seconds=3_600)
+            for ending in "vue svelte astro html erb ejs j2 blade.php razor mdx".split()
+        )
+    ),
+    "a notebook": read_all(read_notebook, partial(parse_file, "a.ipynb", seconds=3_600)),
     "bytes of a file": to_bytes(decode_file, partial(judge_content, "a.py")),
     "a path of a file": read_all(lambda text: judge_path(text, 1), lambda text: detect_language(text, f"#!{text}")),
     "secrets": redact_secrets,

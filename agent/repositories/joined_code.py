@@ -135,6 +135,13 @@ class JoinedCode:
         home = self.find_home(location.path)
         return home.code.permalink(replace(location, path=home.path), commit)
 
+    def name_cells(self, location: Location) -> str:
+        """Name the cells of a notebook that lines are in, such as `cell 7, lines 2-4`; empty for other files."""
+        if not location.path:
+            return ""
+        home = self.find_home(location.path)
+        return home.code.name_cells(replace(location, path=home.path))
+
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by repository and path."""
         if not self._files:

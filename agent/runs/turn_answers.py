@@ -61,6 +61,7 @@ def _make_citation(ref: CitationRef, code: CodeSearch, commits: Mapping[str, str
         commit=at,
         url=code.permalink(to_location(ref), at),
         is_elsewhere=bool(path and ref.get("commit")),
+        cells="" if ref.get("commit") else code.name_cells(to_location(ref)),
     )
 
 

@@ -41,7 +41,8 @@ def format_cited_place(citation: Citation) -> str:
     if not citation.path:
         return f"{label.replace('/', ' ')}commit {citation.commit[:12]}"
     where = f" at {citation.commit[:8]}" if citation.is_elsewhere else ""
-    return format_location(f"{label}{citation.path}", citation.start_line, citation.end_line) + where
+    cells = f" ({citation.cells})" if citation.cells else ""
+    return format_location(f"{label}{citation.path}", citation.start_line, citation.end_line) + cells + where
 
 
 def find_link_target(citation: Citation, root: Path | None) -> str | None:

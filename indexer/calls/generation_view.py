@@ -10,6 +10,7 @@ from indexer.calls.import_resolution import ImportResolver, ImportTarget, is_pac
 from indexer.calls.name_resolution import ImportSource, find_language_family, group_by_language
 from indexer.calls.receivers import TypeHint, find_type_hints
 from indexer.store.catalog import Catalog
+from indexer.text.languages import ANY
 from indexer.types import Definition, FileImport, Import, Reference, Symbol
 
 BLANK = 999  # the indent of a line without text: it ends no block
@@ -48,7 +49,11 @@ class GenerationView:
         if name not in self._definitions:
             found = self._catalog.definitions(self._generation, name)
             self._definitions[name] = group_by_language([each for each in found if each.symbol.name == name])
-        return self._definitions[name].get(find_language_family(path), ())
+        grouped, family = self._definitions[name], find_language_family(path)
+        if family != ANY:
+            return grouped.get(family, ())
+        # Its code may be in any language; what such files define comes first.
+        return [each for one in sorted(grouped, key=lambda one: one != ANY) for each in grouped[one]]
 
     def symbols(self, path: str) -> list[Symbol]:
         """The definitions of a file, in its order."""

@@ -16,13 +16,14 @@ _NAMES_IN_MANIFESTS = {
     "Cargo.toml": re.compile(r'^name\s*=\s*"([^"]+)"', re.MULTILINE),
 }
 _MANIFEST_OF = {"go": "go.mod", "rs": "Cargo.toml"} | dict.fromkeys(
-    "js jsx mjs cjs ts tsx mts cts vue svelte".split(), "package.json"
+    "js jsx mjs cjs ts tsx mts cts vue svelte astro html mdx ejs".split(), "package.json"
 )
 _FOLDER_FILES = frozenset({"__init__", "index", "mod", "lib", "main"})  # these stand for their folder
 _SOURCE_FOLDERS = ((), ("src",), ("lib",))  # of a package, where its modules lie
 _DEEPEST = 32  # parts below a package
 _SEPARATOR = re.compile(r"::|[./\\]")
 _RUST_ROOTS = frozenset({"crate", "self", "super"})
+_PYTHON = frozenset({"py", "pyi", "ipynb"})
 _HERE = frozenset({"", "@"})
 
 Parts = tuple[str, ...]
@@ -131,7 +132,7 @@ class ImportResolver:
     def _find_by_tail(self, wanted: Parts, suffix: str) -> ImportTarget:
         """Modules whose path ends like the import: wholly in Python, by two parts at least elsewhere."""
         places = self._by_last.get(_fold_name(wanted[-1]), ())
-        if suffix in {"py", "pyi"}:
+        if suffix in _PYTHON:
             matching = [place for place in places if place[-len(wanted) :] == wanted]
             # What the import starts at must be no package itself, but a folder that is searched for packages.
             roots = {place: self._files.get(place[: -len(wanted)], ()) for place in matching}
@@ -174,7 +175,7 @@ def _resolve_rust_path(module: str, importer: PurePosixPath) -> tuple[Parts, Par
 def _resolve_relative(module: str, importer: PurePosixPath, suffix: str) -> Parts:
     """The place that `./x`, `../x` (JavaScript), `.x` or `..x` (Python) means, seen from the importing file."""
     base = list(importer.parent.parts)
-    if suffix in {"py", "pyi"}:
+    if suffix in _PYTHON:
         name = module.lstrip(".")
         module = "../" * (len(module) - len(name) - 1) + name.replace(".", "/")
     for part in module.split("/"):

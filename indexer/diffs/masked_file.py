@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import os
 
-from indexer.git.file_selection import judge_content
+from indexer.git.file_contents import UnfitContents, read_contents
 from indexer.git.objects import TreeEntry
 from indexer.git.repository import Repository
 from indexer.git.safe_paths import is_safe_path
-from indexer.secrets import redact_secrets
-from indexer.text.decoding import decode_file, is_utf8
+from indexer.text.decoding import is_utf8
 
 
 def read_masked_lines(repository: Repository, entry: TreeEntry) -> list[str] | str:
     """Return the lines of a file; or the reason why it is not indexed."""
     data = next(data for _, data in repository.iter_blobs([entry.blob]))
-    reason = judge_content(entry.path, data, entry.marks)
-    if reason is not None:
-        return reason
     usual = "" if is_utf8(data) else repository.usual_encoding
-    text = decode_file(data, declared=entry.marks.encoding, usual=usual)
-    if text is None:
-        return "binary"
-    return redact_secrets(text).removesuffix("\n").split("\n") if text else []
+    try:
+        text = read_contents(entry.path, data, entry.marks, usual=usual)
+    except UnfitContents as error:
+        return str(error)
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def read_file_at(repository: Repository, sha: str, path: str) -> list[str] | None:

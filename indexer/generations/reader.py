@@ -20,6 +20,7 @@ from indexer.git.permalinks import make_permalink
 from indexer.search.path_traits import list_packed_traits, read_source_type
 from indexer.search.ranking import Mask, RankingWeights, make_chunk_mask, rank_chunks, score_cosine
 from indexer.text.globs import compile_globs
+from indexer.text.notebooks import describe_cells, is_notebook
 from indexer.types import (
     CallSite,
     Commit,
@@ -384,6 +385,11 @@ class IndexReader:
     def permalink(self, location: Location, commit: str = "") -> str | None:
         """A web address of the lines at the commit, or another one; None where the repository has no web host."""
         return make_permalink(self._web_url, commit or location.commit or self.commit.sha, location)
+
+    def name_cells(self, location: Location) -> str:
+        """Name the cells of a notebook that lines are in, such as `cell 7, lines 2-4`; empty for other files."""
+        file = self._contents.get_cached_file(location.path) if is_notebook(location.path) else None
+        return describe_cells(file.text, location.start_line, location.end_line) if file else ""
 
 
 def _make_prefixes(folders: Sequence[str]) -> tuple[str, ...]:

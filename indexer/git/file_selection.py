@@ -29,6 +29,7 @@ Reason = Literal[
 ]
 
 MAX_BYTES = 1_000_000
+MAX_NOTEBOOK_BYTES = 20_000_000
 _KB = 1000
 
 
@@ -67,10 +68,10 @@ _TRANSLATIONS = frozenset({".po", ".pot", ".mo", ".xlf", ".xliff", ".qm"})
 # Formats that hold data more often than source code, and the size in bytes up to which a file counts as source code.
 _DATA_LIMITS = {
     ".json": 200 * _KB, ".json5": 200 * _KB, ".xml": 200 * _KB, ".yaml": 500 * _KB, ".yml": 500 * _KB,
-    ".sql": 500 * _KB, ".html": 500 * _KB, ".txt": 500 * _KB, ".ipynb": 100 * _KB, ".csv": 50 * _KB,
+    ".sql": 500 * _KB, ".html": 500 * _KB, ".txt": 500 * _KB, ".csv": 50 * _KB,
     ".tsv": 50 * _KB, ".jsonl": 50 * _KB, ".ndjson": 50 * _KB, ".geojson": 50 * _KB, ".log": 50 * _KB, ".svg": 10 * _KB,
 }  # fmt: skip
-_PROSE = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".asciidoc", ".org", ".tex"})
+_PROSE = frozenset({".ipynb", ".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".asciidoc", ".org", ".tex"})
 
 _SECRET_SUFFIXES = frozenset(".pem .key .p12 .pfx .jks .keystore .ppk .kdbx .tfstate .kubeconfig .ovpn".split())
 _SECRET_NAMES = frozenset(
@@ -137,7 +138,7 @@ def judge_path(path: str, size: int, marks: FileAttributes = UNMARKED) -> Reason
 
 def judge_content(path: str, data: bytes, marks: FileAttributes = UNMARKED) -> Reason | None:
     """Tell why a file is not indexed now that its bytes are there, or None."""
-    if len(data) > MAX_BYTES:
+    if len(data) > _find_limit(PurePosixPath(path).suffix.lower()):
         return "too large"
     if is_lfs_pointer(data):
         return "LFS pointer"
@@ -163,9 +164,14 @@ def _judge_format(name: str, size: int) -> Reason | None:
         (suffix in _TRANSLATIONS, "translation"),
         (suffix == ".map", "source map"),
         (size > _DATA_LIMITS.get(suffix, size), "data"),
-        (size > MAX_BYTES, "too large"),
+        (size > _find_limit(suffix), "too large"),
     )
     return next((reason for applies, reason in by_name if applies), None)
+
+
+def _find_limit(suffix: str) -> int:
+    """Return how many bytes a file may have; most of a notebook is outputs, which are left out before it is judged."""
+    return MAX_NOTEBOOK_BYTES if suffix == ".ipynb" else MAX_BYTES
 
 
 def _is_generated(data: bytes) -> bool:

@@ -7,8 +7,12 @@ hold every line that is not blank.
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tree_sitter import Node
 
 from indexer.parsing import grammars
 from indexer.parsing.chunking import (
@@ -20,13 +24,14 @@ from indexer.parsing.chunking import (
     split_sections,
     split_tree,
 )
+from indexer.parsing.containers import Part, find_contents, is_container
 from indexer.parsing.docstrings import DocumentationFinder
 from indexer.parsing.grammars import GRAMMARS, Findings
 from indexer.parsing.headings import find_headings, is_changelog, name_sections, split_versions
 from indexer.parsing.outline import ScopeMap, find_entries, make_symbols, read_node_rows
 from indexer.parsing.references import find_imports, find_references
 from indexer.parsing.registrations.finder import find_in_text, find_registrations
-from indexer.text.languages import detect_language
+from indexer.text.languages import Grammar, detect_language
 from indexer.types import Chunk, ParsedFile, PlainReason, Symbol
 
 TREE_SECONDS = 3.0
@@ -52,15 +57,15 @@ def parse_file(path: str, text: str, *, plain: PlainReason | None = None, second
     language = detect_language(path, text)
     lines = SizedLines(text)
     grammar = GRAMMARS.get(language)
-    if grammar is None or _is_minified(lines, text):
+    read = _read_code if grammar else _read_container if is_container(language) else None
+    if read is None or _is_minified(lines, text):
         plain = None  # it is not for that reason
     elif plain is None:
         try:
-            return _read_code(path, language, text, lines, seconds)
+            return read(path, language, text, lines, seconds)
         except grammars.TooSlow:
             plain = "time"
-    pieces = list(_split_text(path, language, lines))
-    sections = name_sections(find_headings(language, lines.texts), pieces)
+    pieces, sections = _split_document(path, language, lines)
     return ParsedFile(
         language=language,
         chunks=_make_chunks(lines, pieces, sections),
@@ -75,6 +80,13 @@ def _is_minified(lines: SizedLines, text: str) -> bool:
     return max(map(len, lines.texts)) > _MINIFIED_LINE
 
 
+def _split_document(path: str, language: str, lines: SizedLines) -> tuple[list[Rows], list[str]]:
+    """Cut a text that is no code, and name the section that each piece is in."""
+    kind = "markdown" if language == "mdx" else language
+    pieces = list(_split_text(path, kind, lines))
+    return pieces, name_sections(find_headings(kind, lines.texts), pieces)
+
+
 def _split_text(path: str, language: str, lines: SizedLines) -> Iterator[Rows]:
     is_prose = language in {"markdown", "rst", "text"}
     if is_prose and is_changelog(path) and (versions := split_versions(language, lines, CHUNK_LIMIT)) is not None:
@@ -86,29 +98,85 @@ def _split_text(path: str, language: str, lines: SizedLines) -> Iterator[Rows]:
     return split_lines(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT)
 
 
-def _read_code(path: str, language: str, text: str, lines: SizedLines, seconds: float) -> ParsedFile:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Source:
+    """Code in one language with everything that was found in it, but for its chunks."""
+
+    root: Node
+    grammar: Grammar
+    scopes: ScopeMap
+    documentation: DocumentationFinder
+    found: ParsedFile
+
+
+def _read_source(path: str, language: str, text: str, lines: Sequence[str], seconds: float) -> _Source:
     grammar = GRAMMARS[language]
     source = text.encode("utf-8", "replace")
     root = grammars.parse_tree(grammar, source, seconds)
     findings = grammars.run_query(grammar, root)
     entries = find_entries(findings, source, joins_clauses=grammar.joins_clauses)
     documentation = DocumentationFinder(
-        lines.texts, _find_own_rows(findings, "prefix", source), _find_own_rows(findings, "doc", source)
+        lines, _find_own_rows(findings, "prefix", source), _find_own_rows(findings, "doc", source)
     )
     symbols = make_symbols(entries, source, documentation, has_docstrings=grammar.has_docstrings)
     scopes = ScopeMap(entries)
-    if 2 * grammars.count_error_bytes(grammar, root) > len(source):
-        pieces = list(split_lines(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT))
-    else:
-        pieces = list(split_tree(root, lines, grammar.leading, CHUNK_LIMIT, MERGE_BELOW))
-    return ParsedFile(
+    found = ParsedFile(
         language=language,
-        chunks=_make_chunks(lines, pieces, scopes.before([first for first, _ in pieces]), symbols, documentation),
+        chunks=(),
         symbols=symbols,
         references=find_references(findings, scopes, source),
         imports=find_imports(findings, grammar, source),
         registrations=find_registrations(findings, root, source, language=language, path=path, symbols=symbols),
     )
+    return _Source(root=root, grammar=grammar, scopes=scopes, documentation=documentation, found=found)
+
+
+def _read_code(path: str, language: str, text: str, lines: SizedLines, seconds: float) -> ParsedFile:
+    source = _read_source(path, language, text, lines.texts, seconds)
+    if 2 * grammars.count_error_bytes(source.grammar, source.root) > len(text.encode("utf-8", "replace")):
+        pieces = list(split_lines(lines, 0, len(lines.texts) - 1, CHUNK_LIMIT))
+    else:
+        pieces = list(split_tree(source.root, lines, source.grammar.leading, CHUNK_LIMIT, MERGE_BELOW))
+    around = source.scopes.before([first for first, _ in pieces])
+    chunks = _make_chunks(lines, pieces, around, source.found.symbols, source.documentation)
+    return replace(source.found, chunks=chunks)
+
+
+def _read_container(path: str, language: str, text: str, lines: SizedLines, seconds: float) -> ParsedFile:
+    """Read a file that holds code in other languages, cut as a document or by size."""
+    contents = find_contents(language, path, text)
+    symbols, references, imports = contents.symbols, contents.references, contents.imports
+    registrations = list(find_in_text(path, language, text, lines.texts))
+    deadline = time.thread_time() + seconds
+    for part in contents.parts:
+        left = deadline - time.thread_time()
+        found = _read_source(path, part.language, part.text, part.text.split("\n"), left).found
+        references += (replace(each, line=part.find_line(each.line)) for each in found.references)
+        if not part.only_uses:
+            symbols += (_move_symbol(each, part) for each in found.symbols)
+            imports += (replace(each, line=part.find_line(each.line)) for each in found.imports)
+            registrations += (replace(each, line=part.find_line(each.line)) for each in found.registrations)
+    symbols.sort(key=lambda symbol: symbol.start_line)
+    pieces, sections = _split_document(path, language, lines)
+    around = [section or _find_scope(symbols, first + 1) for section, (first, _) in zip(sections, pieces, strict=True)]
+    return ParsedFile(
+        language=contents.parts[0].language if language == "notebook" and contents.parts else language,
+        chunks=_make_chunks(lines, pieces, around, symbols),
+        symbols=tuple(symbols),
+        references=tuple(sorted(references, key=lambda each: each.line)),
+        imports=tuple(sorted(imports, key=lambda each: each.line)),
+        registrations=tuple(sorted(registrations, key=lambda each: each.line)),
+    )
+
+
+def _move_symbol(symbol: Symbol, part: Part) -> Symbol:
+    return replace(symbol, start_line=part.find_line(symbol.start_line), end_line=part.find_line(symbol.end_line))
+
+
+def _find_scope(symbols: Sequence[Symbol], line: int) -> str:
+    """Name the innermost definition that a line lies within and that begins before it."""
+    around = (symbol.qualified_name for symbol in reversed(symbols) if symbol.start_line < line <= symbol.end_line)
+    return next(around, "")
 
 
 def _find_own_rows(findings: Findings, capture: str, source: bytes) -> list[Rows]:

@@ -10,12 +10,15 @@ _TELLING = compile_pattern(
     r"(?i)changelog|changes|history|migrat|upgrad|release|news|conf|option|setting|default|env|signals|events|commands/"
     r"|pages/api/|(?:^|/)app/.*route\."
 )
+COMPONENT_ENDINGS = (".vue", ".svelte", ".astro", ".razor")  # of files that are named after what they define
 _BUILD_FILES = frozenset({"configure.ac", "configure.in"})
 
 
 def reduce_path(path: str) -> str:
     """Return a path that is parsed alike: the whole path where it tells something, else a name with the same ending."""
     name = path.rpartition("/")[2]
+    if name.lower().endswith(COMPONENT_ENDINGS):
+        return name
     if _TELLING.search(path) or is_well_known(name) or name.lower() in _BUILD_FILES:
         return path
     _, dot, ending = name.partition(".")

@@ -55,6 +55,7 @@ class Language:
     grammar: Grammar | None = None
 
 
+ANY = "any"  # the family of files that hold code in several languages
 _DECORATOR = frozenset({"decorator"})
 
 LANGUAGES: tuple[Language, ...] = (
@@ -264,7 +265,8 @@ LANGUAGES: tuple[Language, ...] = (
         type_place="after",
         grammar=Grammar(package="tree_sitter_zig", query="zig"),
     ),
-    Language(name="markdown", endings=("md", "mdx", "markdown", "mdown")),
+    Language(name="markdown", endings=("md", "markdown", "mdown", "qmd", "rmd"), family=ANY),
+    Language(name="mdx", endings=("mdx",), family="script"),
     Language(name="rst", endings=("rst",)),
     Language(name="asciidoc", endings=("adoc", "asciidoc")),
     Language(name="text", endings=("txt", "text")),
@@ -294,7 +296,7 @@ LANGUAGES: tuple[Language, ...] = (
         line_comments=("#", ";"),
     ),
     Language(name="xml", endings=("xml", "xsd", "xsl", "xslt", "csproj", "props", "targets", "plist")),
-    Language(name="html", endings=("html", "htm", "xhtml")),
+    Language(name="html", endings=("html", "htm", "xhtml"), family=ANY),
     Language(name="css", endings=("css", "scss", "sass", "less")),
     Language(name="sql", endings=("sql",), line_comments=("--",)),
     Language(name="graphql", endings=("graphql", "gql"), line_comments=("#",)),
@@ -319,8 +321,13 @@ LANGUAGES: tuple[Language, ...] = (
         type_place="before",
         family="jvm",
     ),
-    Language(name="vue", endings=("vue",), family="script"),
-    Language(name="svelte", endings=("svelte",), family="script"),
+    Language(name="vue", spoken_names=("Vue",), endings=("vue",), family="script"),
+    Language(name="svelte", spoken_names=("Svelte",), endings=("svelte",), family="script"),
+    Language(name="astro", spoken_names=("Astro",), endings=("astro",), family="script"),
+    Language(name="erb", endings=("erb", "rhtml"), family="ruby"),
+    Language(name="ejs", endings=("ejs",), family="script"),
+    Language(name="blade", endings=("blade.php",), family="php"),
+    Language(name="razor", endings=("cshtml", "razor"), family="csharp"),
     Language(name="perl", endings=("pl", "pm"), interpreters=("perl",), line_comments=("#",)),
     Language(name="r", endings=("r",), interpreters=("rscript",), line_comments=("#",)),
     Language(name="julia", endings=("jl",), interpreters=("julia",), line_comments=("#",)),
@@ -333,8 +340,8 @@ LANGUAGES: tuple[Language, ...] = (
     Language(name="powershell", endings=("ps1", "psm1", "psd1"), line_comments=("#",)),
     Language(name="batch", endings=("bat", "cmd")),
     Language(name="nix", endings=("nix",), line_comments=("#",)),
-    Language(name="jinja", endings=("j2", "jinja", "jinja2")),
-    Language(name="notebook", endings=("ipynb",)),
+    Language(name="jinja", endings=("j2", "jinja", "jinja2", "njk", "twig", "liquid"), family=ANY),
+    Language(name="notebook", spoken_names=("Jupyter",), endings=("ipynb",), family="python"),
     Language(name="csv", endings=("csv", "tsv")),
     Language(name="go-module", file_names=("go.mod", "go.work")),
 )
@@ -369,8 +376,9 @@ def detect_language(path: str, text: str) -> str:
         return _map_file_names()[name]
     if dot and ending == "h":
         return _detect_header(text)
-    if dot and ending in _map_endings():
-        return _map_endings()[ending].name
+    for each in (".".join(name.split(".")[-2:]), ending) if dot else ():
+        if each in _map_endings():
+            return _map_endings()[each].name
     # Dockerfile.dev, Makefile.am: the well-known name comes first.
     return _map_file_names().get(stem.partition(".")[0]) or _detect_interpreter(text) or "text"
 

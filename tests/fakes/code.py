@@ -294,6 +294,10 @@ class FakeCode:
             f"https://git.example.com/shop/blob/{commit or location.commit or self.commit.sha}/{location.path}{lines}"
         )
 
+    def name_cells(self, location: Location) -> str:
+        """Name no cells: there are no notebooks."""
+        return ""
+
 
 class FakePast:
     """The past of code held in memory: a commit without paths touched every file, and none has a tag."""

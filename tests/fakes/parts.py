@@ -185,6 +185,9 @@ class FakeCode:
     def permalink(self, location: Location, commit: str = "") -> str | None:
         return None
 
+    def name_cells(self, location: Location) -> str:
+        return ""
+
 
 class FakeIndex:
     """An index that becomes current when it is refreshed, unless it was given an error to raise.
