@@ -38,16 +38,18 @@ LASTING: frozenset[EventKind] = frozenset({"answer", "goal_end", "run_end", "err
 class AgentEvent:
     """One thing that happened in a run; `ts` is in seconds since the epoch.
 
-    Payloads: step_start `node`, `stage`; step_end `node`, `changes` (what the node wrote to the state); classified
-    `result` (a `Classified`); tool_start `tool`, `args`, and for people `label` (what it does) and `shown` (with what;
-    empty where the tool does not say); tool_end `tool`, `ok`, `found`; evidence `locations` (a list of `Location`),
-    `urls` (where each can be seen at the commit, None where it is nowhere); flagged `source`, `count`, `rules`
-    (passages of the evidence that give orders to a model); token `text`; reset `text` (takes the place of all text so
-    far); command `line` (what is about to run in the sandbox, as a person would type it); in a goal run goal_check
-    `achieved`, `label` (that in a word), `reason`, iteration_complete `decision`, `reason` and goal_end `verdict`
-    (a `GoalVerdict`); model_end `model`, `task`, `input_tokens`, `output_tokens`, `seconds`, `error` (empty when it
-    went well), one for every try; error `message`, `error` (the class name); answer `answer` (an `Answer`); run_end
-    `status`.
+    Payloads: step_start `node`, `stage`, of a retrieval also `lookup`, `query`; step_end `node`, `changes` (what the
+    node wrote to the state); classified `result` (a `Classified`); tool_start `tool`, `call` (an id of this call),
+    `args`, and for people `label` (what it does) and `shown` (with what; empty where the tool does not say); tool_end
+    `tool`, `ok`, `found`, and the `call` of one that was started; evidence `locations` (a list of `Location`), `urls`
+    (where each can be seen at the commit, None where it is nowhere); flagged `source`, `count`, `rules` (passages of
+    the evidence that give orders to a model); token `text`; reset `text` (takes the place of all text so far); command
+    `line` (what is about to run in the sandbox, as a person would type it); in a goal run goal_check `achieved`,
+    `label` (that in a word), `reason`, iteration_complete `decision`, `reason` and goal_end `verdict` (a
+    `GoalVerdict`); model_end `model`, `task`, `input_tokens`, `output_tokens`, `seconds`, `error` (empty when it went
+    well), `error_type` (the class name), `messages` (what the model was shown), `reply` (its message or form, None
+    without one), one for every try; error `message`, `error` (the class name); answer `answer` (an `Answer`); run_end
+    `status`, `thread` (the conversation).
     """
 
     kind: EventKind
@@ -66,6 +68,12 @@ class Subscription:
         self._capacity = capacity
         self._events: deque[AgentEvent] = deque()
         self._arrived = asyncio.Event()
+        self._is_closed = False
+
+    def close(self) -> None:
+        """End the iteration after what is queued."""
+        self._is_closed = True
+        self._arrived.set()
 
     def offer(self, event: AgentEvent) -> None:
         """Queue the event if it belongs to the subscribed run."""
@@ -91,6 +99,8 @@ class Subscription:
 
     async def __anext__(self) -> AgentEvent:
         while not self._events:
+            if self._is_closed:
+                raise StopAsyncIteration
             self._arrived.clear()
             await self._arrived.wait()
         return self._events.popleft()

@@ -451,7 +451,7 @@ async def _open_agent(settings: Settings, library: CodeLibrary, *, can_ask: bool
         if web is not None:
             stack.push_async_callback(web.aclose)
         classifier = await stack.enter_async_context(_open_classifier(settings))
-        yield Agent(
+        agent = Agent(
             library,
             saver,
             CachedRedactor(make_redactor(settings)),
@@ -461,6 +461,26 @@ async def _open_agent(settings: Settings, library: CodeLibrary, *, can_ask: bool
             approval_calls=settings.approval_calls,
             can_ask=can_ask,
         )
+        await stack.enter_async_context(_trace_runs(settings, agent.events))
+        yield agent
+
+
+def _trace_runs(settings: Settings, events: AsyncEventBus) -> AbstractAsyncContextManager[None]:
+    """Send traces of the runs that publish to a bus, where the settings name a collector."""
+    from bot.tracing import export_traces
+
+    def compute_dollars(model: str, read: int, written: int) -> float | None:
+        price = settings.prices.get(model)
+        return price.compute_dollars(read, written) if price is not None else None
+
+    return export_traces(
+        events,
+        endpoint=settings.otlp_endpoint,
+        headers=settings.otlp_headers.get_secret_value() if settings.otlp_headers else "",
+        service=settings.otel_service,
+        price=compute_dollars,
+        mask=make_redactor(settings) if settings.trace_content in {"true", "span_only", "span_and_event"} else None,
+    )
 
 
 def _choose_web_search(url: str | None) -> SearxngSearch | DuckDuckGoSearch | None:
@@ -483,10 +503,13 @@ async def _open_goals(
 
     What runs is kept where conversations are, so that any process can continue it.
     """
-    from agent import GoalAgent, GoalRegistry, find_sandbox, make_goal_tools, open_conversations
+    from agent import AsyncEventBus, GoalAgent, GoalRegistry, find_sandbox, make_goal_tools, open_conversations
     from indexer import CachedRedactor, start_confined_async
 
     async with AsyncExitStack() as stack:
+        if events is None:
+            events = AsyncEventBus()
+            await stack.enter_async_context(_trace_runs(settings, events))
         sandbox = await find_sandbox(start_confined_async, home=settings.home, python=settings.sandbox.python)
         models = await stack.enter_async_context(open_models(settings))
         saver = await stack.enter_async_context(
@@ -526,7 +549,9 @@ async def _open_single_agent(settings: Settings, library: CodeLibrary) -> AsyncG
     from indexer import CachedRedactor
 
     async with open_memory_store() as store, _open_classifier(settings) as classifier:
-        yield Agent(library, store, CachedRedactor(make_redactor(settings)), classifier=classifier)
+        agent = Agent(library, store, CachedRedactor(make_redactor(settings)), classifier=classifier)
+        async with _trace_runs(settings, agent.events):
+            yield agent
 
 
 @asynccontextmanager

@@ -164,6 +164,10 @@ class PriceTable(BaseModel):
     input: float = Field(ge=0, allow_inf_nan=False)
     output: float = Field(ge=0, allow_inf_nan=False)
 
+    def compute_dollars(self, read: int, written: int) -> float:
+        """Return what so many tokens cost."""
+        return (read * self.input + written * self.output) / 1_000_000
+
 
 class GuardTable(BaseModel):
     """The table `[guard]`: a classifier that looks at questions beside the rules, and how it is trusted."""
@@ -301,6 +305,12 @@ class Settings(BaseModel):
     webhook_secret: SecretStr | None = Field(default=None, validation_alias="CITEBOT_WEBHOOK_SECRET")
     prices: dict[Annotated[str, AfterValidator(_check_model_name)], PriceTable] = Field(default_factory=dict)
     stall_seconds: float = Field(default=0.05, ge=0.005, le=60)
+    otlp_endpoint: str | None = Field(default=None, validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT", pattern=HTTP)
+    otlp_headers: SecretStr | None = Field(default=None, validation_alias="OTEL_EXPORTER_OTLP_HEADERS")
+    otel_service: str = Field(default="citebot", min_length=1, validation_alias="OTEL_SERVICE_NAME")
+    trace_content: Annotated[
+        Literal["no_content", "span_only", "event_only", "span_and_event", "true", "false"], BeforeValidator(_lower)
+    ] = Field(default="no_content", validation_alias="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "warning"
     log_format: Annotated[Literal["human", "json"], BeforeValidator(_lower)] = "human"
     google_api_key: SecretStr | None = Field(default=None, validation_alias="GOOGLE_API_KEY")

@@ -21,7 +21,7 @@ FLOORS = {
         "markdown messages errors clock",
         "storage access tasks config_file pictures",
         "ports http",
-        "repositories replies jobs settings drawings webhooks",
+        "repositories replies jobs settings drawings webhooks tracing",
         "app monitoring maintenance",
         "questions",
         "conversations",

@@ -77,7 +77,9 @@ class MeteredModel:
     async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
         """Fill in a form."""
         return await self._ask_until_answered(
-            task, lambda chat, spend: chat.generate_structured(messages, form, self._compute_timeouts(), spend)
+            task,
+            messages,
+            lambda chat, spend: chat.generate_structured(messages, form, self._compute_timeouts(), spend),
         )
 
     async def reply_with_tools(
@@ -85,7 +87,7 @@ class MeteredModel:
     ) -> AIMessage:
         """Answer with text, tool calls or both."""
         return await self._ask_until_answered(
-            task, lambda chat, spend: chat.reply_with_tools(messages, tools, self._compute_timeouts(), spend)
+            task, messages, lambda chat, spend: chat.reply_with_tools(messages, tools, self._compute_timeouts(), spend)
         )
 
     async def stream_with_tools(
@@ -97,11 +99,12 @@ class MeteredModel:
             text.begin()
             return await chat.stream_with_tools(messages, tools, text.write, self._compute_timeouts(), spend)
 
-        return await self._ask_until_answered(task, write, is_final=lambda: text.is_shown)
+        return await self._ask_until_answered(task, messages, write, is_final=lambda: text.is_shown)
 
     async def _ask_until_answered(
         self,
         task: str,
+        messages: Sequence[BaseMessage],
         call: Callable[[LangChainChatModel, Spend], Awaitable[T]],
         *,
         is_final: Callable[[], bool] = lambda: False,
@@ -110,8 +113,9 @@ class MeteredModel:
         while True:
             chat = await attempts.next()
             try:
-                with self._measure_attempt(chat, task) as spend:
+                with self._measure_attempt(chat, task, messages) as (spend, replies):
                     answer = await call(chat, spend)
+                    replies.append(answer)
             except ModelError as error:
                 attempts.note(chat, error)
                 if is_final():
@@ -122,9 +126,13 @@ class MeteredModel:
                 return answer
 
     @contextmanager
-    def _measure_attempt(self, chat: LangChainChatModel, task: str) -> Iterator[Spend]:
-        """Publish what an attempt has cost, however it ends."""
-        began, cost, failure = time.perf_counter(), TokenUsage(), ""
+    def _measure_attempt(
+        self, chat: LangChainChatModel, task: str, messages: Sequence[BaseMessage]
+    ) -> Iterator[tuple[Spend, list[Any]]]:
+        """Publish what an attempt has cost, however it ends; its reply is for the list."""
+        began, cost = time.perf_counter(), TokenUsage()
+        replies: list[Any] = []
+        failure: ModelError | None = None
 
         def spend(usage: TokenUsage) -> None:
             nonlocal cost
@@ -132,9 +140,9 @@ class MeteredModel:
             self._budget.spend(usage)
 
         try:
-            yield spend
+            yield spend, replies
         except ModelError as error:
-            failure = str(error)
+            failure = error
             raise
         finally:
             self._emit(
@@ -144,7 +152,10 @@ class MeteredModel:
                 input_tokens=cost.input_tokens,
                 output_tokens=cost.output_tokens,
                 seconds=time.perf_counter() - began,
-                error=failure,
+                error=str(failure or ""),
+                error_type=type(failure).__name__ if failure is not None else "",
+                messages=messages,
+                reply=replies[-1] if replies else None,
             )
 
     def _compute_timeouts(self) -> ModelTimeouts:

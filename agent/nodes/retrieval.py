@@ -69,7 +69,8 @@ async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     requests = decision["requests"] if decision is not None else []
     for request in requests:
         target = format_code_span(request["query"], longest=60)
-        deps.emit("step_start", node="retrieval", stage=_STAGES[request["lookup"]].format(target=target))
+        stage = _STAGES[request["lookup"]].format(target=target)
+        deps.emit("step_start", node="retrieval", stage=stage, lookup=request["lookup"], query=request["query"])
     results = await asyncio.gather(*(_fetch(deps.code, request) for request in requests))
     # What earlier rounds have found stays, after what was found now.
     retrieved = _drop_repeats([*_take_turns(results), *state.get("retrieved", [])])

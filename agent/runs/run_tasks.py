@@ -119,4 +119,4 @@ class RunTasks:
             status = "stopped"
             self.publish(run_id, "answer", answer=make_unanswered(STOPPED, "stopped"))
         finally:
-            self.publish(run_id, "run_end", status=status)
+            self.publish(run_id, "run_end", status=status, thread=thread)

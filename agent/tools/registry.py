@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import logging
+import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
@@ -100,9 +101,10 @@ class ToolRegistry(ToolMenu):
             str(key)[:40]: deps.redact(str(value)[:LONGEST_ARGUMENTS])[:200] for key, value in list(args.items())[:8]
         }
         target = deps.redact(tool.describe_target(args)[:LONGEST_ARGUMENTS])[:200]
-        deps.emit("tool_start", tool=name, args=shown, label=tool.label, shown=target)
+        call = uuid.uuid4().hex
+        deps.emit("tool_start", tool=name, call=call, args=shown, label=tool.label, shown=target)
         outcome = await self._call_narrowed(tool, args, deps)
-        deps.emit("tool_end", tool=name, ok=outcome.ok, found=len(outcome.refs))
+        deps.emit("tool_end", tool=name, call=call, ok=outcome.ok, found=len(outcome.refs))
         if any(ref["path"] for ref in outcome.refs):
             tell_places(deps, outcome.refs)
         return outcome

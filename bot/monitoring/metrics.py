@@ -19,7 +19,6 @@ from bot.settings import PriceTable
 
 MOST_VALUES = 60  # of one label; whatever comes beyond is counted as OTHER
 OTHER = "other"
-_MILLION = 1_000_000
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 STALLS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
@@ -140,7 +139,7 @@ class RunMetrics:
         if payload["error"]:
             self._errors.labels(model, task).inc()
         if (price := self._prices.get(name)) is not None:
-            self._cost.labels(model).inc((read * price.input + written * price.output) / _MILLION)
+            self._cost.labels(model).inc(price.compute_dollars(read, written))
 
 
 def _read_verdict(changes: Mapping[str, Any]) -> str:

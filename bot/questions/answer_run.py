@@ -39,8 +39,6 @@ ShowProgress = Callable[[str, Progress, str], None]  # of a name, and why it is 
 LimitTime = Callable[[], AbstractAsyncContextManager[object]]
 OpenEvents = Callable[[], AsyncIterator[AgentEvent]]
 
-_MILLION = 1_000_000
-
 log = logging.getLogger(__name__)
 
 
@@ -114,7 +112,7 @@ class RunStats:
             if price is None or self.dollars is None:
                 self.dollars = None
             else:
-                self.dollars += (read * price.input + written * price.output) / _MILLION
+                self.dollars += price.compute_dollars(read, written)
         elif event.kind == "flagged":
             self._flagged += int(payload["count"])
         elif event.kind == "step_end":

@@ -16,7 +16,9 @@ from tests.fakes.shop import SHOP
 
 def without_settings(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     for name in [
-        name for name in os.environ if name.startswith(("CITEBOT_", "DATABASE_", "DISCORD_", "GOOGLE_", "SLACK_"))
+        name
+        for name in os.environ
+        if name.startswith(("CITEBOT_", "DATABASE_", "DISCORD_", "GOOGLE_", "OTEL_", "SLACK_"))
     ]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("CITEBOT_HOME", str(home))

@@ -204,9 +204,10 @@ async def test_the_same_call_at_the_same_commit_is_made_once(deps: Deps, code: F
 async def test_calls_and_their_ends_are_told(deps: Deps, told: Told) -> None:
     await call(deps, "grep", pattern="MAX_RETRIES")
 
-    said = {"args": {"pattern": "MAX_RETRIES"}, "label": "Searching for", "shown": "MAX_RETRIES"}
+    call_id = told.events[0][1]["call"]
+    said = {"call": call_id, "args": {"pattern": "MAX_RETRIES"}, "label": "Searching for", "shown": "MAX_RETRIES"}
     assert told.events[0] == ("tool_start", {"tool": "grep", **said})
-    assert told.events[1] == ("tool_end", {"tool": "grep", "ok": True, "found": 4})
+    assert told.events[1] == ("tool_end", {"tool": "grep", "call": call_id, "ok": True, "found": 4})
     assert told.events[2][0] == "evidence"
 
 

@@ -1,0 +1,360 @@
+"""OpenTelemetry traces of runs: one listener of the agent's events, whose spans are sent by OTLP over HTTP.
+
+Names are those of the GenAI semantic conventions, in the repository open-telemetry/semantic-conventions-genai; what
+they have no name for begins with `citebot.`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from agent import AgentEvent, AsyncEventBus, Subscription
+from bot.http.throttled_warnings import RareWarnings
+from indexer import describe_extra
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.trace import Span, Tracer
+
+Mask = Callable[[str], str]
+Price = Callable[[str, int, int], float | None]  # dollars of a model's tokens read and written, where they are known
+
+FLUSH_SECONDS = 3.0  # for one request, and at the end for spans that were not sent yet
+
+_PROVIDERS = {  # as the conventions spell them, where LangChain's names differ
+    "azure_openai": "azure.ai.openai",
+    "bedrock": "aws.bedrock",
+    "bedrock_converse": "aws.bedrock",
+    "google_genai": "gcp.gemini",
+    "google_vertexai": "gcp.vertex_ai",
+    "mistralai": "mistral_ai",
+    "xai": "x_ai",
+}
+_ROLES = {"human": "user", "ai": "assistant"}
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def export_traces(
+    events: AsyncEventBus, *, endpoint: str | None, headers: str, service: str, price: Price, mask: Mask | None
+) -> AsyncGenerator[None]:
+    """Send a trace of each run to a collector for as long as the context is open; nothing without an endpoint.
+
+    With `mask` the traces have contents: questions, answers, prompts, arguments. No answer waits for the collector.
+    """
+    opened = await asyncio.to_thread(_open_provider, endpoint, headers, service) if endpoint else None
+    if opened is None:
+        yield
+        return
+    provider, exporter = opened
+    try:
+        async with trace_runs(events, provider.get_tracer("citebot"), price=price, mask=mask):
+            yield
+    finally:  # the interpreter waits for these threads, and nobody before it
+        limit = threading.Timer(FLUSH_SECONDS, exporter.shutdown)
+        threading.Thread(target=_flush, args=(provider, limit), name="citebot-traces").start()
+
+
+@asynccontextmanager
+async def trace_runs(
+    events: AsyncEventBus, tracer: Tracer, *, price: Price, mask: Mask | None = None
+) -> AsyncGenerator[None]:
+    """Make spans of the events of all runs for as long as the context is open."""
+    traces = RunTraces(tracer, price, mask)
+
+    def log_failure(task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:  # the runs themselves continue
+            log.error("Runs are not traced any more.", exc_info=error)
+
+    with events.subscribe() as following:
+        task = asyncio.create_task(traces.follow(following))
+        task.add_done_callback(log_failure)
+        try:
+            yield
+        finally:
+            following.close()
+            await asyncio.wait({task}, timeout=FLUSH_SECONDS)
+            task.cancel()
+
+
+def _open_provider(endpoint: str, headers: str, service: str) -> tuple[TracerProvider, SpanExporter] | None:
+    """Open what sends spans; None, with a warning, where the extra is missing."""
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.util.re import parse_env_headers
+    except ImportError:
+        log.warning(
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set, and no traces are sent: the extra `otel` is not installed. %s",
+            describe_extra("otel"),
+        )
+        return None
+    # It warns of each try; what is worth knowing is said below, once a minute.
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
+    exporter = OTLPSpanExporter(
+        endpoint=f"{endpoint.rstrip('/')}/v1/traces",
+        headers=parse_env_headers(headers, liberal=True),
+        timeout=FLUSH_SECONDS,
+    )
+    provider = TracerProvider(resource=Resource.create({"service.name": service}), shutdown_on_exit=False)
+    provider.add_span_processor(BatchSpanProcessor(_watch_exporter(exporter)))
+    return provider, exporter
+
+
+def _flush(provider: TracerProvider, limit: threading.Timer) -> None:
+    limit.start()
+    provider.shutdown()
+    limit.cancel()
+
+
+def _watch_exporter(exporter: SpanExporter) -> SpanExporter:
+    """Return an exporter that warns, now and then, of spans that were not taken."""
+    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+    class WatchedExporter(SpanExporter):
+        warnings = RareWarnings(log)
+
+        def export(self, spans: Any) -> SpanExportResult:
+            result = exporter.export(spans)
+            if result is not SpanExportResult.SUCCESS:
+                self.warnings.warn("Traces are lost: the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not take them.")
+            return result
+
+        def shutdown(self) -> None:
+            exporter.shutdown()
+
+    return WatchedExporter()
+
+
+class RunTraces:
+    """Makes spans of events: a trace of each run, in which nothing of another one is."""
+
+    def __init__(self, tracer: Tracer, price: Price, mask: Mask | None = None) -> None:
+        self._tracer, self._price, self._mask = tracer, price, mask
+        self._runs: dict[str, _RunTrace] = {}
+
+    async def follow(self, events: Subscription) -> None:
+        """Take events for as long as they come; contents are masked in a thread, which takes a while."""
+        async for event in events:
+            if self._mask is None:
+                self.take(event)
+            elif event.kind != "token":
+                await asyncio.to_thread(self.take, event)
+
+    def take(self, event: AgentEvent) -> None:
+        """Add an event to the trace of its run."""
+        run = self._runs.get(event.run_id)
+        if run is None:
+            run = self._runs[event.run_id] = _RunTrace(self._tracer, event, self._price, self._mask)
+        run.take(event)
+        if event.kind == "run_end":
+            del self._runs[event.run_id]
+
+
+class _RunTrace:
+    """The spans of one run: nodes below the run, and calls of models and tools below the node that makes them."""
+
+    def __init__(self, tracer: Tracer, first: AgentEvent, price: Price, mask: Mask | None) -> None:
+        self._tracer, self._price, self._mask = tracer, price, mask
+        self._root = self._start(
+            "invoke_agent citebot",
+            first.ts,
+            {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "citebot", "citebot.run.id": first.run_id},
+        )
+        self._node: Span | None = None
+        self._between = first.ts  # when the last node ended
+        self._lookups: list[str] = []
+        self._queries: list[str] = []
+        self._calls: dict[str, Span] = {}
+        self._read = self._written = 0
+        self._dollars: float | None = 0.0
+        self._take: Mapping[str, Callable[[Mapping[str, Any], float], None]] = {
+            "step_start": self._begin_node,
+            "step_end": self._end_node,
+            "tool_start": self._begin_tool,
+            "tool_end": self._end_tool,
+            "model_end": self._add_model_call,
+            "error": self._note_error,
+            "answer": self._add_answer,
+            "run_end": self._end,
+        }
+
+    def take(self, event: AgentEvent) -> None:
+        """Add an event."""
+        if event.kind in self._take:
+            self._take[event.kind](event.payload, event.ts)
+
+    def _start(
+        self,
+        name: str,
+        at: float,
+        attributes: Mapping[str, Any],
+        *,
+        parent: Span | None = None,
+        is_client: bool = False,
+    ) -> Span:
+        from opentelemetry.context import Context
+        from opentelemetry.trace import SpanKind, set_span_in_context
+
+        around = Context() if parent is None else set_span_in_context(parent, Context())
+        kind = SpanKind.CLIENT if is_client else SpanKind.INTERNAL
+        return self._tracer.start_span(name, around, kind, attributes, start_time=_to_nanoseconds(at))
+
+    def _open_node(self, at: float) -> Span:
+        """Return the span of the node that runs; one that says nothing when it begins is named when it ends."""
+        if self._node is None:
+            self._node = self._start("node", at, {}, parent=self._root)
+        return self._node
+
+    def _begin_node(self, payload: Mapping[str, Any], at: float) -> None:
+        self._open_node(at).update_name(str(payload["node"]))
+        if "lookup" in payload:
+            self._lookups.append(str(payload["lookup"]))
+            self._queries.append(str(payload["query"]))
+
+    def _end_node(self, payload: Mapping[str, Any], at: float) -> None:
+        name, changes = str(payload["node"]), payload["changes"]
+        node = self._open_node(self._between)
+        node.update_name(name)
+        node.set_attribute("citebot.node", name)
+        if name == "retrieval":
+            found = changes.get("retrieved", ())
+            node.set_attribute("gen_ai.operation.name", "retrieval")
+            node.set_attribute("citebot.retrieval.lookups", self._lookups)
+            node.set_attribute("citebot.retrieval.found", len(found))
+            self._add_content(node, "gen_ai.retrieval.query.text", "\n".join(self._queries))
+            places = [{"id": f"{ref['path']}:{ref['start_line']}", "score": float(ref["score"])} for ref in found]
+            self._add_content(node, "gen_ai.retrieval.documents", places)
+            self._lookups, self._queries = [], []
+        if question := changes.get("cleaned_query"):
+            self._add_content(self._root, "gen_ai.input.messages", _write_message("user", str(question)))
+        node.end(_to_nanoseconds(at))
+        self._node, self._between = None, at
+
+    def _begin_tool(self, payload: Mapping[str, Any], at: float) -> None:
+        name = str(payload["tool"])
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": name,
+            "gen_ai.tool.type": "function",
+            "gen_ai.tool.call.id": payload["call"],
+        }
+        span = self._start(f"execute_tool {name}", at, attributes, parent=self._open_node(self._between))
+        self._add_content(span, "gen_ai.tool.call.arguments", payload["args"])
+        self._calls[payload["call"]] = span
+
+    def _end_tool(self, payload: Mapping[str, Any], at: float) -> None:
+        span = self._calls.pop(payload.get("call", ""), None)
+        if span is None:  # a call that was refused before it began
+            return
+        span.set_attribute("citebot.tool.found", payload["found"])
+        if not payload["ok"]:
+            _fail(span, "tool_error")
+        span.end(_to_nanoseconds(at))
+
+    def _add_model_call(self, payload: Mapping[str, Any], at: float) -> None:
+        name, read, written = str(payload["model"]), int(payload["input_tokens"]), int(payload["output_tokens"])
+        provider, _, model = name.partition(":")
+        dollars = self._price(name, read, written)
+        attributes = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
+            "gen_ai.request.model": model,
+            "gen_ai.usage.input_tokens": read,
+            "gen_ai.usage.output_tokens": written,
+            "citebot.task": str(payload["task"]),
+            **({"citebot.cost.dollars": dollars} if dollars is not None else {}),
+        }
+        began, parent = at - float(payload["seconds"]), self._open_node(self._between)
+        span = self._start(f"chat {model}", began, attributes, parent=parent, is_client=True)
+        self._add_content(span, "gen_ai.input.messages", lambda: _write_messages(payload["messages"]))
+        if (reply := payload["reply"]) is not None:
+            self._add_content(span, "gen_ai.output.messages", lambda: _write_messages([reply]))
+        if payload["error"]:
+            _fail(span, payload["error_type"])
+        span.end(_to_nanoseconds(at))
+        self._read, self._written = self._read + read, self._written + written
+        self._dollars = None if dollars is None or self._dollars is None else self._dollars + dollars
+
+    def _note_error(self, payload: Mapping[str, Any], _: float) -> None:
+        _fail(self._root, str(payload["error"]))
+
+    def _add_answer(self, payload: Mapping[str, Any], _: float) -> None:
+        answer = payload["answer"]
+        self._root.set_attributes(
+            {
+                "citebot.route": answer.route,
+                "citebot.intent": answer.intent,
+                "citebot.found": answer.found,
+                "citebot.citations": len(answer.citations),
+                "citebot.repositories": list(answer.read_at),
+                "citebot.commits": list(answer.read_at.values()),
+            }
+        )
+        self._add_content(self._root, "gen_ai.output.messages", _write_message("assistant", answer.text))
+
+    def _end(self, payload: Mapping[str, Any], at: float) -> None:
+        """End the run, and what it was interrupted in."""
+        self._root.set_attributes(
+            {
+                "gen_ai.conversation.id": payload["thread"],
+                "gen_ai.usage.input_tokens": self._read,
+                "gen_ai.usage.output_tokens": self._written,
+                "citebot.status": payload["status"],
+                **({"citebot.cost.dollars": self._dollars} if self._dollars is not None else {}),
+            }
+        )
+        for span in (*self._calls.values(), self._node, self._root):
+            if span is not None:
+                span.end(_to_nanoseconds(at))
+
+    def _add_content(self, span: Span, name: str, content: object) -> None:
+        """Add text of people, models and files, where that is wanted: masked, and objects as JSON."""
+        if self._mask is None:
+            return
+        content = content() if callable(content) else content
+        text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
+        span.set_attribute(name, self._mask(text))
+
+
+def _fail(span: Span, kind: str) -> None:
+    from opentelemetry.trace import StatusCode
+
+    span.set_attribute("error.type", kind)
+    span.set_status(StatusCode.ERROR)
+
+
+def _to_nanoseconds(at: float) -> int:
+    return int(at * 1_000_000_000)
+
+
+def _write_message(role: str, text: str) -> list[Mapping[str, Any]]:
+    return [{"role": role, "parts": [{"type": "text", "content": text}]}]
+
+
+def _write_messages(messages: Sequence[Any]) -> list[Mapping[str, Any]]:
+    """Write messages, or a form that was filled in, as the conventions have them."""
+    written: list[Mapping[str, Any]] = []
+    for message in messages:
+        kind = getattr(message, "type", "")
+        if not kind:
+            written += _write_message("assistant", message.model_dump_json())
+            continue
+        (one,) = _write_message(_ROLES.get(kind, kind), str(message.text))
+        calls = [
+            {"type": "tool_call", "id": call["id"], "name": call["name"], "arguments": call["args"]}
+            for call in getattr(message, "tool_calls", ())
+        ]
+        written.append({**one, "parts": [*one["parts"], *calls]})
+    return written
