@@ -145,6 +145,7 @@ class ScriptedChat(BaseChatModel):
         filled: Mapping[str, Mapping[str, Any]] = {
             "IntentOutput": {"intent": "new_question"},
             "RouterOutput": {"route": "retrieve", "requests": [{"query": self.question}]},
+            "SearchOutput": {"query": self.question},
             "GradeOutput": {"verdict": "enough"},
             "PlanOutput": {"steps": [self.question[:200]]},
             "RefineryOutput": {"decision": "FINISH"},

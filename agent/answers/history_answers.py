@@ -71,10 +71,18 @@ def _describe_changes(material: AnswerContext, commits: Sequence[EvidenceRef]) -
     days = f", on {newest}" if newest == oldest else f", from {oldest} to {newest}"
     counted = f"{count:,}" if begins == RECENT else format_count(count, "commit")
     return " ".join(filter(None, (
+        _describe_fate(facts),
         f"{begins}{counted}{where}{by}{days if newest and not facts.get('after') else ''}.",
         _describe_touched(totals),
         _SHALLOW if facts.get("shallow") else "",
     )))  # fmt: skip
+
+
+def _describe_fate(facts: Mapping[str, str]) -> str:
+    """Say what became of a file that the commit does not have under the name that was asked about."""
+    if facts.get("former"):
+        return f"{format_code_span(facts['former'])} is now {format_code_span(facts['target'])}."
+    return f"There is no {format_code_span(facts['target'])} any more." if facts.get("gone") else ""
 
 
 def _describe_range(facts: Mapping[str, str]) -> str:
@@ -135,6 +143,7 @@ async def write_people(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
     people, commits = material.of("entry"), material.of("commit")
     if not material.skip:
         draft.say(" ".join(filter(None, (
+            _describe_fate(material.facts),
             _describe_owners(draft, material),
             _describe_people(draft, material, people),
             *(f"Last changed with {format_commit(draft, ref)[2:]}." for ref in commits),

@@ -45,6 +45,9 @@ _UNSURE = 0.7  # confidence below which an answer says what else a question may 
 _FEWEST_SAID = 3  # words by which what somebody saw can be told from other texts
 _ABOUT_PLACES: frozenset[IntentName] = frozenset({"changes", "origin", "people"})
 _OF_PAST: frozenset[IntentName] = frozenset({"changes", "origin"})
+_MAYBE_PAST: frozenset[IntentName] = frozenset({"changes", "origin", "people", "reason"})
+_MAYBE = 0.25  # the least confidence that a question is about the past with which git is asked beside the search
+_MOST_SAID = 3  # words of it that are looked for in messages of commits
 _LONGEST = 2_000  # characters
 _VALUES = frozenset({"constant", "macro"})
 _COMPARED = 2
@@ -446,16 +449,31 @@ async def _route_kind(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
     is_of_whole = asked.name != "overview" or is_common_noun(asked.subject, question)
     if not is_of_whole and await is_defined_exactly(asked.subject, code):
         return None
-    times = read_times(question) if asked.name in _OF_PAST else AskedTimes(parts={}, rest=question)
+    times = read_times(question) if asked.name in _ABOUT_PLACES else AskedTimes(parts={}, rest=question)
+    if asked.name == "people" and "count" not in times.parts:
+        times = AskedTimes(parts={}, rest=question)
     written = [
         f"{at.path}:{at.start_line}-{at.end_line}" if at.start_line else at.path
         for at in find_mentions(times.rest).paths
     ]
     place = await _find_common_place(times.rest, code) if asked.name in _ABOUT_PLACES else ""
-    subject = place or load_model().find_subject(times.rest, asked.name)
+    is_counted = "count" in times.parts  # of what is said beside "the last five commits" little is a target
+    subject = place or ("" if is_counted else load_model().find_subject(times.rest, asked.name))
     target = next(iter([*written, *(known.name for known in asked.names)]), subject)
     parts = {**times.parts, "target": target} if target else times.parts
-    return _decide_kind(_KINDS[asked.name], question, parts)
+    return _decide_kind("changes" if is_counted else _KINDS[asked.name], question, parts)
+
+
+async def request_history(question: str, code: CodeSearch) -> list[RetrievalRequest]:
+    """Ask git beside the search, for a model that reads both, where a question may be about the past."""
+    ranked = load_model().rank(question[:_LONGEST])
+    if sum(one.confidence for one in ranked if one.name in _MAYBE_PAST) < _MAYBE:
+        return []
+    asked = await recognise_intent(question, code)
+    decision = await _route_kind(question, replace(asked, name="changes"), code)
+    words = " ".join(sorted(find_content_terms(question))[:_MOST_SAID])
+    requests = decision["requests"] if decision is not None else []
+    return [{**one, "parts": {**one.get("parts", {}), "words": words}} for one in requests]
 
 
 async def _find_common_place(question: str, code: CodeSearch) -> str:

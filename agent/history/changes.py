@@ -19,6 +19,7 @@ from agent.history.comparison import (
     make_end_refs,
 )
 from agent.history.history_target import HistoryTarget, find_target
+from agent.history.people import describe_target
 from agent.ports import CodeSearch, SourceFiles
 from agent.questions.asked_times import names_version, parse_period, read_release, read_times
 from agent.questions.intents.model import IntentName, load_model
@@ -136,6 +137,7 @@ class _Scope:
     target: HistoryTarget
     said: str = ""
     is_lately: bool = False
+    is_counted: bool = False
 
 
 async def fetch_changes(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -213,7 +215,7 @@ def _collect(scope: _Scope, log: CommitLog, section: tuple[EvidenceRef, str] | N
         revisions = tuple(recent if len(recent) >= _FEWEST else revisions[:_FEWEST])
     is_folder = scope.target.is_folder or not scope.target.path
     totals = {
-        "commits": len(revisions) if scope.is_lately else log.total or len(revisions),
+        "commits": len(revisions) if scope.is_lately or scope.is_counted else log.total or len(revisions),
         "counted": len(revisions),
         **({"people": len({one.author for one in revisions})} if len(revisions) < MAX_COMMITS else {}),
         **(count_touched(revisions, below=below) if is_folder else {}),
@@ -229,7 +231,7 @@ def _collect(scope: _Scope, log: CommitLog, section: tuple[EvidenceRef, str] | N
 
 def _describe(scope: _Scope, log: CommitLog) -> dict[str, str]:
     """Say in words what the commits were limited to."""
-    facts = {"said": scope.said, "target": scope.target.symbol or scope.target.path or scope.target.text}
+    facts = {"said": scope.said, **describe_target(scope.target)}
     for name, tag in (("after", log.after), ("until", log.until)):
         if tag is not None:
             facts[name] = tag.name
@@ -291,12 +293,29 @@ async def _read_scope(code: CodeSearch, parts: Mapping[str, str]) -> _Scope | No
         since = parse_period(words, int(time.time()))
         said = f"since {words}" if start else words
         query = replace(query, since=since) if since is not None else replace(query, after=read_release(words) or words)
+    if count := min(int(parts.get("count", "0")), MAX_LISTED):
+        query, said = replace(query, limit=count), "the newest commits" if count > 1 else "the newest commit"
+    return await _add_target(
+        code, _Scope(query=query, target=HistoryTarget(), said=said, is_counted=bool(count)), parts
+    )
+
+
+async def _add_target(code: CodeSearch, scope: _Scope, parts: Mapping[str, str]) -> _Scope | None:
+    """Limit commits to what they are asked about: a part of the code, else a person, else words of their messages."""
+    written, words = parts.get("target", ""), tuple(parts.get("words", "").split())
     target = await find_target(code, written) if written else HistoryTarget()
+    is_open = scope.query == LogQuery(limit=MAX_COMMITS)
+    if target is None or target.is_guess:
+        by = replace(scope.query, author=written)
+        if (await code.past.log(replace(by, limit=1))).revisions:
+            return replace(scope, query=by, said=f"{scope.said} by {written}".strip())
+    if words and (target is None or target.is_guess or (is_open and not written)):
+        said = f"{scope.said} with {' and '.join(words)} in the message".strip()
+        return replace(scope, query=replace(scope.query, words=words, limit=_FEWEST), said=said)
     if target is None:
         return None
-    is_open = query == LogQuery(limit=MAX_COMMITS)
-    query = replace(query, path=target.path, lines=target.lines, text=target.text)
-    return _Scope(query=query, target=target, said=said, is_lately=is_open and not written)
+    query = replace(scope.query, path=target.path, lines=target.lines, text=target.text)
+    return replace(scope, query=query, target=target, is_lately=is_open and not written)
 
 
 async def _find_changelog(code: CodeSearch, query: LogQuery, log: CommitLog) -> tuple[EvidenceRef, str] | None:

@@ -25,6 +25,16 @@ def _describe_scope(facts: Mapping[str, str]) -> Iterator[str]:
     if targets:
         guess = ", found by a search for the words of the question" if facts.get("guess") else ""
         yield f"The history is that of {targets}{'/' * bool(facts.get('folder'))}{guess}."
+    if facts.get("former"):
+        yield f"{facts['former']} is now called {targets}."
+    if facts.get("gone"):
+        yield f"There is no {targets} any more; the newest of its commits removed or renamed it."
+    yield from _describe_ends(facts)
+    if facts.get("owners"):
+        yield f"CODEOWNERS gives {facts['pattern']} to {', '.join(facts['owners'].split())}."
+
+
+def _describe_ends(facts: Mapping[str, str]) -> Iterator[str]:
     ends = [
         f"{word} {facts[name]}" + (f" of {facts[f'{name} day']}" if facts.get(f"{name} day") else "")
         for name, word in (("after", "from"), ("until", "to"))
@@ -35,9 +45,7 @@ def _describe_scope(facts: Mapping[str, str]) -> Iterator[str]:
     elif ends:
         yield f"It goes {' '.join(ends)}."
     elif facts.get("said"):
-        yield f"The period is: {facts['said']}."
-    if facts.get("owners"):
-        yield f"CODEOWNERS gives {facts['pattern']} to {', '.join(facts['owners'].split())}."
+        yield f"What was asked for: {facts['said']}."
 
 
 def _describe_counts(facts: Mapping[str, str], totals: Mapping[str, int]) -> Iterator[str]:

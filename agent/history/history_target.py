@@ -12,10 +12,12 @@ from agent.evidence.refs import is_test_or_docs, sort_definitions
 from agent.ports import CodeSearch
 from agent.questions.mentions import find_mentions, is_code_like, normalize_name
 from agent.questions.terms import find_content_terms, match_terms
-from indexer.types import Definition, Hit, Location
+from indexer.errors import UnknownRevision
+from indexer.types import Definition, DiffQuery, Hit, Location, LogQuery
 
 _LONGEST = 300  # characters
 _SEARCHED = 8
+_MOST_MOVES = 4  # of a file that is followed to where it is now
 _SHORTEST_TEXT = 3
 _OUTER = re.compile(
     r"(?i)(?:the|this|that|these|those|our|your|my|a|an|whole|entire|current|all|der|die|das|den|dem|ein|eine|le|la|les"
@@ -42,7 +44,8 @@ _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{1,60}")
 class HistoryTarget:
     """What is asked about; all is empty for the whole repository. One that `is_guess` was found by a search.
 
-    `text` is what commits brought or took away; `lines` are those of the file `path`.
+    `text` is what commits brought or took away; `lines` are those of the file `path`. `former` is what that was called
+    where the question has its old name; one that `is_gone` is no file of the commit any more.
     """
 
     path: str = ""
@@ -52,6 +55,8 @@ class HistoryTarget:
     kind: str = ""
     text: str = ""
     is_guess: bool = False
+    former: str = ""
+    is_gone: bool = False
 
     @property
     def location(self) -> Location:
@@ -67,10 +72,8 @@ async def find_target(code: CodeSearch, written: str) -> HistoryTarget | None:
         return HistoryTarget()
     if (lines := await _find_lines(code, written)) is not None:
         return lines
-    if " " not in bare:
-        entry = FilePathLookup(await code.files(), [bare]).find(bare)
-        if entry is not None:
-            return HistoryTarget(path=entry.path)
+    if " " not in bare and (file := await _find_file(code, bare)) is not None:
+        return file
     names = [normalize_name(bare)] if " " not in bare else list(find_mentions(written).names)
     for name in names:
         if found := sort_definitions(await code.definitions(name), ()):
@@ -80,6 +83,37 @@ async def find_target(code: CodeSearch, written: str) -> HistoryTarget | None:
         return HistoryTarget(path=folder, is_folder=True)
     text = _find_text(written, bare)
     return HistoryTarget(text=text) if text else await _search_target(code, bare)
+
+
+async def _find_file(code: CodeSearch, written: str) -> HistoryTarget | None:
+    """Find the file of a path, of several of one name that of the code; or what became of one that is gone."""
+    alike = FilePathLookup(await code.files(), [written]).find_alike(written)
+    if alike:
+        chosen = min(alike, key=lambda entry: (is_test_or_docs(entry.path), entry.path.count("/")))
+        return HistoryTarget(path=chosen.path, is_guess=len(alike) > 1)
+    if not find_mentions(written).paths:
+        return None
+    files = {entry.path for entry in await code.files()}
+    path = written.removeprefix("./")
+    for _ in range(_MOST_MOVES):
+        touched = (await code.past.log(LogQuery(path=path, limit=1))).revisions
+        if not touched:
+            break
+        if not (moved := await _find_new_name(code, touched[0].sha, path)):
+            return HistoryTarget(path=path, is_gone=True)
+        if moved in files:
+            return HistoryTarget(path=moved, former=written)
+        path = moved
+    return None
+
+
+async def _find_new_name(code: CodeSearch, sha: str, path: str) -> str:
+    """Return what a commit has renamed a file to; empty where it has not."""
+    try:
+        compared = await code.past.compare(DiffQuery(after=f"{sha}~1", until=sha, limit=0))
+    except UnknownRevision:  # it is the first that is known
+        return ""
+    return next((one.path for one in compared.files if one.former == path), "")
 
 
 def means_everything(bare: str, repository: str) -> bool:

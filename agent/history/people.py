@@ -22,7 +22,7 @@ async def fetch_people(code: CodeSearch, request: RetrievalRequest) -> Retrieved
     target = await find_target(code, parts.get("target", ""))
     if target is None or target.text:
         return Retrieved(refs=())
-    refs = [make_target_ref(target)] if target.path and not target.is_folder else []
+    refs = [make_target_ref(target)] if target.path and not (target.is_folder or target.is_gone) else []
     owners = await code.past.owners(f"{target.path}/" if target.is_folder else target.path) if target.path else None
     facts = describe_target(target)
     if owners is not None:
@@ -44,8 +44,11 @@ def make_target_ref(target: HistoryTarget) -> EvidenceRef:
 
 def describe_target(target: HistoryTarget) -> dict[str, str]:
     """Say what a question turned out to be about."""
-    facts = {"target": target.symbol or target.path or target.text}
-    return facts | ({"folder": "yes"} if target.is_folder else {}) | ({"guess": "yes"} if target.is_guess else {})
+    facts = {"target": target.symbol or target.path or target.text, "former": target.former}
+    flags = {"folder": target.is_folder, "guess": target.is_guess, "gone": target.is_gone}
+    return {name: said for name, said in facts.items() if said} | {
+        name: "yes" for name, is_so in flags.items() if is_so
+    }
 
 
 async def _count_all(code: CodeSearch, path: str) -> tuple[list[EvidenceRef], Mapping[str, int]]:

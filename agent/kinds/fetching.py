@@ -114,7 +114,8 @@ async def fetch_evidence(code: CodeSearch, request: RetrievalRequest) -> Retriev
     """Carry out one retrieval request; a question of some kind that has nothing to it here is searched for."""
     fetch = _LOOKUPS.get(request["lookup"]) or _KINDS.get(request["lookup"])
     found = await fetch(code, request) if fetch is not None else Retrieved(refs=())
-    if found.refs or request["lookup"] in _LOOKUPS:
+    is_beside = "words" in request.get("parts", {})  # asked of git beside a search
+    if found.refs or is_beside or request["lookup"] in _LOOKUPS:
         return found
     return await search(code, request)
 

@@ -13,10 +13,11 @@ from agent.guard.approval import list_unapproved_tools
 from agent.guard.evidence_check import mark_text
 from agent.guard.leak_check import check_leaks
 from agent.ports import Deps, Runtime
-from agent.prompts.answer_prompts import ROUTER, format_question, load_overview, make_messages
+from agent.prompts.answer_prompts import ROUTER, SEARCH_WORDS, format_question, load_overview, make_messages
 from agent.prompts.output_schemas import CallOutput, RouterOutput, SearchOutput
 from agent.prompts.prompt_evidence import format_tool_results
-from agent.repositories.routing import route_question
+from agent.questions.languages import is_english
+from agent.repositories.routing import request_past, route_question
 from agent.state import (
     AgentState,
     RetrievalMetadata,
@@ -61,6 +62,8 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         asked = await _ask_model(state, deps, tree)
         chosen = _add_messages(asked, chosen) if asked is not None else chosen
     chosen = chosen or _decide_without_model(state)
+    if state.get("mode") == "tools":
+        chosen = await _widen(chosen, asked_for, deps)
     if count >= most:  # it is written with what there is
         chosen = {**chosen, "route": "generate"}
     return {
@@ -69,6 +72,29 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         "codebase_tree": tree,
         "pause_reason": list_unapproved_tools((call["tool"] for call in chosen["calls"]), state, deps),
     }
+
+
+async def _widen(chosen: RouterDecision, question: str, deps: Deps) -> RouterDecision:
+    """Add what git knows and a search in English, where they may help a model that reads all of it."""
+    requests = chosen["requests"]
+    if not requests:
+        return chosen
+    words = "" if chosen["fast_path"] or is_english(question) else await _translate(question, deps)
+    english = [request_search(words, reasoning="the question in English words")] if words else []
+    return {**chosen, "requests": [*english, *requests, *await request_past(question, requests, deps.code)]}
+
+
+async def _translate(question: str, deps: Deps) -> str:
+    """Let the small model put a question into English words to search for; empty where there is none, or it fails."""
+    if deps.models.small is None:
+        return ""
+    messages = make_messages(SEARCH_WORDS, {"The question": deps.redact(question)}, deps)
+    try:
+        form = await deps.models.small.generate_structured(messages, SearchOutput, task="search_words")
+    except ModelError as error:
+        log.warning("the question is searched for in its own language: %s", error)
+        return ""
+    return _clean_line(form.query, _LONGEST_QUERY)
 
 
 def _add_messages(asked: RouterDecision, chosen: RouterDecision | None) -> RouterDecision:

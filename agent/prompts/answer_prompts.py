@@ -122,6 +122,10 @@ one after the other and put together.
 - clarify: only where the question could mean quite different things and the code cannot tell; ask one \
 short question."""
 
+SEARCH_WORDS = """You prepare a search in the code of one repository, which is written in English. Give as \
+query the few English words, or names, that the code and its comments would use for what the question is about. Keep \
+names, paths and quoted texts exactly as they are. Do not answer the question."""
+
 GRADE = """You judge which search results bear on a question about a repository's code.
 
 Give verdict "enough" when the results together answer it, with the numbers of those that matter; "rewrite" when \

@@ -49,6 +49,30 @@ _PENDING = compile_pattern(
     r"(?i)\b(?:pending|unreleased|not (?:yet )?released|upcoming|next (?:release|version))\b|unveröffentlicht"
     r"|未リリース|未发布"
 )
+_COUNTS = {
+    word: number
+    for number, words in enumerate(
+        (
+            "two zwei deux dos dois duas due два 两 二", "three drei trois tres três tre три 三",
+            "four vier quatre cuatro quatro quattro четыре 四", "five fünf cinq cinco cinque пять 五",
+            "six sechs seis sei шесть 六", "seven sieben sept siete sete sette семь 七",
+            "eight acht huit ocho oito otto восемь 八", "nine neun neuf nueve nove девять 九",
+            "ten zehn dix diez dez dieci десять 十",
+        ),
+        start=2,
+    )
+    for word in words.split()
+}  # fmt: skip
+_NUMBER = r"\d{1,3}|" + "|".join(_COUNTS)
+_LATEST = (
+    r"last|latest|newest|(?:most )?recent|previous|past|letzten?|neuesten?|jüngsten?|derniers?|récents?|últimos?"
+    r"|recientes|recentes|ultimi|последни[ехй]|最近|最新|直近"
+)
+_LAST_COMMITS = compile_pattern(
+    rf"(?i)(?:(?P<before>{_NUMBER}) ?)?(?:{_LATEST})(?:の|的)? ?(?:(?P<between>{_NUMBER})(?:個|件|个|次)?(?:の|的)? ?)?"
+    rf"(?:git )?(?:commits?|коммит(?:ов|а|ы)?|コミット|提交|커밋)"
+    rf"|(?P<behind>{_NUMBER}) (?:git )?commits? (?:{_LATEST})"
+)
 _UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)")
 _BRANCHES = frozenset("main master develop development trunk head newest".split())
 _STRIPPED = " ?!,;:`'\"()[]"
@@ -78,7 +102,11 @@ class _Found:
 
 
 def read_times(question: str) -> AskedTimes:
-    """Find the releases, the branches and the period that a question names."""
+    """Find how many commits, or the releases, the branches and the period that a question names."""
+    return _read_count(question) or _read_refs(question)
+
+
+def _read_refs(question: str) -> AskedTimes:
     words = _UNSPACED.sub(r" \1 ", question).split()[:_LONGEST]
     for at, word in enumerate(words):
         if found := _RANGE.fullmatch(word.strip(_STRIPPED)):
@@ -102,6 +130,17 @@ def read_times(question: str) -> AskedTimes:
     if named:
         return _take(words, named[0].start, named[0].end, {"release": named[0].name})
     return _find_period(words)
+
+
+def _read_count(question: str) -> AskedTimes | None:
+    """Read how many of the newest commits a question is about; None where it does not say."""
+    found = _LAST_COMMITS.search(question)
+    if found is None:
+        return None
+    number = (found["before"] or found["between"] or found["behind"] or "1").lower()
+    count = int(number) if number.isdigit() else _COUNTS.get(number, 0)
+    rest = f"{question[: found.start()]} {question[found.end() :]}"
+    return AskedTimes(parts={"count": str(count)}, rest=" ".join(rest.split())) if count else None
 
 
 def names_version(written: str) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
+from agent.evidence.intent_router import request_history
 from agent.evidence.requests import OF_MANIFESTS
 from agent.evidence.rule_router import route_by_rules
 from agent.ports import CodeSearch
 from agent.repositories.joined_code import JoinedCode
 from agent.state import Lookup, RetrievalRequest, RouterDecision
 
+_OF_PAST: frozenset[Lookup] = frozenset({"changes", "people"})
 _SEARCHED: frozenset[Lookup] = frozenset({"prose", "example"})  # answered by a search
 
 
@@ -30,6 +33,16 @@ async def route_question(question: str, code: CodeSearch) -> RouterDecision:
         {**request, "repository": name} for name, one in own for request in one["requests"]
     ]
     return {**first, "requests": requests, "unknown": [], "fast_path": all(one["fast_path"] for _, one in own)}
+
+
+async def request_past(question: str, requests: Sequence[RetrievalRequest], code: CodeSearch) -> list[RetrievalRequest]:
+    """Ask git beside what is looked up anyway, where a question may be about the past of each repository."""
+    if any(request["lookup"] in _OF_PAST for request in requests):
+        return []
+    if not isinstance(code, JoinedCode):
+        return await request_history(question, code)
+    asked = [(name, await request_history(question, member)) for name, member in code.members.items()]
+    return [{**request, "repository": name} for name, own in asked for request in own]
 
 
 def _is_of_one_repository(decision: RouterDecision) -> bool:

@@ -636,6 +636,23 @@ async def test_a_question_of_its_own_goes_without_the_evidence_of_the_last_one(s
     assert QUESTION in prompt_of(model, 2)
 
 
+async def test_a_question_in_another_language_is_searched_for_in_english_too(saver: SqliteConversations) -> None:
+    words = {"query": "parse the text of a date"}
+    agent, model = agent_with(saver, WRITTEN, script={"search_words": [words]})
+    await answer_to(agent, "wie wird ein Text in einen Tag umgewandelt?")
+
+    assert model.tasks == ["search_words", "executor_llm"]
+    assert "shop/dates.py" in prompt_of(model, 1)
+    assert words["query"] in prompt_of(model, 1)
+
+
+async def test_git_is_asked_beside_the_search_where_a_question_is_for_reasons(saver: SqliteConversations) -> None:
+    agent, model = agent_with(saver, WRITTEN)
+    await answer_to(agent, "why was the shop added?")
+
+    assert FIRST.subject in prompt_of(model, 0)
+
+
 async def test_a_plan_is_made_once(saver: SqliteConversations) -> None:
     lines = [plan("Find pay"), LOOK, "Order.pay pays [E1].", plan("Find more"), WRITTEN]
     agent, model = agent_with(saver, *lines)

@@ -90,6 +90,36 @@ async def test_the_newest_commits_answer_what_changed_lately(agent: Agent, repos
     assert len(answer.text.split("\n")) <= 25
 
 
+@pytest.mark.parametrize(
+    ("question", "said", "unsaid"),
+    [
+        ("who last changed shop/pay.py?", "`shop/pay.py` is now `bank/payments.py`.", "no `shop"),
+        ("when was shop/pay.py changed?", "`shop/pay.py` is now `bank/payments.py`.", "no `shop"),
+        ("who last changed docs/pay.md?", "There is no `docs/pay.md` any more.", "is now"),
+        ("what were the last two commits about?", "The newest commits: 2 commits", "Take only positive"),
+        ("worum ging es in den letzten zwei Commits?", "Move the payments", "Take only positive"),
+        ("what did Ben Beispiel work on?", "Explain how to pay", "Take only positive"),
+    ],
+)
+async def test_what_has_moved_what_is_counted_and_what_a_person_did_is_found_by_git(
+    repository: GitRepo, tmp_path: Path, saver: SqliteConversations, question: str, said: str, unsaid: str
+) -> None:
+    repository.rename("shop/pay.py", "bank/payments.py")
+    repository.commit("Move the payments")
+    repository.remove("docs/pay.md")
+    repository.commit("Explain nothing")
+    index = await CodeIndex.open(repository.root, home=tmp_path / "home")
+    try:
+        await index.refresh()
+        answer = await answer_to(Agent(HeldCode(await index.pin()), saver, redact), question)
+    finally:
+        await index.aclose()
+
+    assert said in answer.text
+    assert unsaid not in answer.text
+    assert commits_of(answer)
+
+
 async def test_a_release_is_answered_with_its_section_of_the_changelog(agent: Agent) -> None:
     answer = await answer_to(agent, "what's new in the latest release?")
 
