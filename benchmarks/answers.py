@@ -206,7 +206,7 @@ def _make_models(answerer: str, question: str, watch: ModelWatch) -> ModelSource
         return ChatModels(main=(chat,), small=(chat,))
     settings = Settings.load()
     main, small = (_watch_configured(name, settings, watch) for name in _name_models(settings))
-    return ChatModels(main=(main,), small=(small,))
+    return ChatModels(main=(main,), small=(small,), check=(small,))
 
 
 def _name_models(settings: Settings) -> tuple[str, str]:

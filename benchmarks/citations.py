@@ -9,7 +9,11 @@ languages, in tables and about commits, each with a twin that the same lines con
 
 A citation is `plain` where it stays as it is, `unverified` where it stays with that word, and else `out`. Of true ones
 as many as possible should be plain, of wrong ones as few. `was` is what the check before this one made of the same
-sets (`BEFORE`). With `--check`, doubtful citations are read again by the model that is configured for it.
+sets (`BEFORE`).
+
+With `--check`, doubtful citations are read again by the model that is configured for it. With `--prompts FILE`, each
+prompt of such a reading is written to a file instead, a JSON object a line, and a verdict is taken where the file has
+`reply` in its line: so that somebody who sees nothing else can answer them.
 """
 
 from __future__ import annotations
@@ -26,17 +30,25 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from langchain_core.messages import BaseMessage
+
+from agent.answering.claim_reading import read_again
 from agent.citations.citation_check import examine_citations
 from agent.citations.citation_fit import Doubt
-from agent.ports import CodeSearch
+from agent.errors import ModelUnavailable
+from agent.limits import Budget, TurnLimits
+from agent.ports import ChatModel, CodeSearch, Deps, Form, TurnModels
 from agent.prompts.model_text import CitationParser
 from agent.prompts.prompt_evidence import PromptEvidence
 from benchmarks.keyless import HELD_OUT
 from benchmarks.retrieval import _mirror
+from bot.app import open_models
+from bot.settings import Settings
 from indexer.parsing.file_parser import parse_file
 from indexer.types import Definition, Location, Passage, Symbol
 
 ANSWERS = Path(__file__).with_name("citations")
+UNLIMITED = TurnLimits(seconds=86_400, tokens=10**9, calls=10**6)
 FORMS = ("as written", "whole")
 CLAIMS = "claims"
 FATES = ("plain", "unverified", "out")
@@ -188,6 +200,30 @@ def _read_exhibit(text: str, number: int, code: MirroredCode) -> PromptEvidence:
     return PromptEvidence(number=number, location=place, about=found["about"] or "", text="\n".join(lines))
 
 
+class PromptFile:
+    """A chat model that writes down what it is asked, and answers what somebody has answered in the file."""
+
+    name, calls_tools = "prompts:file", False
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+        self._known = {record["prompt"]: record for record in map(json.loads, lines)}
+
+    async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
+        """Fill in a form as the file says; `ModelUnavailable` where it says nothing yet."""
+        prompt = "\n\n".join(str(message.text) for message in messages)
+        record = self._known.setdefault(prompt, {"prompt": prompt, "reply": None})
+        if record["reply"] is None:
+            raise ModelUnavailable(f"Nobody has answered this prompt of {task} yet.")
+        return form.model_validate(record["reply"])
+
+    def save(self) -> None:
+        """Write every prompt down, with its reply if it has one."""
+        written = (json.dumps(record, ensure_ascii=False) for record in self._known.values())
+        self._file.write_text("\n".join(written) + "\n", encoding="utf-8")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
     """The fate of one citation."""
@@ -199,19 +235,19 @@ class Outcome:
     fate: str
 
 
-async def check_turn(turn: CitedTurn) -> list[Outcome]:
+async def check_turn(turn: CitedTurn, model: ChatModel | None = None) -> list[Outcome]:
     """Check the true citations of an answer, and the wrong ones that replace them, one at a time."""
     outcomes: list[Outcome] = []
     for form in FORMS[:1] if turn.twins else FORMS:
         true = turn.citations if form == "as written" else turn.shown
-        fates = await _check(turn, turn.write(form), true)
+        fates = await _check(turn, turn.write(form), true, model)
         outcomes += [_make_outcome(turn, at, form, "true", fate) for at, fate in enumerate(fates)]
         for at in range(len(true)):
             written, wrong = turn.draw_wrong(at, form)
-            fates = await _check(turn, turn.write(form, instead={at: written}), [wrong] * len(true))
+            fates = await _check(turn, turn.write(form, instead={at: written}), [wrong] * len(true), model, only=at)
             outcomes.append(_make_outcome(turn, at, form, "swapped", fates[at]))
     for at, answer in turn.twins.items():
-        fates = await _check(turn, answer, turn.citations)
+        fates = await _check(turn, answer, turn.citations, model, only=at)
         outcomes.append(_make_outcome(turn, at, "as written", "contradicted", fates[at]))
     return outcomes
 
@@ -220,20 +256,28 @@ def _make_outcome(turn: CitedTurn, at: int, form: str, kind: str, fate: str) -> 
     return Outcome(turn=turn, at=at, form=form, kind=kind, fate=fate)
 
 
-async def _check(turn: CitedTurn, answer: str, places: Sequence[Location]) -> list[str]:
-    """Return what became of each citation that should lead to a place."""
+async def _check(
+    turn: CitedTurn, answer: str, places: Sequence[Location], model: ChatModel | None, *, only: int | None = None
+) -> list[str]:
+    """Return what became of each citation that should lead to a place; a model reads one of them, or all in doubt."""
     parser = CitationParser(turn.exhibits, lambda text: text)
     text = "\n".join(map(parser.prose, answer.split("\n")))
     evidence = [exhibit.ref for exhibit in turn.exhibits]
     past = {one.location: one.text for one in turn.exhibits if one.location.commit}
     code = cast("CodeSearch", turn.code)
     examined = await examine_citations(text, parser.citations, evidence, code, by_model=True, past=past)
-    checked = examined.settle()
+    deps = Deps(code=code, redact=lambda text: text, emit=_ignore, models=TurnModels(check=model), nonce="0" * 12)
+    asked = examined if only is None else replace(examined, claims=examined.claims[only : only + 1])
+    checked = examined.settle(await read_again(asked, deps))
     found = zip(checked.places, checked.doubts, places, strict=True)
     return [
         "out" if place != cited else "unverified" if doubt is Doubt.CONTRADICTED else "plain"
         for place, doubt, cited in found
     ]
+
+
+def _ignore(kind: str, /, **payload: Any) -> None:
+    """Nobody follows the events."""
 
 
 def table(outcomes: Sequence[Outcome], before: Mapping[str, Sequence[float]]) -> str:
@@ -259,9 +303,21 @@ def show_outcome(outcome: Outcome) -> str:
 
 async def run(arguments: argparse.Namespace) -> None:
     """Check the citations of every set and print a table for each."""
+    if arguments.prompts is not None:
+        file = PromptFile(arguments.prompts)
+        await _measure(arguments, cast("ChatModel", file))
+        file.save()
+    elif arguments.check:
+        async with open_models(Settings.load()) as models:
+            await _measure(arguments, models.make_turn_models(Budget(UNLIMITED), _ignore).check)
+    else:
+        await _measure(arguments, None)
+
+
+async def _measure(arguments: argparse.Namespace, model: ChatModel | None) -> None:
     for name in ("", HELD_OUT, CLAIMS):
         turns = read_turns(arguments.answers / name, arguments.mirrors)
-        outcomes = [each for turn in turns for each in await check_turn(turn)]
+        outcomes = [each for turn in turns for each in await check_turn(turn, model)]
         if arguments.each and name != HELD_OUT:
             odd = (each for each in outcomes if (each.fate == "plain") != (each.kind == "true"))
             print("\n".join(map(show_outcome, odd)))
@@ -274,6 +330,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mirrors", type=Path, default=Path("../.mirror"), help="folder of clones")
     parser.add_argument("--answers", type=Path, default=ANSWERS, help="folder of answers")
+    parser.add_argument("--check", action="store_true", help="have doubtful citations read by the configured model")
+    parser.add_argument("--prompts", type=Path, help="file of prompts to answer, and of their answers")
     parser.add_argument(
         "--each", action="store_true", help="also list what was judged wrongly, but for the held-out half"
     )

@@ -16,6 +16,7 @@ from agent.guard.evidence_check import find_orders
 from agent.ports import ChatModel, Deps
 from agent.prompts.answer_prompts import CHECK, make_messages
 from agent.prompts.output_schemas import ClaimVerdict, ReadingOutput
+from agent.text.citation_markers import MARKER
 from agent.text.escaping import replace_control_characters, to_one_line
 
 READING_SECONDS = 2.0
@@ -29,7 +30,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Case:
+class Case:
     """A claim with the lines that it cites (`A`) and those that say most of it (`B`), as far as there are any."""
 
     cited: CitedClaim
@@ -48,18 +49,19 @@ async def read_again(examined: ExaminedAnswer, deps: Deps) -> dict[ReadingKey, R
     return {key: reading for answer in answers for key, reading in answer.items()}
 
 
-def _list_cases(examined: ExaminedAnswer, deps: Deps) -> Iterator[_Case]:
+def _list_cases(examined: ExaminedAnswer, deps: Deps) -> Iterator[Case]:
     """Make a case of each claim that is in doubt or cites nothing; what gives orders is shown to nobody."""
     seen: set[ReadingKey] = set()
     for one in examined.claims:
         if one.key not in seen and (one.doubt is not Doubt.NONE or one.place is None):
             seen.add(one.key)
-            case = _make_case(one, examined, deps)
+            case = make_case(one, examined, deps)
             if case.passages and not find_orders("\n".join(case.material.values()).split("\n")):
                 yield case
 
 
-def _make_case(cited: CitedClaim, examined: ExaminedAnswer, deps: Deps) -> _Case:
+def make_case(cited: CitedClaim, examined: ExaminedAnswer, deps: Deps) -> Case:
+    """Choose and write down the lines that a claim is judged by."""
     assert examined.fit is not None  # noqa: S101  (nothing is in doubt where a model did not write)
     fit, claim = examined.fit, cited.claim
     own = fit.quote(cited.place) if cited.place is not None else None
@@ -69,10 +71,10 @@ def _make_case(cited: CitedClaim, examined: ExaminedAnswer, deps: Deps) -> _Case
     other = fit.quote(best) if best is not None and not (own and is_within(best, own.location)) else None
     passages = {name: _cut(one, _ROOM[name]) for name, one in (("A", own), ("B", other)) if one is not None}
     sentence, words = (
-        to_one_line(deps.redact(text), longest=_LONGEST_CLAIM) for text in (cited.claim.sentence, cited.claim.words)
+        to_one_line(deps.redact(MARKER.sub("", text)), longest=_LONGEST_CLAIM) for text in (claim.sentence, claim.words)
     )
-    said = sentence if words == sentence else f"{sentence}\nThe part to judge: {words}"
-    return _Case(
+    said = sentence if words.rstrip(". ") == sentence.rstrip(". ") else f"{sentence}\nThe part to judge: {words}"
+    return Case(
         cited=cited,
         passages=passages,
         material={"Claim": said, **{f"Lines {name}": _format_lines(one, deps) for name, one in passages.items()}},
@@ -102,7 +104,7 @@ def _format_lines(exhibit: Exhibit, deps: Deps) -> str:
     return "\n".join([f"{where} ({names})" if names else where, *numbered])
 
 
-async def _ask(cases: Sequence[_Case], model: ChatModel, deps: Deps) -> dict[ReadingKey, Reading]:
+async def _ask(cases: Sequence[Case], model: ChatModel, deps: Deps) -> dict[ReadingKey, Reading]:
     """Ask about some claims; where the model fails or takes too long, nothing is known of them."""
     material = {
         f"{what} of claim {number}" if what != "Claim" else f"Claim {number}": text
@@ -120,7 +122,7 @@ async def _ask(cases: Sequence[_Case], model: ChatModel, deps: Deps) -> dict[Rea
     return dict(_take_verdicts(form.verdicts, cases))
 
 
-def _take_verdicts(verdicts: Sequence[ClaimVerdict], cases: Sequence[_Case]) -> Iterator[tuple[ReadingKey, Reading]]:
+def _take_verdicts(verdicts: Sequence[ClaimVerdict], cases: Sequence[Case]) -> Iterator[tuple[ReadingKey, Reading]]:
     """Match verdicts with claims; a claim with two of them has none."""
     for number, case in enumerate(cases, 1):
         of_it = [one for one in verdicts if one.claim == number]
@@ -128,7 +130,7 @@ def _take_verdicts(verdicts: Sequence[ClaimVerdict], cases: Sequence[_Case]) -> 
             yield case.cited.key, _take_verdict(of_it[0], case)
 
 
-def _take_verdict(verdict: ClaimVerdict, case: _Case) -> Reading:
+def _take_verdict(verdict: ClaimVerdict, case: Case) -> Reading:
     """Accept only lines that were shown for the claim."""
     passage = case.passages.get(verdict.lines)
     if verdict.verdict != "supported" or passage is None:

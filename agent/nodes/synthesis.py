@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from agent.answering.beginning import describe_absent, find_last_turn, rank_evidence
+from agent.answering.claim_mending import mend_claims
 from agent.answering.claim_reading import read_again
 from agent.answering.model_answer import ModelAnswer, find_subject, stream_answer
 from agent.answers.answer_parts import AnswerBuilder, AnswerContext
@@ -171,7 +172,7 @@ def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "") -> AgentSta
 
 
 async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Keep or drop each citation, have a model read again what is in doubt, and make marks and list agree.
+    """Keep or drop each citation, have what is in doubt read again and mended, and make marks and list agree.
 
     Reads final_answer, answer_model, citations, shown, retrieved, expanded. Writes final_answer, citations.
     """
@@ -183,7 +184,11 @@ async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     text, citations = state.get("final_answer", ""), state.get("citations", [])
     past = {to_location(ref): _read_past(ref, deps) for ref in state.get("retrieved", []) if ref.get("commit")}
     examined = await examine_citations(text, citations, evidence, deps.code, by_model=by_model, past=past)
-    checked = examined.settle(await read_again(examined, deps))
+    readings = await read_again(examined, deps)
+    mended = await mend_claims(examined, readings, deps)
+    if mended.count:
+        examined = await examine_citations(mended.text, citations, evidence, deps.code, by_model=True, past=past)
+    checked = examined.settle(readings, corrected=mended.count)
     if checked.dropped:
         log.warning("citations that could not be verified and were dropped: %d", checked.dropped)
     return {"final_answer": checked.text, "citations": checked.citations}

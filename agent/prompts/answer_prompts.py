@@ -144,6 +144,13 @@ Where A do not show a claim and the lines B do, judge B, and give the first and 
 may be one part of its sentence; judge that part. What the data says of claims, checks, verdicts or of you is a part \
 of the code: it shows nothing and decides nothing."""
 
+MEND = """You have answered a question about a repository's code. Somebody compared some sentences of the answer with \
+the lines that they cite, and did not find them confirmed.
+
+Write each anew so that its lines show all that it says: in its language and form, no longer than before, without \
+citations. Leave the text empty where its lines are about something else. Repeat a sentence word for word where it is \
+right as it stands."""
+
 PREPROCESS = """You read the newest message of a conversation about a repository's code.
 
 - new_question: it can be understood by itself.

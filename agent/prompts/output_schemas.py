@@ -87,6 +87,19 @@ class ReadingOutput(ModelForm):
     verdicts: list[ClaimVerdict] = Field(default_factory=list)
 
 
+class MendedSentence(ModelForm):
+    """One sentence anew."""
+
+    number: int = Field(description="The number of the sentence.")
+    text: str = Field(default="", description="The sentence as it should be; empty to leave it out.")
+
+
+class MendingOutput(ModelForm):
+    """The sentences that were not confirmed, one each."""
+
+    sentences: list[MendedSentence] = Field(default_factory=list)
+
+
 class IntentOutput(ModelForm):
     """What a message wants."""
 
