@@ -30,6 +30,15 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "graph": "graph --ascii",
         "goal": 'goal pytest "fix the parser" --select tests/parser',
     },
+    "Look up": {
+        "read-file": "read-file src/app.py --first-line 10 --end 40",
+        "list-files": "list-files src",
+        "find-files": "find-files '*.sql'",
+        "grep": "grep 'def .*retry' --context 3",
+        "file-history": "file-history README.md --line 12",
+        "repository-log": "repository-log --since 2026-01-01",
+        "compare-refs": "compare-refs v1.0 --to-ref v1.1",
+    },
     "Set up": {
         "index": "index --full",
         "status": "status --files",
@@ -50,13 +59,18 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
 _EXAMPLES = {name: example for group in _GROUPS.values() for name, example in group.items()}
 
 
+def make_epilog(name: str) -> str:
+    """Return the last line of a command's help."""
+    return f"Example: citebot {_EXAMPLES[name]}"
+
+
 class GroupedCommands(click.Group):
     """Lists its commands by group; each ends its own help with an example."""
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Take a command of a group."""
         super().add_command(cmd, name)
-        cmd.epilog = f"Example: citebot {_EXAMPLES[name or cmd.name or '']}"
+        cmd.epilog = make_epilog(name or cmd.name or "")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command of the table, or that of a lookup, which is made when it is asked for."""
@@ -71,9 +85,10 @@ class GroupedCommands(click.Group):
         return [*super().list_commands(ctx), *LOOKUP_TITLES]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
-        """Write the commands of each group, the lookups first, then in the order of the table."""
-        with formatter.section("Look up"):
-            formatter.write_dl([(name, f"{title}.") for name, title in LOOKUP_TITLES.items()])
+        """Write the commands of each group, in the order of the table."""
         for heading, group in _GROUPS.items():
             with formatter.section(heading):
-                formatter.write_dl([(name, self.commands[name].get_short_help_str(100)) for name in group])
+                formatter.write_dl([(name, self._summarize(name)) for name in group])
+
+    def _summarize(self, name: str) -> str:
+        return f"{LOOKUP_TITLES[name]}." if name in LOOKUP_TITLES else self.commands[name].get_short_help_str(100)

@@ -169,7 +169,10 @@ def add_repeatable_repo_option(command: Command) -> Command:
 def add_at_option(command: Command) -> Command:
     """Let the command take `--at`."""
     option = click.option(
-        "--at", metavar="REF", default="", help="Read it at a branch, tag, commit or pull request (#12) instead."
+        "--at",
+        metavar="REF",
+        default="",
+        help="A branch, tag, commit or pull request (#12) to read instead of the newest commit.",
     )
     return option(command)
 
@@ -187,7 +190,7 @@ def add_graph_option(command: Command) -> Command:
         type=click.Path(dir_okay=False, path_type=Path),
         callback=_check_picture,
         metavar="FILE",
-        help="Draw it as well, over several steps: in a .svg, a .png, or as Mermaid in a .mmd.",
+        help="Also draw it, over several steps; FILE ends in .svg, .png or .mmd (Mermaid).",
     )
     return option(command)
 

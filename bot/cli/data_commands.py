@@ -41,14 +41,16 @@ def backup(invocation: CliContext, file: Path, *, indexes: bool, force: bool, as
     "--export", "folder", required=True, metavar="FOLDER", type=click.Path(file_okay=False, path_type=Path),
     help="Write a file for each lookup into this new folder.",
 )  # fmt: skip
-@click.option("--since", "days", type=click.IntRange(1, 36_500), metavar="DAYS", help="Only those of the last days.")
+@click.option(
+    "--since", "days", type=click.IntRange(1, 36_500), metavar="DAYS", help="Only questions of the last DAYS days."
+)
 @add_json_option
 @click.pass_obj
 def questions(invocation: CliContext, folder: Path, *, days: int | None, as_json: bool) -> int:
     """Export the questions that were kept, masked.
 
-    They are lines of examples. None are kept unless `keep_question_days` is set. Only the accounts in `questions` of
-    [access] may export them.
+    Each becomes one line of examples. None are kept unless `keep_question_days` is set. Only the accounts in
+    `questions` of [access] may export them.
     """
 
     async def work() -> CommandOutcome:
@@ -66,7 +68,7 @@ def questions(invocation: CliContext, folder: Path, *, days: int | None, as_json
 @add_json_option
 @click.pass_obj
 def restore(invocation: CliContext, file: Path, *, force: bool, as_json: bool) -> int:
-    """Restore what FILE holds; no other citebot may be running."""
+    """Restore a backup from FILE. Stop every other citebot first."""
 
     async def work() -> CommandOutcome:
         from bot.cli.upkeep import restore_data_folder
@@ -84,9 +86,9 @@ def restore(invocation: CliContext, file: Path, *, force: bool, as_json: bool) -
 def migrate(invocation: CliContext, target: str | None, *, as_json: bool) -> int:
     """Move messages and conversations to Postgres, or back.
 
-    The database is the one that DATABASE_URL names, the folder that of CITEBOT_HOME. Stop every citebot first. What is
-    moved to has to be empty; what is moved from stays as it is, so that you can go back to it. Either everything
-    arrives, and is compared with what was there, or nothing does. Indexes stay where they are.
+    DATABASE_URL names the database, CITEBOT_HOME the folder. Stop every citebot first. The target has to be empty, and
+    the source is left unchanged, so that you can go back. The copy is compared with the source; if anything is missing,
+    nothing is moved. Indexes stay where they are.
     """
     if target is None:
         raise click.UsageError("Give --to-postgres or --to-sqlite.")
@@ -100,7 +102,9 @@ def migrate(invocation: CliContext, target: str | None, *, as_json: bool) -> int
 
 
 @click.command()
-@click.option("--unused-indexes", "unused", is_flag=True, help="Remove the indexes of no repository in citebot.toml.")
+@click.option(
+    "--unused-indexes", "unused", is_flag=True, help="Remove the indexes of repositories that are not in citebot.toml."
+)
 @add_json_option
 @add_repo_option
 @click.pass_obj

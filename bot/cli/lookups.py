@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 
 from agent import LOOKUPS, CodeLookup, Look, LookupResult, explain_arguments
 from bot.adapters.terminal.output import CommandOutcome
+from bot.cli.command_groups import make_epilog
 from bot.cli.context import CliContext, add_at_option, add_json_option, add_repo_option
 from bot.cli.query import pin_named
 
@@ -53,12 +54,11 @@ def _make_command(name: str, lookup: Lookup) -> click.Command:
         return invocation.run_command(repo, task)
 
     fields = lookup.arguments.model_fields
-    required = " ".join(field.upper() for field, info in fields.items() if info.is_required())
     return click.command(
         name,
         params=[_make_parameter(field, info, is_main=field == lookup.argument_shown) for field, info in fields.items()],
         help=lookup.description,
-        epilog=f"Example: citebot {' '.join(filter(None, [name, required]))}",
+        epilog=make_epilog(name),
     )(look_up)
 
 
@@ -67,6 +67,6 @@ def _make_parameter(name: str, field: FieldInfo, *, is_main: bool) -> click.Para
         return click.Argument([name], required=field.is_required())
     flag = f"--{name.replace('_', '-')}"
     if field.annotation is bool:
-        return click.Option([flag], is_flag=True)
+        return click.Option([flag], is_flag=True, help=field.description or f"{name.replace('_', ' ').capitalize()}.")
     is_list = isinstance(field.default, tuple)
     return click.Option([flag], multiple=is_list, help=field.description or f"[default: {field.default}]")

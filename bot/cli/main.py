@@ -97,8 +97,8 @@ def chat(invocation: CliContext, repo: str | None = None) -> int:
 
 @cli.command()
 @click.argument("question")
-@click.option("--trace", is_flag=True, help="Print to standard error what happens, as it happens.")
-@click.option("--verbose", is_flag=True, help="The same, with every change to the state.")
+@click.option("--trace", is_flag=True, help="Print each step to standard error.")
+@click.option("--verbose", is_flag=True, help="Like --trace, with every change of the state.")
 @add_at_option
 @add_json_option
 @add_repeatable_repo_option
@@ -145,7 +145,7 @@ def ask(
     type=click.Choice(["all", "front", "answer", "index"]),
     default="all",
     show_default=True,
-    help="What this process does where several share the work: take questions in, answer, or index.",
+    help="What this process does when several share the work: take questions in, answer, or index.",
 )
 @add_repo_option
 @click.pass_obj
@@ -171,7 +171,7 @@ def serve(invocation: CliContext, repo: str | None, role: Literal["all", "front"
 def web(invocation: CliContext, repo: str | None, port: int) -> None:
     """Open the web interface (Ctrl-C to stop).
 
-    It is reached from this machine alone, by the address that is printed. The repositories are those of citebot.toml,
+    Only this machine can reach it, at the address that it prints. The repositories are those of citebot.toml,
     or the one that --repo names; without either, the current one.
     """
     invocation.serve_page(repo, port)
@@ -214,7 +214,7 @@ def mcp(invocation: CliContext, repo: str | None, editor: Editor | None) -> int:
 def token(person: str) -> None:
     """Create an API token for PERSON (slack:U123, discord:123).
 
-    It is for MCP and the HTTP API of `citebot serve`.
+    The token is for MCP and the HTTP API of `citebot serve`.
     """
     from bot.cli.token_command import write_token
 
@@ -228,9 +228,9 @@ def token(person: str) -> None:
 @add_repo_option
 @click.pass_obj
 def index(invocation: CliContext, path: str | None, repo: str | None, *, full: bool, as_json: bool) -> int:
-    """Index a repository: what changed since the last time.
+    """Index a repository, or what changed in it since the last time.
 
-    Without a name or a path: the current repository, or where that is none, all of citebot.toml.
+    Without a name or a path: the current repository, or outside of any, all of citebot.toml.
     """
     if path and repo:
         raise click.UsageError("Give the repository as an argument or as --repo, not both.")
@@ -253,7 +253,11 @@ def index(invocation: CliContext, path: str | None, repo: str | None, *, full: b
 @click.option("--batch", type=click.File("rb"), help='Answer a file ("-": standard input) of {"id", "query"} lines.')
 @click.option("--lang", "languages", multiple=True, help="Only this language; may be repeated, like all filters.")
 @click.option(
-    "--type", "types", multiple=True, type=click.Choice(["code", "test", "doc", "config"]), help="Only these."
+    "--type",
+    "types",
+    multiple=True,
+    type=click.Choice(["code", "test", "doc", "config"]),
+    help="Only files of this kind.",
 )
 @click.option("--folder", "folders", multiple=True, help="Only below this folder.")
 @click.option("--glob", "globs", multiple=True, help="Only paths that match, such as **/*.sql.")
@@ -345,7 +349,7 @@ def _make_name_command(what: Literal["symbols", "callers", "callees"], purpose: 
 def status(invocation: CliContext, repo: str | None, *, files: bool, as_json: bool) -> int:
     """Show what is indexed, at which commit, and the disk space used.
 
-    Of all repositories of citebot.toml, or of the one that --repo names.
+    Shows all repositories of citebot.toml, or the one that --repo names.
     """
 
     async def work() -> CommandOutcome:
@@ -371,7 +375,7 @@ def status(invocation: CliContext, repo: str | None, *, files: bool, as_json: bo
     "--live",
     multiple=True,
     metavar="CHANNEL",
-    help="Also post, edit and delete a message in this channel, by its id, and call the model; may be repeated.",
+    help="Also post, edit and delete a message in the channel with this id, and call the model; may be repeated.",
 )
 @add_json_option
 @add_repo_option
@@ -398,11 +402,13 @@ def doctor(invocation: CliContext, repo: str | None, *, call_model: bool, live: 
 
 
 @cli.command()
-@click.option("--since", "days", type=click.IntRange(1, 36_500), metavar="DAYS", help="Only those of the last days.")
+@click.option(
+    "--since", "days", type=click.IntRange(1, 36_500), metavar="DAYS", help="Only ratings of the last DAYS days."
+)
 @add_json_option
 @click.pass_obj
 def feedback(invocation: CliContext, *, days: int | None, as_json: bool) -> int:
-    """List how people rated answers, and how each was found."""
+    """List how people rated answers, and how citebot found each answer."""
 
     async def work() -> CommandOutcome:
         from bot.cli.upkeep import export_feedback
@@ -418,7 +424,7 @@ def feedback(invocation: CliContext, *, days: int | None, as_json: bool) -> int:
 @click.option("--ascii", "form", flag_value="ascii", help="As boxes and arrows, for a terminal.")
 @click.option("--png", "picture", type=click.Path(dir_okay=False, path_type=Path), help="As a picture in this file.")
 def graph(form: str | None, picture: Path | None) -> None:
-    """Draw the graph that a question passes through."""
+    """Draw the steps that citebot takes from a question to its answer."""
     if form and picture:
         raise click.UsageError("Give one of --mermaid, --ascii and --png.")
     from bot.cli.diagram import format_boxes, format_mermaid
@@ -451,9 +457,9 @@ for _command in (
 def map_folder(
     invocation: CliContext, *, folder: str, repo: str | None, at: str, as_json: bool, picture: Path | None
 ) -> int:
-    """List which parts of a folder import which.
+    """List which parts of a folder import each other.
 
-    The parts are its sub-folders and modules; without a FOLDER, those of everything.
+    The parts are its sub-folders and modules. Without a FOLDER: those of the whole repository.
     """
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:

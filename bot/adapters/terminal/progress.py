@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.segment import Segment
 from rich.spinner import Spinner
@@ -90,14 +90,14 @@ class IndexingBar:
         self._bar = Bar(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
-            MofNCompleteColumn(),
+            TextColumn("{task.fields[count]}"),
             TimeElapsedColumn(),
             console=console,
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
         )
-        self._task = self._bar.add_task("Indexing", total=None)
+        self._task = self._bar.add_task("Indexing", total=None, count="")
 
     def advance(self, progress: Progress) -> None:
         """Show how far the refresh has come."""
@@ -109,7 +109,8 @@ class IndexingBar:
                 else:
                     self._console.print("Indexing the repository ...")
         self._bar.tasks[self._task].total = progress.total or None  # without one, the bar moves to and fro
-        self._bar.update(self._task, description=_STAGES[progress.stage], completed=progress.done)
+        count = f"{progress.done:,} of {progress.total:,} files" if progress.total else ""
+        self._bar.update(self._task, description=_STAGES[progress.stage], completed=progress.done, count=count)
 
     def close(self) -> None:
         """Take the bar away."""

@@ -45,7 +45,7 @@ def test_help_has_every_command_in_its_group_with_a_whole_summary(capsys: pytest
     told = capsys.readouterr().out
     groups = {section.splitlines()[0]: section.splitlines()[1:] for section in told.split("\n\n")[-4:]}
     listed = [line.split()[0] for lines in groups.values() for line in lines]
-    assert list(groups) == ["Look up:", "Ask:", "Set up:", "Operate:"]
+    assert list(groups) == ["Ask:", "Look up:", "Set up:", "Operate:"]
     assert sorted(listed) == sorted(COMMANDS)
     assert [line for line in told.splitlines()[1:] if len(line) > 80 or line.endswith("...")] == []
 

@@ -196,7 +196,7 @@ def test_progress_shows_its_stage_on_a_terminal() -> None:
         advance(Progress(stage="parsing", done=3, total=10))
 
     assert "Reading code" in written(err)
-    assert "3/10" in written(err)
+    assert "3 of 10 files" in written(err)
 
 
 def test_progress_is_silent_until_its_patience_runs_out() -> None:
