@@ -59,18 +59,13 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
 _EXAMPLES = {name: example for group in _GROUPS.values() for name, example in group.items()}
 
 
-def make_epilog(name: str) -> str:
-    """Return the last line of a command's help."""
-    return f"Example: citebot {_EXAMPLES[name]}"
-
-
 class GroupedCommands(click.Group):
     """Lists its commands by group; each ends its own help with an example."""
 
     def add_command(self, cmd: click.Command, name: str | None = None) -> None:
         """Take a command of a group."""
         super().add_command(cmd, name)
-        cmd.epilog = make_epilog(name or cmd.name or "")
+        _add_example(cmd, name or cmd.name or "")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command of the table, or that of a lookup, which is made when it is asked for."""
@@ -78,7 +73,7 @@ class GroupedCommands(click.Group):
             return super().get_command(ctx, cmd_name)
         from bot.cli.lookups import make_lookup_commands
 
-        return make_lookup_commands()[cmd_name]
+        return _add_example(make_lookup_commands()[cmd_name], cmd_name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List those of the table and those of lookups."""
@@ -92,3 +87,8 @@ class GroupedCommands(click.Group):
 
     def _summarize(self, name: str) -> str:
         return f"{LOOKUP_TITLES[name]}." if name in LOOKUP_TITLES else self.commands[name].get_short_help_str(100)
+
+
+def _add_example(command: click.Command, name: str) -> click.Command:
+    command.epilog = f"Example: citebot {_EXAMPLES[name]}"
+    return command

@@ -11,7 +11,6 @@ from pydantic.fields import FieldInfo
 
 from agent import LOOKUPS, CodeLookup, Look, LookupResult, explain_arguments
 from bot.adapters.terminal.output import CommandOutcome
-from bot.cli.command_groups import make_epilog
 from bot.cli.context import CliContext, add_at_option, add_json_option, add_repo_option
 from bot.cli.query import pin_named
 
@@ -58,7 +57,6 @@ def _make_command(name: str, lookup: Lookup) -> click.Command:
         name,
         params=[_make_parameter(field, info, is_main=field == lookup.argument_shown) for field, info in fields.items()],
         help=lookup.description,
-        epilog=make_epilog(name),
     )(look_up)
 
 

@@ -32,6 +32,7 @@ from indexer.store.vectors import VectorStore
 from indexer.types import Chunk, Commit, FileEntry, IndexLimits, ParsedFile, Progress, RefreshReport
 
 _BATCH = 2_000  # chunks embedded at a time
+_TELL_SECONDS = 0.5  # from one report of how far it has come to the next
 _LARGE_CHANGE = 0.1  # share of the limit of bytes from which all files are counted again
 _STALE_RANKS = 0.05  # share of changed chunks from which the call graph is ranked again
 
@@ -215,6 +216,8 @@ class _Build:
         sources = zip(self._plan.entries, (data for _, data in blobs), strict=True)
         repository = self._parts.repository
         parsed = self._parts.parsers.parse(sources, self._parts.kept, find_usual=lambda: repository.usual_encoding)
+        self._progress(Progress(stage="parsing", done=0, total=total))
+        told = time.monotonic()
         for done, (entry, contents) in enumerate(parsed, start=1):
             if isinstance(contents, SkippedFile):
                 self.unfit.append(Omission(path=entry.path, reason=contents.reason))
@@ -224,7 +227,8 @@ class _Build:
                 break
             else:
                 self._add(entry, contents)
-            if done % 50 == 0 or done == total:
+            if done == total or time.monotonic() - told >= _TELL_SECONDS:
+                told = time.monotonic()
                 self._progress(Progress(stage="parsing", done=done, total=total))
         self._progress(Progress(stage="writing", done=0, total=0))
         vectors = self._vectors.finish()

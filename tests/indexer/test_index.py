@@ -504,6 +504,7 @@ async def test_progress_is_told_from_listing_to_done(repository: GitRepo, tmp_pa
         await index.refresh(progress=seen.append)
     stages = [each.stage for each in seen]
     assert (stages[0], stages[-1]) == ("listing", "done")
+    assert Progress(stage="parsing", done=0, total=4) in seen
     assert Progress(stage="parsing", done=4, total=4) in seen
 
 
