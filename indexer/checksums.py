@@ -73,6 +73,15 @@ def append_checksum(path: Path) -> None:
         file.write(_MARK + digest)
 
 
+def is_whole(path: Path) -> bool:
+    """Whether a file ends with the digest of its content."""
+    with path.open("rb") as file:
+        try:
+            return _find_end(file) < file.seek(0, os.SEEK_END)
+        except ValueError:
+            return False
+
+
 @contextmanager
 def open_checked(path: Path) -> Iterator[BinaryIO]:
     """Open a file that ends with its digest, and which has to be read up to that; ValueError if it was damaged.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -11,22 +12,18 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from indexer.embedding.embedder import Embedder
+from indexer.checksums import is_whole
 from indexer.embedding.factory import open_embedder
 from indexer.errors import DamagedCatalog, DamagedVectors, IndexDamaged, NotIndexed, RepositoryError, StorageError
-from indexer.generations.overview_file import OVERVIEW_FILE
 from indexer.git.objects import OVER, describe_limits
 from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
 from indexer.parser_pool.plain_files import PlainFiles
-from indexer.search.ranking import Fusion, RankingWeights
-from indexer.search.snapshot import Snapshot
 from indexer.store.catalog import Catalog, Generation
 from indexer.store.data_folder import REPOSITORIES_FOLDER, DataFolder, make_utf8_folder, name_index_folder
 from indexer.store.fingerprint import is_readable_fingerprint, make_fingerprint
 from indexer.store.kept_parses import KeptParses
 from indexer.store.live_catalog import LiveCatalog
-from indexer.store.passing_vectors import PassingVectorPlace
 from indexer.store.refresh_attempts import note_attempt
 from indexer.store.vector_place import VectorPlace
 from indexer.types import Commit, Drift, IndexLimits, IndexStatus, PlainFile, Progress, RefreshReport
@@ -34,11 +31,15 @@ from indexer.types import Commit, Drift, IndexLimits, IndexStatus, PlainFile, Pr
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
+    from indexer.embedding.embedder import Embedder
     from indexer.generations.generation_cache import GenerationCache
     from indexer.generations.history_reader import RefFinder
     from indexer.generations.pipeline import RefreshParts
     from indexer.generations.reader import IndexReader
     from indexer.parser_pool.pool import ParserPool
+    from indexer.search.ranking import Fusion
+    from indexer.search.snapshot import Snapshot
+    from indexer.store.passing_vectors import PassingVectorPlace
     from indexer.store.vectors import VectorStore
 
 log = logging.getLogger(__name__)
@@ -65,7 +66,7 @@ class CodeIndex:
         vectors: VectorPlace | PassingVectorPlace,
         parsers: Parsers,
         provenance: str,
-        recipe: RankingWeights,
+        fusion: Fusion,
         ref: str,
         limits: IndexLimits,
         is_beside: bool = False,
@@ -76,7 +77,7 @@ class CodeIndex:
         self._vectors = vectors
         self._parsers = parsers
         self._provenance = provenance
-        self._recipe = recipe
+        self._fusion = fusion
         self._ref = ref
         self._limits = limits
         self._is_beside = is_beside
@@ -134,7 +135,7 @@ class CodeIndex:
                     vectors=VectorPlace(folder, chroma_url),
                     parsers=parsers,
                     provenance=made_with,
-                    recipe=RankingWeights(fusion=fusion),
+                    fusion=fusion,
                     ref=ref,
                     limits=limits or IndexLimits(),
                 )
@@ -146,6 +147,8 @@ class CodeIndex:
 
     def open_beside(self, folder: DataFolder, commit: str) -> CodeIndex:
         """Open an index of another commit in a folder of its own; it has to be closed before this one."""
+        from indexer.store.passing_vectors import PassingVectorPlace
+
         beside = CodeIndex(
             self._repository,
             folder,
@@ -153,7 +156,7 @@ class CodeIndex:
             vectors=PassingVectorPlace(self._open_store),
             parsers=self._parsers,
             provenance=self._provenance,
-            recipe=self._recipe,
+            fusion=self._fusion,
             ref=commit,
             limits=self._limits,
             is_beside=True,
@@ -223,6 +226,7 @@ class CodeIndex:
         await asyncio.to_thread(_import_readers)
         from indexer.generations.history_reader import HistoryReader
         from indexer.generations.reader import IndexReader
+        from indexer.search.ranking import RankingWeights
 
         catalog = await asyncio.to_thread(self._catalogs.get)
         generation, snapshot = await asyncio.to_thread(self._get_current, catalog)
@@ -237,7 +241,7 @@ class CodeIndex:
             contents=self._contents,
             embedder=self._embedder,
             open_store=self._open_store if self._vectors.keeps else None,
-            recipe=self._recipe,
+            recipe=RankingWeights(fusion=self._fusion),
             past=HistoryReader(self._repository, generation.commit.sha, self._contents, self._find_ref),
         )
         self._readers.add(reader)
@@ -245,6 +249,7 @@ class CodeIndex:
 
     def _open_contents(self, catalog: Catalog, generation: Generation) -> GenerationCache:
         from indexer.generations.generation_cache import GenerationCache
+        from indexer.generations.overview_file import OVERVIEW_FILE
 
         return GenerationCache(catalog, generation.id, self._folder.snapshot(generation.id) / OVERVIEW_FILE)
 
@@ -262,6 +267,8 @@ class CodeIndex:
     def _load(self, generation: Generation) -> Snapshot:
         if not is_readable_fingerprint(generation.provenance):
             raise NotIndexed(f"The index of {self._repository.name} is of another version. Run: citebot index")
+        from indexer.search.snapshot import Snapshot
+
         try:
             return Snapshot.load(self._folder.snapshot(generation.id))
         except (OSError, ValueError, KeyError, TypeError, EOFError, MemoryError) as error:
@@ -295,28 +302,36 @@ class CodeIndex:
         started = time.monotonic()
         commit = self._repository.commit(self._ref)
         with self._folder.hold_as_writer():
-            if full or (snapshot := self._find_snapshot_of(commit)) is None:
+            if full or (counts := self._count_unchanged(commit)) is None:
                 return self._index(commit, full, progress)
             return RefreshReport(
                 commit=commit.sha,
                 previous=commit.sha,
                 changed=0,
                 removed=0,
-                files=len(snapshot.files.paths),
-                chunks=len(snapshot.chunks.ids),
+                files=counts["files"],
+                chunks=counts["chunks"],
                 seconds=time.monotonic() - started,
             )
 
-    def _find_snapshot_of(self, commit: Commit) -> Snapshot | None:
-        """Return the current generation's arrays if a refresh would make just these again, and no vector is lost."""
+    def _count_unchanged(self, commit: Commit) -> dict[str, int] | None:
+        """Count what the current generation has, if a refresh would make just that again and nothing of it is lost.
+
+        Nothing is loaded for that: where nothing has changed, it would take longer than all else that a command does.
+        """
+        catalog = self._catalogs.get()
         try:
-            generation, snapshot = self._get_current()
-        except (NotIndexed, DamagedCatalog):
+            generation = None if catalog.is_damaged else catalog.current()
+            counts = catalog.count_rows(generation.id) if generation is not None else {}
+        except DamagedCatalog:
             return None
-        is_same = (generation.commit, generation.provenance) == (commit, self._provenance)
-        is_within = len(snapshot.files.paths) <= self._limits.files and OVER.isdisjoint(generation.skipped)
-        is_whole = is_same and is_within and (self._store is not None or self._vectors.is_intact())
-        return snapshot if is_whole else None
+        if generation is None or (generation.commit, generation.provenance) != (commit, self._provenance):
+            return None
+        is_within = counts["files"] <= self._limits.files and OVER.isdisjoint(generation.skipped)
+        is_loaded = self._held is not None and self._held[0] == generation
+        if not is_within or not (is_loaded or _is_saved_whole(self._folder.snapshot(generation.id))):
+            return None
+        return counts if self._store is not None or self._vectors.is_intact() else None
 
     def _index(self, commit: Commit, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
         progress(Progress(stage="listing", done=0, total=0))  # to import and open what is needed takes seconds
@@ -535,3 +550,13 @@ class CodeIndex:
 def _import_readers() -> None:
     """Import what only reading needs; it takes a tenth of a second, which a refresh of nothing has no use for."""
     from indexer.generations import generation_cache, history_reader, reader  # noqa: F401
+
+
+def _is_saved_whole(folder: Path) -> bool:
+    """Whether the arrays of a generation are all there, as they were written."""
+    try:
+        files = {path.name for path in folder.iterdir() if is_whole(path)}
+        segments = re.findall(rb'"([0-9a-f]{32})"', (folder / "snapshot.npy").read_bytes())
+    except OSError:
+        return False
+    return files >= {"snapshot.npy", "history.npy", *(f"{name.decode()}.npy" for name in segments)}

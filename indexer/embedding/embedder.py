@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float32]
 
-STATIC = "static"
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddingInput:

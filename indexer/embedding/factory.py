@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from indexer.embedding.embedder import STATIC, Embedder
+from indexer.embedding.static_name import MODEL_FOLDER, STATIC, read_static_name
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
+
+    from indexer.embedding.embedder import Embedder, EmbeddingInput, FloatArray
+    from indexer.embedding.static_embedder import StaticEmbedder
+
+
+class BundledEmbedder:
+    """The bundled embedder, opened at its first use: commands that embed nothing need no more than its name."""
+
+    @cached_property
+    def _opened(self) -> StaticEmbedder:
+        from indexer.embedding.static_embedder import StaticEmbedder
+
+        return StaticEmbedder()
+
+    @cached_property
+    def name(self) -> str:
+        """As `StaticEmbedder` has it."""
+        return read_static_name(MODEL_FOLDER)
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector."""
+        return self._opened.dimensions
+
+    def embed_documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
+        """As `StaticEmbedder` does."""
+        return self._opened.embed_documents(inputs)
+
+    def embed_query(self, text: str) -> FloatArray:
+        """As `StaticEmbedder` does."""
+        return self._opened.embed_query(text)
 
 
 def open_embedder(spec: str = STATIC, *, api_key: SecretStr | None = None, base_url: str | None = None) -> Embedder:
@@ -16,11 +49,8 @@ def open_embedder(spec: str = STATIC, *, api_key: SecretStr | None = None, base_
     Without `api_key` a provider looks for its own environment variable. An unknown name, a missing package and a
     missing key are `EmbedderError`s that say what to do. Nothing is sent before the first text.
     """
-    # Imported here because each costs something that the other does not need.
     if spec == STATIC:
-        from indexer.embedding.static_embedder import StaticEmbedder
-
-        return StaticEmbedder()
+        return BundledEmbedder()
     from indexer.embedding.langchain_embedder import LangChainEmbedder
 
     return LangChainEmbedder.from_spec(spec, api_key=api_key, base_url=base_url)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from indexer.embedding.embedder import STATIC
+from indexer.embedding.static_name import STATIC
 from indexer.errors import EmbedderError
 
 if TYPE_CHECKING:

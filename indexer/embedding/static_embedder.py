@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.embedding.embedder import EmbeddingInput, FloatArray, normalize_rows
+from indexer.embedding.static_name import MODEL_FOLDER, read_static_name
 from indexer.text.tokens import IDENTIFIER, find_question_words, split_identifier
 
-MODEL_FOLDER = Path(__file__).parent / "static_model"
 _BATCH = 512  # inputs at a time: bounds the arrays of their words to some 20 MB
 _CACHED_WORDS = 50_000
 _ROW_BITS = 20  # of a number that says both a text and a row of the table; the table has fewer rows than that
@@ -80,7 +80,7 @@ class StaticEmbedder:
     def __init__(self, folder: Path = MODEL_FOLDER) -> None:
         description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
         self._header_weight = np.float32(description["header_weight"])
-        self._name = f"static-{description['name']}-apart{self._header_weight:g}"
+        self._name = read_static_name(folder)
         # Mapped, not read: a question needs a dozen of the 44,000 rows.
         self._vectors = np.load(folder / "vectors.npy", mmap_mode="r")
         self._scales: FloatArray = np.load(folder / "scales.npy")

@@ -8,6 +8,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from indexer.checksums import Checksums
+
 if TYPE_CHECKING:
     from chromadb.api.client import Client
 
@@ -100,3 +102,8 @@ def close_client(client: Client) -> None:
     for server in servers:
         if (session := getattr(server, "_session", None)) is not None:
             session.close()
+
+
+def find_checksums(folder: Path) -> Checksums:
+    """Find the digests of a Chroma folder, which are there after it was closed."""
+    return Checksums(folder / "checksums.json", lambda: [*folder.glob("*/*"), *folder.glob("*.sqlite3")])

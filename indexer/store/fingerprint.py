@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from indexer.embedding.embedder import Embedder
+if TYPE_CHECKING:
+    from indexer.embedding.embedder import Embedder
 
 FORMAT = "13"  # raise it when chunks, registrations, tokens, masks or columns of segments change: all is indexed anew
 

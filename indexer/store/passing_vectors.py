@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from indexer.embedding.embedder import STATIC, Embedder
+from indexer.embedding.static_name import STATIC
 from indexer.errors import MissingVectors
 
 if TYPE_CHECKING:
+    from indexer.embedding.embedder import Embedder
     from indexer.store.vectors import FloatArray, VectorStore
 
 

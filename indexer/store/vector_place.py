@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from indexer.embedding.embedder import Embedder
+from indexer.store.chroma_client import find_checksums
 from indexer.store.data_folder import REPOSITORIES_FOLDER, DataFolder, map_storage_errors
 
 if TYPE_CHECKING:
+    from indexer.embedding.embedder import Embedder
     from indexer.store.vectors import VectorStore
 
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -44,8 +45,6 @@ class VectorPlace:
         """Whether the vectors are surely as they were left, as can be told without opening them; not of a server's."""
         if self.server is not None:
             return False
-        from indexer.store.vectors import find_checksums
-
         return find_checksums(self.folder.vectors).match() is True
 
     def clear(self) -> None:

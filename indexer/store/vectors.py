@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from indexer.checksums import Checksums
 from indexer.errors import DamagedVectors, MissingVectors, StorageError, StorageLocked, StorageUnwritable
-from indexer.store.chroma_client import close_client, open_folder_client
+from indexer.store.chroma_client import close_client, find_checksums, open_folder_client
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -271,11 +270,6 @@ class ChromaVectors(ChromaCollection):
         close_client(self._client)
         self._client = open_folder_client(self._folder)
         self._collection = self._open_collection()
-
-
-def find_checksums(folder: Path) -> Checksums:
-    """Find the digests of a Chroma folder, which are there after it was closed."""
-    return Checksums(folder / "checksums.json", lambda: [*folder.glob("*/*"), *folder.glob("*.sqlite3")])
 
 
 @contextmanager

@@ -25,7 +25,8 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from indexer.embedding.embedder import Embedder, EmbeddingInput
 from indexer.embedding.factory import open_embedder
 from indexer.embedding.langchain_embedder import EmbedderRetryPolicy, LangChainEmbedder
-from indexer.embedding.static_embedder import MODEL_FOLDER, StaticEmbedder, WordPieceTokenizer
+from indexer.embedding.static_embedder import StaticEmbedder, WordPieceTokenizer
+from indexer.embedding.static_name import MODEL_FOLDER
 from indexer.errors import EmbedderError
 from indexer.text.tokens import IDENTIFIER, split_identifier
 from tests.fakes.gemini import Failure, FakeGemini, running_gemini

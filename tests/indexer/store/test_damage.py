@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -103,6 +106,31 @@ async def test_whatever_is_damaged_the_answers_are_right(
     async with opened(repo, tmp_path / "home") as index:
         await index.refresh(full=True)  # which asks the vectors for what they have
         assert await read_all(index) == await ask(repo, home)
+
+
+async def test_a_refresh_of_nothing_loads_no_arrays_but_notices_each_that_is_lost_or_damaged(
+    indexed: tuple[GitRepo, Path], tmp_path: Path
+) -> None:
+    repo, home = indexed
+    folder = await copy_indexed(indexed, tmp_path / "home")
+    code = (
+        "import asyncio, sys; from pathlib import Path; from indexer import CodeIndex\n"
+        "async def main():\n"
+        "    index = await CodeIndex.open(Path(sys.argv[1]), home=Path(sys.argv[2]))\n"
+        "    print((await index.refresh()).files, 'numpy' in sys.modules)\n"
+        "asyncio.run(main())"
+    )
+    command = [sys.executable, "-c", code, str(repo.root), str(tmp_path / "home")]
+    ended = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
+    assert ended.stdout == "12 False\n"
+
+    for place in sorted((folder / "generations").glob("*/*.npy")):
+        for is_lost in (False, True):
+            copied = await copy_indexed(indexed, tmp_path / "home") / place.relative_to(folder)
+            copied.unlink() if is_lost else damage_file(copied, 500, b"damaged")
+            async with opened(repo, tmp_path / "home") as index:
+                await index.refresh()
+                assert await read_all(index) == await ask(repo, home)
 
 
 async def test_damage_that_is_met_while_reading_is_mended_by_the_next_refresh(

@@ -1,0 +1,15 @@
+"""The name of the bundled embedder, for those who need no more of it: its arrays take longer to load than a command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+STATIC = "static"
+MODEL_FOLDER = Path(__file__).parent / "static_model"
+
+
+def read_static_name(folder: Path) -> str:
+    """Return the name of a static model with a fingerprint of its files, and how much a header counts beside a body."""
+    description = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    return f"static-{description['name']}-apart{description['header_weight']:g}"
