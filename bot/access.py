@@ -97,7 +97,7 @@ class AccessPolicy(BaseModel):
     def check_reindex(self, message: IncomingMessage, repository: str) -> None:
         """Raise `NotAllowed` unless the author may have a repository indexed."""
         self.check_repository(message, repository)
-        if not _is_on_list(self.reindex, message.place.platform, list_author_names(message)):
+        if not _is_on_list(self.reindex, *_name_author(message)):
             raise NotAllowed(
                 "You aren't allowed to do that. Have your id added to `reindex` in the table [access] of citebot.toml."
             )
@@ -112,7 +112,7 @@ class AccessPolicy(BaseModel):
 
     def is_admin(self, message: IncomingMessage) -> bool:
         """Whether the author may see what everybody has asked."""
-        return _is_on_list(self.admins, message.place.platform, list_author_names(message))
+        return _is_on_list(self.admins, *_name_author(message))
 
     def check_questions(self, account: str) -> None:
         """Raise `NotAllowed` unless an account of this machine may export what was asked."""
@@ -133,7 +133,7 @@ class AccessPolicy(BaseModel):
     def check_run(self, message: IncomingMessage, repository: str) -> None:
         """Raise `NotAllowed` unless the author may have a goal run begin in a repository."""
         self.check_repository(message, repository)
-        if not _is_on_list(self.run, message.place.platform, list_author_names(message)):
+        if not _is_on_list(self.run, *_name_author(message)):
             raise NotAllowed(
                 "You aren't allowed to start goal runs. Ask somebody who may, or have your id added to `run` in the "
                 "table [access] of citebot.toml."
@@ -143,10 +143,9 @@ class AccessPolicy(BaseModel):
         rules = [rule for rule in self.rules if any(fnmatchcase(repository, name) for name in rule.repositories)]
         if not rules:
             return self.open
-        platform, channels = message.place.platform, list_channel_names(message)
+        (platform, author), channels = _name_author(message), list_channel_names(message)
         return any(
-            _is_on_list(rule.channels, platform, channels)
-            and _is_on_list(rule.people, platform, list_author_names(message))
+            _is_on_list(rule.channels, platform, channels) and _is_on_list(rule.people, platform, author)
             for rule in rules
         )
 
@@ -168,9 +167,10 @@ def is_listed(channels: Sequence[str], message: IncomingMessage) -> bool:
     return _is_on_list(channels, message.place.platform, names)
 
 
-def list_author_names(message: IncomingMessage) -> tuple[str, ...]:
-    """The names by which rules may mean the author of a message."""
-    return (message.author, *(f"role:{role}" for role in message.roles))
+def _name_author(message: IncomingMessage) -> tuple[str, tuple[str, ...]]:
+    """The platform that knows the author of a message, and the names by which rules may mean them there."""
+    platform, person = message.identity
+    return platform, (person, *(f"role:{role}" for role in message.roles))
 
 
 def _is_on_list(allowed: Sequence[str], platform: str, names: Sequence[str]) -> bool:

@@ -9,6 +9,8 @@ BotError
 ├── BadQuestion      what somebody asked is no question: empty, or too long
 ├── NotAllowed       somebody may not do what they asked for
 │   ├── UnknownRepository there is none of that name that they may ask about
+│   ├── UnknownGoalRun   there is none of that name that they may see
+│   ├── NotProposed      what they decide about is not what is proposed now
 │   └── LimitReached     they have asked too much for now; says when to come back
 │       └── SilentlyThrottled they continue after many refusals: there is no reply any more
 ├── InboxError       the database of messages cannot be used
@@ -70,6 +72,14 @@ class OutsidersPresent(NotAllowed):
 
 class UnknownRepository(NotAllowed):
     """There is no repository of that name, or the person may not ask about it: which of the two is not said."""
+
+
+class UnknownGoalRun(NotAllowed):
+    """There is no goal run of that name, or the person may not see it: which of the two is not said."""
+
+
+class NotProposed(NotAllowed):
+    """What somebody decides about was decided already, or has changed since they saw it."""
 
 
 class LimitReached(NotAllowed):

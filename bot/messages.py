@@ -14,6 +14,7 @@ MessageKind = Literal["mention", "follow_up", "direct", "command", "overheard"]
 ButtonAction = Literal["stop", "good", "bad", "share", "approve", "abort", "choose", "verify", "ask"]
 LONGEST_QUOTED = 4_000  # characters of another message that are read; of them a few hundred are quoted
 MOST_FILES, MOST_QUOTED = 8, 4  # of one message
+SURFACE = "api"  # the platform of what is asked for over the API or on the page; people are of others
 ONE_PERSON = "@"  # begins a `thread` that is none: what is there, one person sees
 
 
@@ -80,6 +81,11 @@ class GoalOrder:
     message: str = ""
     approver: str = ""
 
+    @property
+    def is_proposed(self) -> bool:
+        """Whether people were shown the run; before that, somebody only wants it."""
+        return self.commit != ""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IncomingMessage:
@@ -93,7 +99,7 @@ class IncomingMessage:
     `oversize` is how many characters a message had that is too long to be read: nothing of its text is kept. `files`
     came with it; `quoted` are the texts of messages that were forwarded in it, or that it replies to.
     `edited_at` tells the edits of a message apart and which one came later, by its platform; 0 where there was none.
-    `order` is the goal run that was approved, which the message is answered with.
+    `order` is the goal run that is wanted, or the one that was decided about, which the message is answered with.
     """
 
     place: Place
@@ -114,6 +120,19 @@ class IncomingMessage:
     quoted: tuple[str, ...] = ()
     edited_at: float = 0.0
     order: GoalOrder | None = None
+
+    @property
+    def decided(self) -> GoalOrder | None:
+        """The goal run that a person has decided about."""
+        return self.order if self.order is not None and self.order.is_proposed else None
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """The platform that knows the author, and their id there: a surface has people of many, as `slack:U123`."""
+        if self.place.platform != SURFACE:
+            return self.place.platform, self.author
+        platform, _, person = self.author.partition(":")
+        return platform, person
 
     @property
     def key(self) -> MessageKey:

@@ -19,7 +19,14 @@ from agent import (
     read_quotes,
     with_background,
 )
-from bot.conversations.goal_turns import NOT_STARTED, TOO_EARLY, follow_order, forget_goal, name_goal_thread
+from bot.conversations.goal_turns import (
+    NOT_STARTED,
+    TOO_EARLY,
+    GoalReply,
+    follow_order,
+    forget_goal,
+    name_goal_thread,
+)
 from bot.conversations.turn_deps import Break, Said, TurnDeps
 from bot.conversations.turns.attached_files import ReadAttachments, read_attachments
 from bot.conversations.turns.thread_context import read_thread_quotes
@@ -96,7 +103,7 @@ class AnswerCourse:
         self._quotes: Sequence[str] = ()  # of the thread that citebot was called into
         self._answer = StreamingAnswer(entry.run_id, deps.hosts)
         self._goal = GrowingGoal(entry.run_id, deps.hosts, deps.mask)
-        self._draft = self._answer if entry.message.order is None else self._goal
+        self._draft = self._answer if entry.message.decided is None else self._goal
 
     @property
     def is_overheard(self) -> bool:
@@ -117,23 +124,26 @@ class AnswerCourse:
 
     async def answer(self) -> Said:
         """Answer after what was asked before in the conversation, whose lock is held until the answer is recorded."""
-        queue, order = self._deps.queue, self._entry.message.order
+        queue, order = self._deps.queue, self._entry.message.decided
         lock = queue.lock_conversation(self._entry.conversation)
         places = queue if order is None else self._deps.goals.places
         await self.begin_reply(places.before or int(lock.locked()), may_stream=True)
         async with self._reply.keep_growing(), lock:
-            return await (self._answer_question() if order is None else self._work_on_order(order))
+            if order is not None:
+                return await self._work_on_order(order)
+            wanted = self._entry.message.order
+            return await (self._answer_question() if wanted is None else self._propose_wanted(wanted))
 
     async def stop(self) -> bool:
         """End the run within two seconds; False where none is in progress."""
-        if self._entry.message.order is None:
+        if self._entry.message.decided is None:
             return await self.run.stop()
         runs = self._deps.goals.runs
         return runs is not None and await runs.stop(self._entry.run_id)
 
     async def forget_order(self) -> None:
         """Forget the goal run, whose verdict is shown."""
-        order, runs = self._entry.message.order, self._deps.goals.runs
+        order, runs = self._entry.message.decided, self._deps.goals.runs
         if order is not None and order.approver and runs is not None:
             await forget_goal(runs, name_goal_thread(self._entry))
 
@@ -211,16 +221,25 @@ class AnswerCourse:
 
     async def _propose(self, choice: RepositoryChoice, last: TurnRecord | None) -> Said | None:
         """Propose the goal run that a message wants, or say why there is none; None where an answer is read."""
-        goals, message = self._deps.goals, self._entry.message
+        goals = self._deps.goals
         if self.is_overheard:  # nobody has asked citebot for anything
             return None
         said = await goals.reply(self._entry, choice.question, last, choice.repositories)
         if said is None or said.is_read:
             self._answer.end_with(self._deps.mask(said.text) if said is not None else "")
             return None
+        return await self._show_proposal(said, choice.why)
+
+    async def _propose_wanted(self, wanted: GoalOrder) -> Said:
+        """Propose the goal run that somebody has asked for by its kind and arguments, or say why there is none."""
+        await self.run.ensure_indexed((wanted.repository,), self._show_indexing)
+        said = await self._deps.goals.propose(self._entry.message, wanted, (wanted.repository,))
+        return await self._show_proposal(said, "it was named")
+
+    async def _show_proposal(self, said: GoalReply, why: str) -> Said:
         if said.order is None:
             return Said(content=self._deps.make_sentence(said.text), outcome="refused")
-        await self.run.keep(said.to_record(said.order, message.author, choice.why), held=self._entry)
+        await self.run.keep(said.to_record(said.order, self._entry.message.author, why), held=self._entry)
         content = make_goal_proposal(self._deps.mask(said.text), self._entry.run_id, self._deps.hosts)
         return Said(content=content, outcome="paused")
 

@@ -167,7 +167,7 @@ class CommandHandlers:
 
         Who mentions citebot in a thread without a word means what stands there, or what came with the message.
         """
-        if message.oversize or message.kind == "overheard":
+        if message.oversize or message.kind == "overheard" or message.order is not None:
             return None
         is_about_thread = message.kind == "mention" and message.in_thread
         if not message.text.strip() and (is_about_thread or message.files or message.quoted):

@@ -165,7 +165,7 @@ class Conversations:
         person = _make_reply(entry.message, press, self._deps.clock.now())
         if press.action in {"approve", "abort"} and is_goal_proposed(await self._find_newest(entry)):
             return await self._decide(press, person, entry)
-        if press.action == "verify" or (press.action == "stop" and entry.message.order is not None):
+        if press.action == "verify" or (press.action == "stop" and entry.message.decided is not None):
             return await self._handle_press_of_runner(entry, press, person)
         is_allowed = press.action == "ask" or press.author == entry.message.author
         return await self._handle_own_press(entry, press) if is_allowed else NOT_YOURS
@@ -200,7 +200,7 @@ class Conversations:
     async def _handle_press_of_runner(self, entry: InboxEntry, press: ButtonPress, person: IncomingMessage) -> str:
         """Do what is up to those who may have goal runs begin: verify an answer, stop what somebody else began."""
         record = await self._find_newest(entry)
-        goal = entry.message.order if press.action == "stop" else record.goal if record is not None else None
+        goal = entry.message.decided if press.action == "stop" else record.goal if record is not None else None
         if goal is None:
             return NOT_WAITING
         try:

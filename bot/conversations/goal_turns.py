@@ -25,7 +25,7 @@ from agent import (
     parse_goal_request,
 )
 from bot.access import AccessPolicy
-from bot.errors import NotAllowed
+from bot.errors import NotAllowed, NotProposed
 from bot.messages import GoalOrder, IncomingMessage
 from bot.ports import GoalRuns
 from bot.questions.answer_queue import AnswerQueue
@@ -56,6 +56,7 @@ ASK_OTHERS = (
     "Somebody whom the operator has named for that (`run` in the table [access] of citebot.toml) may start it: with "
     "the button, with ✅, or by writing `{word}` to me."
 )
+ASK_SURFACE = "Shall it start? Somebody whom the operator has named for that may approve it; you may abort it."
 
 log = logging.getLogger(__name__)
 
@@ -101,14 +102,15 @@ class ChatGoals:
         wanted = find_wanted_goal(question, last)
         if wanted is not None:
             word = f"approve {name_run(entry.run_id)}" if is_goal_proposed(last) else "approve"
-            return await self._propose(entry.message, wanted, repositories, word)
+            return await self.propose(entry.message, wanted, repositories, word)
         if self.runs is not None and last is not None and is_verify_request(question):
             return GoalReply(text=NOTHING_TO_VERIFY)
         return None
 
-    async def _propose(
-        self, message: IncomingMessage, wanted: WantedGoal, repositories: Sequence[str], word: str
+    async def propose(
+        self, message: IncomingMessage, wanted: WantedGoal | GoalOrder, repositories: Sequence[str], word: str = ""
     ) -> GoalReply:
+        """Propose a run, or say why there is none; `word` approves it where decisions are written."""
         is_read = wanted.goal == "claim"  # what somebody doubts can be looked up as well
         if self.runs is None:
             return GoalReply(text=self.problem, is_read=is_read)
@@ -116,12 +118,12 @@ class ChatGoals:
             return GoalReply(text=ONE_REPOSITORY)
         (repository,) = repositories
         try:
-            if message.private:  # nobody else could approve it
+            if message.private and word:  # nobody else could approve it
                 self.access.check_run(message, repository)
             proposal = await self.runs.propose(_make_request(wanted, repository))
         except (AgentError, IndexerError, NotAllowed) as error:
             return GoalReply(text=str(error), is_read=is_read)
-        ask = ASK if self.access.may_run(message, repository) else ASK_OTHERS
+        ask = (ASK if self.access.may_run(message, repository) else ASK_OTHERS) if word else ASK_SURFACE
         order = GoalOrder(
             goal=wanted.goal, arguments=wanted.arguments, task=wanted.task, repository=repository,
             commit=proposal.commit, message=message.id,
@@ -166,7 +168,7 @@ class ChatGoals:
         # Who asked can change their message, and with it the proposal, while somebody else is about to approve it.
         was_changed = bool(asked.message.edited_at) and person.author != asked.message.author
         if decision == "approve" and (seen != run_id if seen else was_changed):
-            raise NotAllowed(CHANGED)
+            raise NotProposed(CHANGED)
         order = replace(last.goal, approver=person.author if decision == "approve" else "")
         place = replace(asked.message.place, line=person.place.line or asked.message.place.line)
         message = replace(asked.message, text=order.task, about=(order.repository,), order=order, place=place)
@@ -252,5 +254,5 @@ def _check_word(named: str, person: IncomingMessage, newest: Sequence[KeptTurn])
         raise NotAllowed(TOO_EARLY)
 
 
-def _make_request(wanted: WantedGoal, repository: str) -> GoalRequest:
+def _make_request(wanted: WantedGoal | GoalOrder, repository: str) -> GoalRequest:
     return GoalRequest(goal=wanted.goal, arguments=wanted.arguments, task=wanted.task, repository=repository)

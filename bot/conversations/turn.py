@@ -252,7 +252,8 @@ class ActiveTurn:
         if command is not None:
             return await self._reply_to_command(command)
         await self._admit()
-        if is_goal_proposed(last := await self._deps.records.last(self.entry.conversation)):
+        last = await self._deps.records.last(self.entry.conversation)
+        if self.entry.message.order is None and is_goal_proposed(last):
             decision, named = parse_run_decision(text := self.entry.message.text)
             if decision or (is_undecided(text) and find_wanted_goal(text, last) is None):
                 return await (self._decide(decision, named) if decision else self._remind())

@@ -129,7 +129,7 @@ class Retention:
             records, choices = TurnRecordStore(database, self.clock), ChoiceStore(database, self.clock)
             usage = QuestionCounter(database, self.clock, QuestionLimits())
             await usage.forget_old()
-            await ShareableAnswerStore(database, self.clock).forget_old()
+            await ShareableAnswerStore(database, self.clock).forget_old(before)
             await SharedAnswerStore(database, self.clock).forget_old(before)
             await choices.forget_old(before)
             messages = await inbox.forget_old(before)

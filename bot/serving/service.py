@@ -19,6 +19,7 @@ from bot.clock import Clock, SystemClock
 from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.conversations.goal_turns import NO_SANDBOX, OFF
 from bot.maintenance.retention import Retention, SegmentSweeper, run_daily_sweep
+from bot.messages import SURFACE
 from bot.monitoring.cluster_state import ClusterState, read_cluster_state
 from bot.monitoring.watchdog import watch_loop
 from bot.ports import GoalRuns
@@ -37,6 +38,7 @@ from bot.storage.inbox import make_process_name
 from bot.storage.leases import Lease
 from bot.storage.rate_limits import QuestionLimits
 from bot.surfaces.principals import Tokens
+from bot.surfaces.surface_replies import SurfaceReplies
 from bot.surfaces.team_surfaces import make_team_core
 from bot.surfaces.web.web_surface import make_web_options
 from bot.tasks import open_task_group, run_in_background
@@ -213,6 +215,9 @@ class _Service:
             )  # fmt: skip
             core = await stack.enter_async_context(opening)
             await stack.enter_async_context(core.open())
+            if self.duties.answers:
+                replies = SurfaceReplies(core.deps.shareable)
+                await stack.enter_async_context(core.connect_platform(SURFACE, replies))
             shared = make_team_core(self.settings, self.team, core)
             await stack.enter_async_context(self.surfaces.serve(shared))
             await stack.enter_async_context(self.surfaces.serve_page(shared, self.team, core))

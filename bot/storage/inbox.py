@@ -145,6 +145,14 @@ class Inbox:
         row = await self._fetch_row(f"SELECT {_COLUMNS} FROM inbox WHERE id = :id", id=entry_id)
         return _make_entry(row) if row else None
 
+    async def list_newest(self, platform: str, *, most: int) -> Sequence[InboxEntry]:
+        """Return the messages of a platform, the newest first."""
+        rows = await self._fetch_rows(
+            f"SELECT {_COLUMNS} FROM inbox WHERE platform = :platform ORDER BY id DESC LIMIT :most",
+            platform=platform, most=most,
+        )  # fmt: skip
+        return [_make_entry(row) for row in rows]
+
     async def count_before(self, entry: InboxEntry) -> int:
         """Count the messages that are answered before one, as far as any of them still waits; else 0."""
         rows = await self._fetch_rows(

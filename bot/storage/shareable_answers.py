@@ -1,4 +1,4 @@
-"""Answers that only their askers have seen, kept for a day, so that any process can show them to everybody."""
+"""Contents of replies: answers that may be shared, kept for a day, and what goal runs outside chats show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agent import Database
 from agent.text.storable import make_storable
 from bot.clock import Clock
-from bot.messages import Attachment, Button, MessageContent, PlaceLink
+from bot.messages import SURFACE, Attachment, Button, MessageContent, PlaceLink
 
 KEPT_SECONDS = 86_400.0
 
@@ -48,6 +48,15 @@ class ShareableAnswerStore:
         )
         return _parse(row[0]) if row is not None and taken else None
 
+    async def read(self, run_id: str) -> MessageContent | None:
+        """Return a content, and keep it."""
+        row = await self._database.row("SELECT answer FROM shareable_answers WHERE run_id = ?", (run_id,))
+        return _parse(row[0]).content if row is not None else None
+
+    async def drop(self, run_id: str) -> None:
+        """Drop a content."""
+        await self._database.write("DELETE FROM shareable_answers WHERE run_id = ?", (run_id,))
+
     async def is_shared(self, run_id: str) -> bool:
         """Whether an answer was taken within the last day."""
         row = await self._database.row("SELECT 1 FROM shareable_answers WHERE run_id = ? AND answer = ''", (run_id,))
@@ -57,10 +66,12 @@ class ShareableAnswerStore:
         """Drop the answers of a conversation."""
         await self._database.write("DELETE FROM shareable_answers WHERE conversation = ?", (conversation,))
 
-    async def forget_old(self) -> None:
-        """Drop what is a day old."""
-        before = self._clock.now() - KEPT_SECONDS
-        await self._database.write("DELETE FROM shareable_answers WHERE at < ?", (before,))
+    async def forget_old(self, before: float) -> None:
+        """Drop answers that are a day old, and what is shown nowhere else once it is from before a time."""
+        await self._database.write(
+            "DELETE FROM shareable_answers WHERE at < ? OR (at < ? AND conversation NOT LIKE ?)",
+            (before, self._clock.now() - KEPT_SECONDS, f"{SURFACE}:%"),
+        )
 
 
 def _serialize(answer: ShareableAnswer) -> str:

@@ -16,6 +16,7 @@ from bot.surfaces.questions import Questions
 
 if TYPE_CHECKING:  # which a process of one person does not need
     from bot.conversations.dispatcher import Conversations
+    from bot.surfaces.goal_runs import TeamGoalRuns
 
 
 T = TypeVar("T")
@@ -53,11 +54,14 @@ class SurfaceCore:
     questions: Questions
     tokens: Tokens
     access: AccessPolicy
+    runs: TeamGoalRuns | None = None
     hosts: tuple[str, ...] = ()
 
 
 def make_team_core(settings: Settings, team: TeamApp, conversations: Conversations) -> SurfaceCore:
     """Make the core that shares gates, places and records with the chats of a process."""
+    from bot.surfaces.goal_runs import TeamGoalRuns
+
     deps, library = conversations.deps, team.stock.library
     lookups = CodeLookups(library=library, access=deps.access, mask=make_redactor(settings), counter=deps.counter)
     return SurfaceCore(
@@ -65,5 +69,6 @@ def make_team_core(settings: Settings, team: TeamApp, conversations: Conversatio
         questions=Questions(deps),
         tokens=Tokens(settings.mcp.tokens),
         access=deps.access,
+        runs=TeamGoalRuns(conversations),
         hosts=settings.mcp.hosts,
     )

@@ -8,24 +8,34 @@ from http import HTTPStatus
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Header, Query
+from fastapi import Depends, FastAPI, Header, Path, Query
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from fastapi.security import HTTPBearer
-from pydantic import BaseModel, create_model
+from pydantic import create_model
 from pydantic.json_schema import models_json_schema
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Router
 
 from agent import LOOKUPS, Arguments, CodeLookup, LookupResult
+from bot.conversations.goal_turns import OFF
+from bot.errors import NotAllowed
 from bot.http.bodies import BodyReader
 from bot.surfaces.api.ask_requests import EVENTS, AskRequest, answer_ask
-from bot.surfaces.api.problems import API_HEADERS, PROBLEM_TYPE, Problem, make_error_handlers, render_problem
+from bot.surfaces.api.problems import PROBLEM_TYPE, Problem, make_error_handlers, render_problem
 from bot.surfaces.api.repeated_questions import KEY, KEY_PATTERN, RepeatedQuestions, read_key
 from bot.surfaces.api.request_reading import authenticate, describe_invalid, read_json
+from bot.surfaces.api.run_requests import (
+    DecisionRequest,
+    RunRequest,
+    answer_proposal,
+    answer_run,
+    answer_with,
+)
 from bot.surfaces.ask_events import Answered
 from bot.surfaces.code_lookups import ListArguments, RepositoryListing, add_place
+from bot.surfaces.goal_runs import GoalRun, TeamGoalRuns
 from bot.surfaces.principals import Principal
 from bot.surfaces.team_surfaces import Late, SurfaceCore
 
@@ -77,6 +87,22 @@ class HttpApi:
                 operation_id=lookup.known_as.get("operation", lookup.name), response_model=lookup.result,
                 summary=lookup.description, response_description=lookup.result.__doc__ or "",
             )  # fmt: skip
+        busy: dict[int | str, Any] = {code: _describe_problem(code) for code in (408, 409, 413, 415)}
+        add(
+            "/runs", self._propose_run, methods=["POST"], operation_id="propose_run", response_model=GoalRun,
+            summary="Have a goal run proposed; nothing runs before somebody who may has approved it.",
+            response_description="The proposal.", responses=busy,
+        )  # fmt: skip
+        add(
+            "/runs/{run}", self._show_run, operation_id="show_run", response_model=GoalRun,
+            summary="Show a goal run; with `Accept: text/event-stream`, follow it until it has ended.",
+            response_description=GoalRun.__doc__ or "", responses={200: _RUN_STREAM},
+        )  # fmt: skip
+        add(
+            "/runs/{run}/resume", self._decide_run, methods=["POST"], operation_id="resume_run",
+            response_model=GoalRun, summary="Approve a goal run, or abort it.",
+            response_description="The run after that.", responses=busy,
+        )  # fmt: skip
         add(
             "/status", self._make_listing(), operation_id="status", response_model=RepositoryListing,
             summary="List the repositories that you may ask about, and how fresh each index is.",
@@ -97,15 +123,37 @@ class HttpApi:
         events = self._repeated.follow(read_key(request, principal, asked), begin)
         return await answer_ask(events, request, principal)
 
+    @property
+    def _runs(self) -> TeamGoalRuns:
+        runs = self._core.get().runs
+        if runs is None:
+            raise NotAllowed(OFF)
+        return runs
+
+    async def _propose_run(
+        self,
+        request: Request,
+        asked: RunRequest,
+        principal: Caller,
+        key: Annotated[str | None, Header(alias=KEY, pattern=KEY_PATTERN, description=_KEY)] = None,  # noqa: ARG002
+    ) -> Response:
+        return await answer_proposal(self._runs, asked, request, principal)
+
+    async def _show_run(self, request: Request, run: RunName, principal: Caller) -> Response:
+        return await answer_run(self._runs, run, request, principal)
+
+    async def _decide_run(self, run: RunName, asked: DecisionRequest, principal: Caller) -> Response:
+        return answer_with(await self._runs.decide(principal, run, asked.decision, asked.proposal))
+
     def _make_listing(self) -> Handle:
         async def show(asked: ListArguments, principal: Principal) -> Response:
-            return _answer_with(await self._core.get().lookups.list_repositories(principal, asked))
+            return answer_with(await self._core.get().lookups.list_repositories(principal, asked))
 
         return _declare(show, ListArguments)
 
     def _make_lookup(self, lookup: CodeLookup[Any, LookupResult]) -> Handle:
         async def look_up(asked: Any, principal: Principal) -> Response:
-            return _answer_with((await self._core.get().lookups.look_up(principal, lookup, asked)).result)
+            return answer_with((await self._core.get().lookups.look_up(principal, lookup, asked)).result)
 
         return _declare(look_up, add_place(lookup.arguments))
 
@@ -155,6 +203,7 @@ async def _find_caller(
 
 
 Caller = Annotated[Principal, Depends(_find_caller)]
+RunName = Annotated[str, Path(max_length=64, description="The `id` of a goal run.")]
 
 
 def _declare(handle: Handle, arguments: type[Arguments]) -> Handle:
@@ -166,10 +215,6 @@ def _declare(handle: Handle, arguments: type[Arguments]) -> Handle:
     return handle
 
 
-def _answer_with(found: BaseModel) -> Response:
-    return Response(found.model_dump_json(), headers=API_HEADERS, media_type="application/json")
-
-
 async def _refuse_invalid(_: Request, error: RequestValidationError) -> Response:
     """Say what is wrong with a parameter, or with a field of the body; each place begins with where it is."""
     errors = [{**each, "loc": () if each["type"] == "json_invalid" else each["loc"][1:]} for each in error.errors()]
@@ -177,18 +222,18 @@ async def _refuse_invalid(_: Request, error: RequestValidationError) -> Response
 
 
 _KEY = "A request that comes again with the same key and body gets the answer of the first one."
-_EVENT_STREAM = {
-    "content": {
-        "text/event-stream": {
-            "schema": {
-                "type": "string",
-                "description": "Events, whose data are JSON: "
-                + ", ".join(f"`{event.model_fields['kind'].default}` ({event.__name__})" for event in EVENTS)
-                + ". The last one is `answer` or `failed`.",
-            }
+_EVENT_STREAM, _RUN_STREAM = (
+    {
+        "content": {
+            "text/event-stream": {"schema": {"type": "string", "description": f"Events, whose data are JSON: {events}"}}
         }
     }
-}
+    for events in (
+        ", ".join(f"`{event.model_fields['kind'].default}` ({event.__name__})" for event in EVENTS)
+        + ". The last one is `answer` or `failed`.",
+        "`run` (GoalRun), whenever it has changed. The last one has the state `ended`, or is `failed` (Problem).",
+    )
+)
 
 
 def _describe_problem(status: int) -> dict[str, Any]:

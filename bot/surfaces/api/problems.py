@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from bot.errors import BotError, LimitReached, NotAllowed, UnknownRepository
+from bot.errors import BotError, LimitReached, NotAllowed, NotProposed, UnknownGoalRun, UnknownRepository
 from indexer import BadPattern, IndexerError, UnknownPath, UnknownRevision
 
 PROBLEM_TYPE = "application/problem+json"
@@ -118,6 +118,8 @@ def render_problem(problem: RequestProblem) -> Response:
 _KINDS: tuple[tuple[type[Exception], int, str], ...] = (
     (LimitReached, 429, "limit"),
     (UnknownRepository, 404, "unknown_repository"),
+    (UnknownGoalRun, 404, "unknown_run"),
+    (NotProposed, 409, "not_proposed"),
     (NotAllowed, 403, "not_allowed"),
     (UnknownRevision, 404, "unknown_ref"),
     (UnknownPath, 404, "unknown_path"),

@@ -1,0 +1,191 @@
+"""Goal runs that people ask for outside chats: proposed, decided about and worked on exactly as those in chats.
+
+Each is a message on a platform of its own (`SurfaceReplies`), in a conversation of its own. So the inbox takes it up
+after a crash, `ChatGoals` says who may decide, and its places and limits are those of the chats.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from bot.conversations.dispatcher import Conversations
+from bot.conversations.goal_turns import DECIDED
+from bot.errors import NotAllowed, NotProposed, UnknownGoalRun, UnknownRepository
+from bot.messages import SURFACE, GoalOrder, MessageContent, MessageKey, Place
+from bot.storage.inbox import InboxEntry
+from bot.storage.message_states import OPEN
+from bot.surfaces.ask_events import SurfaceValue
+from bot.surfaces.principals import Principal
+from bot.surfaces.visible_code import explain_choice
+
+LOOK_SECONDS = 0.5  # from one look at a run to the next: another process may be at it
+MOST_LISTED = 50
+MOST_SEARCHED = 500  # of the newest runs, for those that a person may see
+UNKNOWN = "There is no goal run of this name that you may see."
+
+Arguments = Mapping[str, str | list[str]]
+Decision = Literal["approve", "abort"]
+GoalRunState = Literal["preparing", "proposed", "waiting", "running", "ended"]
+
+
+class RunPatch(SurfaceValue):
+    """The patch of a goal run, with secrets masked, for `git apply`."""
+
+    name: str
+    text: str
+
+
+class GoalRun(SurfaceValue):
+    """A goal run as far as it has come.
+
+    It is `proposed` until somebody decides, who names the `proposal` that they have seen. `text` is safe Markdown: the
+    proposal, then what was done so far, at the end the verdict, or why there is none; `status` is what is done now.
+    `achieved` says at the end whether the goal was reached, where there is a verdict. `may_approve` and `may_abort` are
+    said of whoever asks.
+    """
+
+    id: str
+    state: GoalRunState
+    proposal: str
+    person: str
+    repository: str
+    commit: str = ""
+    text: str = ""
+    status: str = ""
+    patch: RunPatch | None = None
+    achieved: bool | None = None
+    may_approve: bool = False
+    may_abort: bool = False
+
+
+class TeamGoalRuns:
+    """The goal runs outside chats, each for those who may see it: who asked, and who may start runs there."""
+
+    def __init__(self, conversations: Conversations) -> None:
+        self._conversations = conversations
+        self._deps = conversations.deps
+
+    @property
+    def is_on(self) -> bool:
+        """Whether goal runs are carried out here."""
+        return self._deps.goals.runs is not None
+
+    async def begin(
+        self,
+        principal: Principal,
+        goal: str,
+        task: str,
+        arguments: Arguments,
+        *,
+        repository: str | None = None,
+        name: str = "",
+    ) -> str:
+        """Have a run proposed, and return its name; one that is known by the name is not proposed again.
+
+        It counts as a question. Raises `NotAllowed` where there are no runs, or no such repository.
+        """
+        deps, person, name = self._deps, principal.write(), name or uuid.uuid4().hex
+        await deps.counter.count(person)
+        if not self.is_on:
+            raise NotAllowed(deps.goals.problem)
+        visible = deps.access.list_visible(person, deps.repositories.list_names())
+        chosen = visible[0] if repository is None and len(visible) == 1 else repository
+        if chosen is None or chosen not in visible:
+            raise UnknownRepository(explain_choice(repository, visible))
+        filled = {"claim": task} if goal == "claim" and not arguments else arguments
+        order = GoalOrder(
+            goal=goal, arguments={key: _mask(value, deps.mask) for key, value in filled.items()},
+            task=deps.mask(task), repository=chosen,
+        )  # fmt: skip
+        place = Place(platform=SURFACE, workspace="", channel="", thread=name)
+        message = replace(person, place=place, id=name, author=principal.key, about=(chosen,), order=order)
+        stored = await deps.inbox.store(message, place.key())
+        if stored is not None:
+            self._conversations.turns.begin(stored)
+        return name
+
+    async def find(self, principal: Principal, name: str) -> GoalRun:
+        """Return a run as it is now; `UnknownGoalRun` where there is none that the person may see."""
+        return await self._describe(principal, await self._find_entry(principal, name))
+
+    async def follow(self, principal: Principal, name: str) -> AsyncGenerator[GoalRun, None]:
+        """Yield a run whenever it has changed, first as it is now, until it has ended; access is checked each time."""
+        shown: GoalRun | None = None
+        while shown is None or shown.state != "ended":
+            if shown is not None:
+                await self._deps.clock.sleep(LOOK_SECONDS)
+            run = await self.find(principal, name)
+            if run != shown:
+                yield run
+            shown = run
+
+    async def list_visible(self, principal: Principal) -> Sequence[GoalRun]:
+        """Return the newest runs that a person may see."""
+        newest = await self._deps.inbox.list_newest(SURFACE, most=MOST_SEARCHED)
+        visible = [entry for entry in newest if self._may_see(principal, entry)][:MOST_LISTED]
+        return [await self._describe(principal, entry) for entry in visible]
+
+    async def decide(self, principal: Principal, name: str, decision: Decision, proposal: str) -> GoalRun:
+        """Start the run that was proposed, or end it, also while it is in progress.
+
+        Raises `NotAllowed` where the person may not, and `NotProposed` where they have not seen what is proposed now.
+        """
+        entry = await self._find_entry(principal, name)
+        person = replace(principal.write(), place=entry.message.place, author=principal.key)
+        if decision == "abort" and entry.message.decided is not None:
+            if person.author != entry.message.author:
+                self._deps.access.check_run(person, entry.message.about[0])
+            await self._conversations.stop(entry.conversation)
+            return await self.find(principal, name)
+        decided = await self._deps.goals.decide(decision, person, entry.conversation, seen=proposal)
+        if decided is None:
+            raise NotProposed(DECIDED)
+        self._conversations.turns.begin(decided)
+        return await self._describe(principal, decided)
+
+    async def _find_entry(self, principal: Principal, name: str) -> InboxEntry:
+        entry = await self._deps.inbox.find(MessageKey(platform=SURFACE, workspace="", channel="", message=name))
+        if entry is None or not self._may_see(principal, entry):
+            raise UnknownGoalRun(UNKNOWN)
+        return entry
+
+    def _may_see(self, principal: Principal, entry: InboxEntry) -> bool:
+        """Whether a person may see a run: who asked for it, or may start it, and may see the code."""
+        access, person, (repository,) = self._deps.access, principal.write(), entry.message.about
+        is_concerned = entry.message.author == principal.key or access.may_run(person, repository)
+        return is_concerned and bool(access.list_visible(person, [repository]))
+
+    async def _describe(self, principal: Principal, entry: InboxEntry) -> GoalRun:
+        """Describe a run: what its reply shows, which is final once the inbox knows that it is over."""
+        deps, message, (repository,) = self._deps, entry.message, entry.message.about
+        record = await deps.records.last(entry.conversation)
+        shown = [await deps.shareable.read(handle.id) for handle in entry.handles]
+        content = next(filter(None, shown), MessageContent())
+        state = _name_state(entry)
+        return GoalRun(
+            id=message.id, state=state, proposal=entry.run_id, person=message.author, repository=repository,
+            commit=record.commit if record is not None else "",
+            text="\n\n".join(filter(None, (content.text, content.footer))), status=content.status,
+            patch=RunPatch(name=content.file.name, text=content.file.text) if content.file is not None else None,
+            achieved=record.found if record is not None and record.route == "goal" and state == "ended" else None,
+            may_approve=state == "proposed" and deps.access.may_run(principal.write(), repository),
+            may_abort=state in {"proposed", "waiting", "running"},  # whoever may see it may
+        )  # fmt: skip
+
+
+def _name_state(entry: InboxEntry) -> GoalRunState:
+    """Say how far a run has come."""
+    if entry.state == "paused":
+        return "proposed"
+    if entry.state not in OPEN:
+        return "ended"
+    if entry.message.decided is None:
+        return "preparing"
+    return "running" if entry.state == "running" else "waiting"
+
+
+def _mask(value: str | list[str], mask: Callable[[str], str]) -> str | list[str]:
+    return mask(value) if isinstance(value, str) else [*map(mask, value)]
