@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from agent.limits import TokenUsage, TurnLimits
     from agent.llm.chat_model import ping_model
     from agent.llm.models import RetryPolicy, open_models
+    from agent.llm.ollama import list_ollama_models, read_context_length
     from agent.llm.providers import Sampling
     from agent.lookups.catalogue import LOOKUPS
     from agent.lookups.lookup import Arguments, CodeLookup, Look, Offset, explain_arguments

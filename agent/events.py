@@ -46,9 +46,9 @@ class AgentEvent:
     the evidence that give orders to a model); token `text`; reset `text` (takes the place of all text so far); command
     `line` (what is about to run in the sandbox, as a person would type it); in a goal run goal_check `achieved`,
     `label` (that in a word), `reason`, iteration_complete `decision`, `reason` and goal_end `verdict` (a
-    `GoalVerdict`); model_end `model`, `task`, `input_tokens`, `output_tokens`, `seconds`, `error` (empty when it went
-    well), `error_type` (the class name), `messages` (what the model was shown), `reply` (its message or form, None
-    without one), one for every try; error `message`, `error` (the class name); answer `answer` (an `Answer`); run_end
+    `GoalVerdict`); model_end `model`, `task`, `input_tokens`, `output_tokens`, `cached_tokens`, `seconds`, `error`
+    (empty when it went well), `error_type` (the class name), `messages` (what the model was shown), `reply` (its
+    message or form, None without one), one for every try; error `message`, `error` (the class name); answer `answer` (an `Answer`); run_end
     `status`, `thread` (the conversation).
     """
 

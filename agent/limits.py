@@ -40,10 +40,11 @@ class TurnLimits:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenUsage:
-    """What calls have cost in tokens."""
+    """What calls have cost in tokens; of those read, `cached_tokens` came from the provider's cache."""
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
 
     @property
     def total(self) -> int:
@@ -54,6 +55,7 @@ class TokenUsage:
         return TokenUsage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
         )
 
 

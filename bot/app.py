@@ -469,9 +469,9 @@ def _trace_runs(settings: Settings, events: AsyncEventBus) -> AbstractAsyncConte
     """Send traces of the runs that publish to a bus, where the settings name a collector."""
     from bot.tracing import export_traces
 
-    def compute_dollars(model: str, read: int, written: int) -> float | None:
-        price = settings.prices.get(model)
-        return price.compute_dollars(read, written) if price is not None else None
+    def compute_dollars(call: Mapping[str, Any]) -> float | None:
+        price = settings.prices.get(str(call["model"]))
+        return price.compute_dollars(call) if price is not None else None
 
     return export_traces(
         events,
@@ -608,6 +608,13 @@ async def find_writer(settings: Settings) -> str:
     async with open_models(settings) as models:
         main = models.make_turn_models(models.budget(), _ignore).main
         return main.name if main is not None else ""
+
+
+async def list_local_models(settings: Settings) -> Sequence[str]:
+    """List the models on this machine that could write the answers; none where a model, or none at all, is chosen."""
+    from agent import list_ollama_models
+
+    return await list_ollama_models(settings.ollama_host) if settings.model is None and not settings.has_model else []
 
 
 def _ignore(kind: EventKind, /, **payload: Any) -> None:

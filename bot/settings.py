@@ -39,6 +39,7 @@ TABLES = ("access", "channels", "guard", "mcp", "prices", "repositories", "sandb
 _RESOLVED = ("tokens", "remark")
 
 NO_MODEL = "none"
+_MILLION = 1_000_000
 _MODEL = re.compile(r"[a-z_]+:[^\s:]\S{0,199}")
 
 
@@ -157,16 +158,22 @@ class RepositoryTable(BaseModel):
 
 
 class PriceTable(BaseModel):
-    """What a model costs: dollars for a million tokens that it reads, and for a million that it writes."""
+    """What a model costs: dollars for a million tokens that it reads, and for a million that it writes.
+
+    `cached` is for those that it reads from its provider's cache; without it they cost as much as all others.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     input: float = Field(ge=0, allow_inf_nan=False)
     output: float = Field(ge=0, allow_inf_nan=False)
+    cached: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
-    def compute_dollars(self, read: int, written: int) -> float:
-        """Return what so many tokens cost."""
-        return (read * self.input + written * self.output) / 1_000_000
+    def compute_dollars(self, call: Mapping[str, Any]) -> float:
+        """Return what a call of the model has cost, by the payload of its `model_end`."""
+        read, written, cached = (int(call.get(f"{kind}_tokens") or 0) for kind in ("input", "output", "cached"))
+        kept = self.input if self.cached is None else self.cached
+        return ((read - cached) * self.input + cached * kept + written * self.output) / _MILLION
 
 
 class GuardTable(BaseModel):
@@ -315,6 +322,7 @@ class Settings(BaseModel):
     log_format: Annotated[Literal["human", "json"], BeforeValidator(_lower)] = "human"
     google_api_key: SecretStr | None = Field(default=None, validation_alias="GOOGLE_API_KEY")
     google_api_base_url: str | None = Field(default=None, validation_alias="GOOGLE_API_BASE_URL", pattern=HTTP)
+    ollama_host: str = Field(default="", validation_alias="OLLAMA_HOST")
     web_search_url: str | None = Field(default=None, validation_alias="CITEBOT_WEB_SEARCH_URL", pattern=WEB_SEARCH)
     slack_bot_token: SecretStr | None = Field(default=None, validation_alias="SLACK_BOT_TOKEN")
     slack_app_token: SecretStr | None = Field(default=None, validation_alias="SLACK_APP_TOKEN")

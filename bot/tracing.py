@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
 Mask = Callable[[str], str]
-Price = Callable[[str, int, int], float | None]  # dollars of a model's tokens read and written, where they are known
+Price = Callable[[Mapping[str, Any]], float | None]  # dollars of a call by its payload, where the model's price is known
 
 FLUSH_SECONDS = 3.0  # for one request, and at the end for spans that were not sent yet
 
@@ -266,13 +266,14 @@ class _RunTrace:
     def _add_model_call(self, payload: Mapping[str, Any], at: float) -> None:
         name, read, written = str(payload["model"]), int(payload["input_tokens"]), int(payload["output_tokens"])
         provider, _, model = name.partition(":")
-        dollars = self._price(name, read, written)
+        dollars = self._price(payload)
         attributes = {
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": _PROVIDERS.get(provider, provider),
             "gen_ai.request.model": model,
             "gen_ai.usage.input_tokens": read,
             "gen_ai.usage.output_tokens": written,
+            "gen_ai.usage.cache_read.input_tokens": int(payload["cached_tokens"]),
             "citebot.task": str(payload["task"]),
             **({"citebot.cost.dollars": dollars} if dollars is not None else {}),
         }

@@ -26,6 +26,7 @@ from agent.text.code_fences import strip_fence
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+    from langchain_core.messages.ai import UsageMetadata
     from langchain_core.runnables import Runnable, RunnableSequence
     from pydantic import BaseModel
 
@@ -38,6 +39,8 @@ Write = Callable[[str], None]
 CLOSING_SECONDS = 5.0
 LONGEST_REPLY = 400_000  # characters of a stream; models end by themselves long before
 LONGEST_CALLS = 20_000  # characters of the arguments of a reply's calls
+_SHORTEST_CONTEXT, _LONGEST_CONTEXT = 8_192, 131_072  # tokens
+_FEWEST_CHARS_PER_TOKEN, _TOKENS_BESIDE = 3, 6_000  # code has short tokens; tools and the answer need room as well
 _CHARS_PER_TOKEN = 4  # for answers that break off before their usage is reported
 
 log = logging.getLogger(__name__)
@@ -68,6 +71,7 @@ class LangChainChatModel:
         self._answers = answers or Sampling()
         self._form_sampling = forms or self._answers
         self._building = asyncio.Lock()
+        self._context = _SHORTEST_CONTEXT
         self._built: dict[Sampling, BaseChatModel] = {}
         self._forms: dict[type[BaseModel], Runnable[Any, Any]] = {}  # 20 ms each to make
 
@@ -97,6 +101,7 @@ class LangChainChatModel:
         """Fill in a form."""
         with self._map_errors():
             model = await self._bind_form(form)
+        self._widen_context(messages)
         raw = (await self._run_within(model.ainvoke(list(messages)), timeouts.whole))["raw"]
         spend(_count_tokens(raw, messages))
         self._judge(raw.response_metadata, is_empty=not str(raw.text).strip() and not raw.tool_calls)
@@ -111,6 +116,7 @@ class LangChainChatModel:
     ) -> AIMessage:
         """Answer with text, tool calls or both."""
         bound = await self._bind_tools(tools)
+        self._widen_context(messages)
         reply: AIMessage = await self._ask_bound(self._run_within(bound.ainvoke(list(messages)), timeouts.whole))
         spend(_count_tokens(reply, messages))
         self._judge_reply(reply)
@@ -126,6 +132,7 @@ class LangChainChatModel:
     ) -> AIMessage:
         """Answer as `reply_with_tools`; text is written piece by piece, `AnswerTruncated` where it ends too early."""
         bound = await self._bind_tools(tools)
+        self._widen_context(messages)
         meter, parts = _Meter(messages), []
         try:
             async with aclosing(self._iter_chunks(bound, messages, timeouts, meter)) as chunks:
@@ -170,6 +177,18 @@ class LangChainChatModel:
                 self.calls_tools = False
                 raise ToolsUnsupported(f"The language model {self.name} cannot call functions.") from error
             raise
+
+    def _widen_context(self, messages: Sequence[BaseMessage]) -> None:
+        """Have a server take the prompt whole that would cut off its beginning, unless it is told how long it is.
+
+        The length doubles and never shrinks: each change makes the server load the model anew.
+        """
+        if option := self._spec.provider.context_option:
+            needed = sum(len(str(message.content)) for message in messages) // _FEWEST_CHARS_PER_TOKEN + _TOKENS_BESIDE
+            while self._context < min(needed, _LONGEST_CONTEXT):
+                self._context *= 2
+            for model in self._built.values():
+                setattr(model, option, self._context)
 
     async def _ask_bound(self, call: Awaitable[T]) -> T:
         try:
@@ -234,12 +253,14 @@ class _Meter:
         self._asked = sum(len(str(message.text)) for message in messages)
         self.written = 0
         self._reported = TokenUsage()
+        self._has_begun = False
 
     def take(self, chunk: AIMessageChunk) -> str:
         """Count a chunk and return its text, without the blanks before the first word."""
+        self._has_begun = True
         self.metadata.update({key: value for key, value in chunk.response_metadata.items() if value})
         if usage := chunk.usage_metadata:  # what this chunk adds to the ones before
-            self._reported += TokenUsage(input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"])
+            self._reported += _read_usage(usage)
         text = str(chunk.text)
         self.has_text = self.has_text or bool(text.strip())
         self.written += len(text)
@@ -248,8 +269,10 @@ class _Meter:
 
     @property
     def usage(self) -> TokenUsage:
-        """What the provider reported, else an estimate."""
-        return self._reported if self._reported.total else _estimate(self._asked, self.written + self.called)
+        """What the provider reported, else an estimate; nothing where it refused to answer."""
+        if self._reported.total or not self._has_begun:
+            return self._reported
+        return _estimate(self._asked, self.written + self.called)
 
 
 def _make_chunk(message: AIMessage) -> AIMessageChunk:
@@ -280,8 +303,16 @@ def _parse_form(raw: AIMessage, form: type[Form]) -> Form:
 
 def _count_tokens(reply: AIMessage, messages: Sequence[BaseMessage]) -> TokenUsage:
     if usage := reply.usage_metadata:
-        return TokenUsage(input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"])
+        return _read_usage(usage)
     return _estimate(sum(len(str(message.text)) for message in messages), len(str(reply.text)))
+
+
+def _read_usage(usage: UsageMetadata) -> TokenUsage:
+    return TokenUsage(
+        input_tokens=usage["input_tokens"],
+        output_tokens=usage["output_tokens"],
+        cached_tokens=usage.get("input_token_details", {}).get("cache_read") or 0,
+    )
 
 
 def _estimate(asked: int, written: int) -> TokenUsage:

@@ -151,6 +151,7 @@ class MeteredModel:
                 task=task,
                 input_tokens=cost.input_tokens,
                 output_tokens=cost.output_tokens,
+                cached_tokens=cost.cached_tokens,
                 seconds=time.perf_counter() - began,
                 error=str(failure or ""),
                 error_type=type(failure).__name__ if failure is not None else "",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +22,7 @@ from agent.errors import (
     ToolsUnsupported,
     UnknownModel,
 )
+from indexer.installation import describe_extra
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -43,32 +44,43 @@ class Sampling:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ModelFamily:
+    """The models of a provider whose names match, and what tells them to think little or not at all.
+
+    Those with a `fixed_temperature` write best at their provider's own, and are told none.
+    """
+
+    names: re.Pattern[str]
+    thinking: Mapping[Thinking, Mapping[str, Any]]
+    fixed_temperature: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ChatProvider:
     """What a LangChain package calls things. `options` turn its own retries off: `MeteredModel` retries.
 
-    `thinking` is what tells the models that match `thinks` to think little or not at all; others refuse to be told.
-    Those that match `always_thinks` cannot stop, and those of a provider with `fixed_temperature` that think take none.
+    A model belongs to the first of the `families` that it matches; one of none refuses to be told how to think.
+    `context_option` says how many tokens a prompt may have, where a server cuts off what it was not told of.
     """
 
     package: str
     class_name: str
+    extra: str = ""  # of citebot, which brings the package
     key_variable: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
-    thinking: Mapping[Thinking, Mapping[str, Any]] = field(default_factory=dict)
-    thinks: re.Pattern[str] = re.compile(r"")
-    always_thinks: re.Pattern[str] | None = None
-    fixed_temperature: bool = False
+    families: Sequence[ModelFamily] = ()
+    context_option: str = ""
 
     def make_arguments(self, model: str, sampling: Sampling) -> dict[str, Any]:
         """Return what to build a model with so that it writes and thinks as is wanted."""
-        thinks = bool(self.thinking) and self.thinks.match(model) is not None
-        is_bound = self.always_thinks is not None and self.always_thinks.search(model) is not None
-        level: Thinking = "low" if is_bound and sampling.thinking == "off" else sampling.thinking
-        arguments = dict(self.thinking.get(level, {})) if thinks else {}
-        if sampling.temperature is not None and not (thinks and self.fixed_temperature):
+        family = next((each for each in self.families if each.names.match(model)), None)
+        arguments = dict(family.thinking.get(sampling.thinking, {})) if family is not None else {}
+        if sampling.temperature is not None and not (family is not None and family.fixed_temperature):
             arguments["temperature"] = sampling.temperature
         return arguments
 
+
+_LOW_BUDGET, _LOW_LEVEL, _LOW_EFFORT = {"thinking_budget": 512}, {"thinking_level": "low"}, {"reasoning_effort": "low"}
 
 PROVIDERS: Mapping[str, ChatProvider] = {
     GOOGLE: ChatProvider(
@@ -78,18 +90,32 @@ PROVIDERS: Mapping[str, ChatProvider] = {
         options={
             "max_retries": 1,  # here a retry is a try: 0 and 1 both mean once
             "vertexai": False,
+            "temperature": None,  # else the package chooses one
             # It goes by two libraries, which would take the key along to wherever they are redirected.
             "client_args": {"follow_redirects": False, "allow_redirects": False},
         },
-        thinking={"off": {"thinking_budget": 0}, "low": {"thinking_budget": 512}},
-        thinks=re.compile(r"gemini-(?:2\.5|[3-9]|flash|pro)"),
-        always_thinks=re.compile(r"pro"),
+        families=(  # models with pro in their names cannot stop thinking
+            ModelFamily(names=re.compile(r"gemini-2\.5-pro"), thinking={"off": _LOW_BUDGET, "low": _LOW_BUDGET}),
+            ModelFamily(names=re.compile(r"gemini-2\.5"), thinking={"off": {"thinking_budget": 0}, "low": _LOW_BUDGET}),
+            ModelFamily(
+                names=re.compile(r"gemini-(?:[3-9][\d.]{0,4}-)?pro"),
+                thinking={"off": _LOW_LEVEL, "low": _LOW_LEVEL},
+                fixed_temperature=True,
+            ),
+            ModelFamily(
+                names=re.compile(r"gemini-(?:[3-9]|flash)"),
+                thinking={"off": {"thinking_level": "minimal"}, "low": _LOW_LEVEL},
+                fixed_temperature=True,
+            ),
+        ),
     ),
     "anthropic": ChatProvider(
         package="langchain_anthropic",
         class_name="ChatAnthropic",
+        extra="anthropic",
         key_variable="ANTHROPIC_API_KEY",
-        options={"max_retries": 0},
+        # What a prompt begins with is read from the cache when the next one begins so as well.
+        options={"max_retries": 0, "model_kwargs": {"cache_control": {"type": "ephemeral"}}},
     ),
     "mistralai": ChatProvider(
         package="langchain_mistralai",
@@ -97,15 +123,26 @@ PROVIDERS: Mapping[str, ChatProvider] = {
         key_variable="MISTRAL_API_KEY",
         options={"max_retries": 0},
     ),
-    "ollama": ChatProvider(package="langchain_ollama", class_name="ChatOllama", thinking={"off": {"reasoning": False}}),
+    "ollama": ChatProvider(
+        package="langchain_ollama",
+        class_name="ChatOllama",
+        extra="ollama",
+        families=(ModelFamily(names=re.compile(r""), thinking={"off": {"reasoning": False}}),),
+        context_option="num_ctx",
+    ),
     "openai": ChatProvider(
         package="langchain_openai",
         class_name="ChatOpenAI",
+        extra="openai",
         key_variable="OPENAI_API_KEY",
         options={"max_retries": 0, "stream_usage": True},
-        thinking={"off": {"reasoning_effort": "low"}, "low": {"reasoning_effort": "low"}},
-        thinks=re.compile(r"o\d|gpt-5"),
-        fixed_temperature=True,
+        families=(
+            ModelFamily(
+                names=re.compile(r"o\d|gpt-[5-9]"),
+                thinking={"off": _LOW_EFFORT, "low": _LOW_EFFORT},
+                fixed_temperature=True,
+            ),
+        ),
     ),
 }
 
@@ -155,7 +192,10 @@ def parse_model_spec(
     provider = PROVIDERS[name]
     if importlib.util.find_spec(provider.package) is None:
         package = provider.package.replace("_", "-")
-        error = ModelMisconfigured(f"The language model {spec} needs the package {package}, which is not installed.")
+        problem = f"The language model {spec} needs the package {package}, which is not installed."
+        if provider.extra:
+            raise ModelMisconfigured(f"{problem} {describe_extra(provider.extra)}")
+        error = ModelMisconfigured(problem)
         error.package = package
         raise error
     is_google = name == GOOGLE

@@ -11,7 +11,7 @@ from bot.adapters.terminal.console import COMMANDS, ConsoleChat, InputLines, Pip
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CommandOutcome
 from bot.adapters.terminal.suggestions import suggest_questions
-from bot.app import App, find_writer, load_answering, make_redactor
+from bot.app import App, find_writer, list_local_models, load_answering, make_redactor
 from bot.repositories.refresh import refresh_if_stale
 
 
@@ -43,7 +43,8 @@ async def _begin_prompt(app: App, terminal: Terminal) -> InputLines:
     completer = PromptCompleter({name: what for name, (_, what) in COMMANDS.items()}, app.index.pin)
     questions = await suggest_questions(await app.index.pin())
     status, writer = await app.index.status(), await find_writer(app.settings)
+    local = [] if writer else await list_local_models(app.settings)
     terminal.clear_line()
-    terminal.write(format_banner(version("citebot"), status, writer, questions))
+    terminal.write(format_banner(version("citebot"), status, writer, questions, local))
     history, mask = app.settings.home / "console_history", make_redactor(app.settings)
     return PromptedInput(history, terminal.note, mask, completer)

@@ -21,9 +21,18 @@ from bot.adapters.discord.adapter import DiscordAdapter
 from bot.adapters.discord.diagnostics import HOW_TO_ADD, WITHOUT_CONTENT
 from bot.adapters.slack import diagnostics
 from bot.adapters.slack.client import API_URL
+from bot.adapters.terminal.banner import OFFER
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CommandOutcome, to_json
-from bot.app import App, examine_sandboxes, load_classifier, make_path_table, open_models, open_team_repositories
+from bot.app import (
+    App,
+    examine_sandboxes,
+    list_local_models,
+    load_classifier,
+    make_path_table,
+    open_models,
+    open_team_repositories,
+)
 from bot.cli.context import OpenApp
 from bot.cli.live_check import check_slack_delivery, is_discord_channel, report_not_set_up, try_message
 from bot.clock import Clock, SystemClock
@@ -149,22 +158,26 @@ async def check_vector_server(url: str | None) -> Sequence[DoctorFinding]:
 
 
 async def check_models(
-    open_models: Callable[[], AbstractAsyncContextManager[ModelSource]], *, call: bool
+    open_models: Callable[[], AbstractAsyncContextManager[ModelSource]], settings: Settings, *, call: bool
 ) -> Sequence[DoctorFinding]:
     """Check whether the configured models can be used; only a call shows whether their keys are accepted."""
     async with open_models() as models:
         turn = models.make_turn_models(models.budget(), _ignore)
         if turn.main is None:
-            return [note("There is no language model: answers quote the code.", _NO_MODEL)]
+            offers = [OFFER.format(name=name) for name in await list_local_models(settings)]
+            return [note("There is no language model: answers quote the code.", " ".join([_NO_MODEL, *offers[:1]]))]
         different = dict.fromkeys(filter(None, (turn.main, turn.small, turn.check)))
-        return [await _check_model(model, call=call) for model in different]
+        return [await _check_model(model, settings.ollama_host, call=call) for model in different]
 
 
-async def _check_model(model: ChatModel, *, call: bool) -> DoctorFinding:
-    from agent import ping_model
+async def _check_model(model: ChatModel, ollama_host: str, *, call: bool) -> DoctorFinding:
+    from agent import ping_model, read_context_length
 
+    provider, _, name = model.name.partition(":")
+    length = await read_context_length(name, ollama_host) if provider == "ollama" else None
+    reads = f" and reads up to {length:,} tokens" if length is not None else ""
     if not call:
-        return make_ok(f"The language model {model.name} is set up; --call-model also asks it for one word.")
+        return make_ok(f"The language model {model.name} is set up{reads}; --call-model also asks it for one word.")
     wanted = model.name
     await ping_model(model)
     if model.name != wanted:
@@ -280,7 +293,7 @@ async def run_doctor(
             partial(check_cluster, settings),
             partial(check_vector_server, settings.chroma_url),
             check_all_indexes,
-            partial(check_models, partial(open_models, settings), call=call_model),
+            partial(check_models, partial(open_models, settings), settings, call=call_model),
             partial(_check_guard, settings.guard),
             partial(check_mcp, settings.mcp),
             partial(check_sandbox, partial(examine_sandboxes, settings)),

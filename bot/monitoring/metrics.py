@@ -139,7 +139,7 @@ class RunMetrics:
         if payload["error"]:
             self._errors.labels(model, task).inc()
         if (price := self._prices.get(name)) is not None:
-            self._cost.labels(model).inc(price.compute_dollars(read, written))
+            self._cost.labels(model).inc(price.compute_dollars(payload))
 
 
 def _read_verdict(changes: Mapping[str, Any]) -> str:

@@ -39,6 +39,7 @@ ShowProgress = Callable[[str, Progress, str], None]  # of a name, and why it is 
 LimitTime = Callable[[], AbstractAsyncContextManager[object]]
 OpenEvents = Callable[[], AsyncIterator[AgentEvent]]
 
+
 log = logging.getLogger(__name__)
 
 
@@ -112,7 +113,7 @@ class RunStats:
             if price is None or self.dollars is None:
                 self.dollars = None
             else:
-                self.dollars += price.compute_dollars(read, written)
+                self.dollars += price.compute_dollars(payload)
         elif event.kind == "flagged":
             self._flagged += int(payload["count"])
         elif event.kind == "step_end":

@@ -34,9 +34,9 @@ QUESTION = "how are dates parsed?"
 MODEL = "google_genai:gemini-flash-latest"
 
 
-def price(model: str, read: int, written: int) -> float | None:
+def price(call: Mapping[str, Any]) -> float | None:
     """The dollars of the one model that has a price."""
-    return (read + 10 * written) / 1000 if model == MODEL else None
+    return (call["input_tokens"] + 10 * call["output_tokens"]) / 1000 if call["model"] == MODEL else None
 
 
 @asynccontextmanager

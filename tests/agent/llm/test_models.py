@@ -125,7 +125,7 @@ async def test_answers_and_forms_are_written_as_each_is_wanted(gemini: FakeGemin
     gemini.replies += [says("So it is."), fills({"good": True, "why": "so"}), says("So it is.")]
     sampling = {"answers": Sampling(temperature=0.2), "forms": Sampling(temperature=0.0, thinking="low")}
 
-    async with opened(gemini, **sampling) as models:
+    async with opened(gemini, model="google_genai:gemini-2.5-flash", **sampling) as models:
         await streamed(turn(models))
         await filled(turn(models))
         await replied(turn(models))
@@ -136,13 +136,25 @@ async def test_answers_and_forms_are_written_as_each_is_wanted(gemini: FakeGemin
     assert "thinkingConfig" not in answer
 
 
+async def test_newer_models_keep_the_temperature_of_their_provider(gemini: FakeGemini) -> None:
+    gemini.replies.append(fills({"good": True, "why": "so"}))
+    async with opened(gemini, forms=Sampling(temperature=0.0, thinking="low")) as models:
+        await filled(turn(models))
+
+    config = gemini.received[0].body["generationConfig"]
+    assert "temperature" not in config
+    assert config["thinkingConfig"] == {"thinking_level": "LOW"}
+
+
 @pytest.mark.parametrize(
     ("provider", "model", "sampling", "told"),
     [
         ("google_genai", "gemini-2.5-flash", Sampling(temperature=0.0, thinking="off"), [0.0, 0]),
-        ("google_genai", "gemini-3-pro", Sampling(thinking="off"), [512]),
+        ("google_genai", "gemini-2.5-pro", Sampling(temperature=0.2, thinking="off"), [0.2, 512]),
+        ("google_genai", "gemini-3.1-pro-preview", Sampling(temperature=0.2, thinking="off"), ["low"]),
+        ("google_genai", "gemini-3-flash", Sampling(temperature=0.2, thinking="off"), ["minimal"]),
+        ("google_genai", "gemini-flash-latest", Sampling(temperature=0.2), []),
         ("google_genai", "gemini-2.0-flash", Sampling(temperature=0.0, thinking="low"), [0.0]),
-        ("google_genai", "gemini-flash-latest", Sampling(), []),
         ("openai", "gpt-4o", Sampling(temperature=0.2, thinking="off"), [0.2]),
         ("openai", "gpt-5-mini", Sampling(temperature=0.2, thinking="off"), ["low"]),
         ("anthropic", "claude", Sampling(temperature=0.2, thinking="off"), [0.2]),
@@ -423,7 +435,7 @@ async def test_none_means_none_even_with_a_key() -> None:
         ("google_genai:", "There is no language model 'google_genai:'"),
         ("nobody:model", "There is no language model 'nobody:model'"),
         ("google_genai:gemini-flash-latest", "set the variable GOOGLE_API_KEY"),
-        ("anthropic:claude", "needs the package langchain-anthropic, which is not installed"),
+        ("mistralai:large", "needs the package langchain-mistralai, which is not installed"),
     ],
 )
 async def test_a_model_that_cannot_be_used_is_refused_at_once(spec: str, says_what: str) -> None:

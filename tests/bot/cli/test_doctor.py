@@ -35,6 +35,7 @@ from tests.fakes.citebot import Citebot
 from tests.fakes.classifier import make_classifier
 from tests.fakes.discord import FakeDiscord
 from tests.fakes.gemini import Failure, FakeGemini, running_gemini, says
+from tests.fakes.json_service import serving_json
 from tests.fakes.parts import FakeIndex, FakeOpening
 from tests.fakes.slack import FakeSlack
 
@@ -276,7 +277,9 @@ def gemini() -> Iterator[FakeGemini]:
 async def asked(gemini: FakeGemini, *, call: bool = True, **given: str) -> Sequence[DoctorFinding]:
     """What is found about the model, with the answer to a call where one is made."""
     settings = Settings.load({"GOOGLE_API_KEY": KEY, "GOOGLE_API_BASE_URL": gemini.url, **given})
-    return await run_checks([partial(doctor.check_models, partial(open_models, settings), call=call)], secrets=[KEY])
+    return await run_checks(
+        [partial(doctor.check_models, partial(open_models, settings), settings, call=call)], secrets=[KEY]
+    )
 
 
 async def test_without_a_model_answers_quote_the_code(gemini: FakeGemini) -> None:
@@ -284,6 +287,21 @@ async def test_without_a_model_answers_quote_the_code(gemini: FakeGemini) -> Non
 
     assert found.level == "note"
     assert "GOOGLE_API_KEY" in found.advice
+
+
+async def test_a_model_of_this_machine_is_offered_and_told_apart(gemini: FakeGemini) -> None:
+    models = {"models": [{"name": "nomic-embed-text"}, {"name": "qwen3:8b"}]}
+    known = {"model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40_960}}
+    with serving_json({"/api/tags": models, "/api/show": known}) as (host, _):
+        (offered,) = await asked(gemini, GOOGLE_API_KEY="", OLLAMA_HOST=host)
+        (used,) = await asked(gemini, CITEBOT_MODEL="ollama:qwen3:8b", OLLAMA_HOST=host, call=False)
+        (declined,) = await asked(gemini, CITEBOT_MODEL="none", OLLAMA_HOST=host)
+
+    assert "use it with CITEBOT_MODEL=ollama:qwen3:8b." in offered.advice
+    assert "is set up and reads up to 40,960 tokens" in used.what
+    assert "ollama" not in declined.advice
+    (elsewhere,) = await asked(gemini, GOOGLE_API_KEY="", OLLAMA_HOST="192.0.2.1:11434")
+    assert "ollama" not in elsewhere.advice
 
 
 async def test_a_model_is_not_called_unless_that_is_wanted(gemini: FakeGemini) -> None:
