@@ -90,7 +90,12 @@ HOMES = {
     ),
     "filelock": ("indexer/store/data_folder.py",),
     "git": ("indexer/subprocesses.py",),
-    "httpx": ("agent/tools/web_search.py", "indexer/store/chroma_client.py", "indexer/store/chroma_server.py"),
+    "httpx": (
+        "agent/llm/ollama.py",
+        "agent/tools/web_search.py",
+        "indexer/store/chroma_client.py",
+        "indexer/store/chroma_server.py",
+    ),
     "jinja2": ("bot/surfaces/web/page_files.py",),
     "langchain_core": ("agent/", "bot/cli/diagram.py", "indexer/embedding/"),
     "langgraph": ("agent/",),

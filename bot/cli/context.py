@@ -106,23 +106,31 @@ class CliContext:
         """Choose the one repository that is meant."""
         from bot.cli.target import choose_table
 
-        return choose_table(settings, repo or self.repo)
+        return choose_table(settings, self.name_repository(repo))
 
     def choose_tables(self, repo: str | None, settings: Settings) -> Sequence[RepositoryTable]:
         """Choose the repositories that are meant: all of citebot.toml, where nothing says which."""
         from bot.cli.target import choose_tables
 
-        return choose_tables(settings, repo or self.repo)
+        return choose_tables(settings, self.name_repository(repo))
 
     def narrow_settings(self, repo: str | None, settings: Settings) -> Settings:
         """Leave the repository that the command line names alone in the settings; else they stay as they are."""
         from bot.cli.target import narrow_settings
 
-        return narrow_settings(settings, repo or self.repo)
+        return narrow_settings(settings, self.name_repository(repo))
 
     def is_named(self, repo: str | None) -> bool:
         """Whether the command line says which repository is meant."""
-        return bool(repo or self.repo)
+        return self.name_repository(repo) is not None
+
+    def name_repository(self, repo: str | None) -> str | None:
+        """Return what is named before the command or after it; a `UsageError` where these are two."""
+        if repo and self.repo and repo != self.repo:
+            raise click.UsageError(
+                f"Two repositories are named, {self.repo} before the command and {repo} after it, and it takes one."
+            )
+        return repo or self.repo
 
     def find_default_path(self, settings: Settings) -> Path:
         """Return where the repository is that is meant where citebot.toml has none."""

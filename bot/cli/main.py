@@ -120,19 +120,20 @@ def ask(
     if not question.strip():
         raise click.UsageError("The question is empty.")
     tracing: Literal["off", "on", "verbose"] = "verbose" if verbose else "on" if trace else "off"
-    named: list[str | None] = [*dict.fromkeys(repos)]
+    named = [*dict.fromkeys(filter(None, (invocation.repo, *repos)))]
     if at and len(named) > 1:
         raise click.UsageError("--at is for a question about one repository.")
 
     async def work() -> CommandOutcome:
         from bot.adapters.terminal.display import Terminal
         from bot.cli.ask import ask
+        from bot.cli.target import choose_table
 
         settings = invocation.settings()
         async with AsyncExitStack() as stack:
             apps: list[App] = []
             for name in named or [None]:
-                table = await asyncio.to_thread(invocation.choose_table, name, settings)
+                table = await asyncio.to_thread(choose_table, settings, name)
                 apps.append(await stack.enter_async_context(invocation.open(settings, table)))
             return await ask(apps, Terminal.standard(), question, at=at, as_json=as_json, tracing=tracing)
 

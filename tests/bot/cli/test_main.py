@@ -221,7 +221,7 @@ def test_wrong_settings_are_told_before_anything_opens(
         (["status"], None, "."),
         (["status"], "by-variable", "by-variable"),
         (["--repo", "before", "status"], "by-variable", "before"),
-        (["--repo", "before", "status", "--repo", "after"], "by-variable", "after"),
+        (["--repo", "same", "status", "--repo", "same"], "by-variable", "same"),
         (["index", "by-path"], "by-variable", "by-path"),
     ],
 )
@@ -234,6 +234,14 @@ def test_the_nearest_word_on_the_repository_wins(
 
     assert run(arguments, open_app=opening) == 0
     assert opening.opened[0][1].path == Path(expected).absolute()
+
+
+def test_of_two_repositories_none_is_chosen_for_a_command_that_takes_one(capsys: pytest.CaptureFixture[str]) -> None:
+    opening = FakeOpening()
+
+    assert run(["--repo", "before", "status", "--repo", "after"], open_app=opening) == 2
+    assert "Two repositories are named, before before the command and after after it" in capsys.readouterr().err
+    assert opening.opened == []
 
 
 def test_a_tilde_stands_for_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

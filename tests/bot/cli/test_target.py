@@ -51,7 +51,7 @@ def test_every_command_takes_a_repository_by_its_name(citebot: Citebot, command:
 @pytest.mark.usefixtures("site")
 def test_a_question_about_two_repositories_gets_one_answer_from_both(citebot: Citebot) -> None:
     asked = citebot("ask", "what does this project do?", "--repo", "site", "--repo", "the-shop", "--json")
-    found = citebot("ask", "where is draw defined?", "--repo", "site", "--repo", "the-shop", "--json")
+    found = citebot("--repo", "site", "ask", "where is draw defined?", "--repo", "the-shop", "--json")
     shown = citebot("ask", "where is draw defined?", "--repo", "site", "--repo", "the-shop")
 
     assert list(json.loads(asked.out)["commits"]) == ["site", "the-shop"]
