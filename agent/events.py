@@ -48,8 +48,8 @@ class AgentEvent:
     `label` (that in a word), `reason`, iteration_complete `decision`, `reason` and goal_end `verdict` (a
     `GoalVerdict`); model_end `model`, `task`, `input_tokens`, `output_tokens`, `cached_tokens`, `seconds`, `error`
     (empty when it went well), `error_type` (the class name), `messages` (what the model was shown), `reply` (its
-    message or form, None without one), one for every try; error `message`, `error` (the class name); answer `answer` (an `Answer`); run_end
-    `status`, `thread` (the conversation).
+    message or form, None without one), one for every try; error `message`, `error` (the class name);
+    answer `answer` (an `Answer`); run_end `status`, `thread` (the conversation).
     """
 
     kind: EventKind

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
 Mask = Callable[[str], str]
-Price = Callable[
-    [Mapping[str, Any]], float | None
-]  # dollars of a call by its payload, where the model's price is known
+Price = Callable[[Mapping[str, Any]], float | None]  # dollars of a call by its payload, where its price is known
 
 FLUSH_SECONDS = 3.0  # for one request, and at the end for spans that were not sent yet
 

@@ -120,7 +120,7 @@ def ask(
     if not question.strip():
         raise click.UsageError("The question is empty.")
     tracing: Literal["off", "on", "verbose"] = "verbose" if verbose else "on" if trace else "off"
-    named = [*dict.fromkeys(filter(None, (invocation.repo, *repos)))]
+    named: list[str | None] = [*dict.fromkeys(filter(None, (invocation.repo, *repos)))]
     if at and len(named) > 1:
         raise click.UsageError("--at is for a question about one repository.")
 

@@ -62,7 +62,7 @@ def gemini() -> Iterator[FakeGemini]:
         fake.replies.extend(
             [
                 calls(("find_symbol", {"name": "parse_date"}), usage=(100, 20)),
-                says(f"`parse_date` reads them [E1], with {SECRET}.", usage=(200, 30)),
+                says(f"They are read there [E1].\n\n{SECRET}", usage=(200, 30)),
             ]
         )
         yield fake
