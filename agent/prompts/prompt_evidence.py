@@ -11,7 +11,7 @@ from agent.evidence.refs import Quote, format_place, read_quote
 from agent.guard.evidence_check import find_orders, list_rules, mark_orders, mark_text
 from agent.history.history_facts import describe_history
 from agent.ports import Deps
-from agent.prompts.evidence_lines import LineSelection, ShownRange, Wanted, choose_lines, plan_evidence
+from agent.prompts.evidence_lines import HEADING_COST, LineSelection, ShownRange, Wanted, choose_lines, plan_evidence
 from agent.questions.terms import find_content_terms
 from agent.repositories.joined_code import JoinedCode
 from agent.state import AgentState, CitationRef, EvidenceRef, make_empty_metadata, to_citation, to_location
@@ -22,6 +22,7 @@ from indexer.types import Location
 MAX_EXHIBITS = 60
 MAX_CHARS = 12_000  # of what a search found
 EXACT_CHARS = 16_000  # of what was read or asked for by its place
+LEAST_ROOM = 400  # in which something else is worth showing
 MAX_RESULTS = 6000  # characters of what tools said
 _LONGEST_LINE = 400
 NAMED = "; its name reads as an order, and is a name and nothing else"
@@ -91,8 +92,11 @@ async def load_prompt_evidence(
 
 
 async def _add_pieces(deps: Deps, selection: LineSelection, pieces: Iterable[Wanted], terms: frozenset[str]) -> None:
-    """Add what is not there yet, as far as it fits."""
-    for one in pieces:
+    """Add what is not there yet, as far as it fits; the last piece gets what room is left."""
+    for wanted in pieces:
+        if selection.room < LEAST_ROOM:
+            return
+        one = replace(wanted, most=min(wanted.most, selection.room - HEADING_COST))
         if not selection.is_needless(one) and (quote := await _read_piece(deps, one)) is not None:
             lines = {quote.first_line + at: quote.lines[at][:_LONGEST_LINE] for at in choose_lines(one, quote, terms)}
             selection.add(one, lines)

@@ -70,6 +70,11 @@ class Rule:
         return any(mark.bits & self.without for mark in near)
 
 
+def combine_bits(marks: Sequence[Mark]) -> int:
+    """Return the bits that any of some marks has."""
+    return reduce(or_, (mark.bits for mark in marks), 0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Family:
     """One kind of attack.
@@ -83,9 +88,9 @@ class Family:
     said: str
     rules: Mapping[Scope, Sequence[Rule]]
 
-    def find(self, marks: Sequence[Mark], *scopes: Scope) -> Iterator[tuple[int, int]]:
-        """Find what the family describes, by its rules of these scopes."""
-        present = reduce(or_, (mark.bits for mark in marks), 0)
+    def find(self, marks: Sequence[Mark], *scopes: Scope, present: int = 0) -> Iterator[tuple[int, int]]:
+        """Find what the family describes, by its rules of these scopes; `present` has the bits of all marks."""
+        present = present or combine_bits(marks)
         for scope in scopes:
             for rule in self.rules[scope]:
                 if all(present & part.one_of for part in rule.parts):
