@@ -15,57 +15,22 @@ Everything is compared as plain text, so the same answer always gets the same po
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from agent import Citation
+from bot.questions.expectations import Place, Wording
 
 WIDTH = 100  # columns of the terminal that an answer is thought to be read in
 SCREEN = 20  # rows of it that are read before anything is scrolled
 FIRST = 3  # citations that somebody opens
-CLOSE = 80  # lines in which the eye finds what it was sent to
 ENOUGH, HALF = 0.9, 0.5  # of a list
 LEADING = "commands"  # the kind of question whose answer is copied from its first lines
 
 _MARK = re.compile(r"\[\d+\]")
-_COMMIT = re.compile(r"[0-9a-f]{7}")
 
 Spellings = tuple[str, ...]  # one thing, in each of the ways in which an answer may name it
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
-    """A file where the truth stands, or lines of it."""
-
-    path: str
-    start: int | None = None
-    end: int | None = None
-
-    @classmethod
-    def parse(cls, text: str) -> Place:
-        """Read `path`, `path:12` or `path:12-30`."""
-        path, _, lines = text.partition(":")
-        if not lines:
-            return cls(path=path)
-        start, _, end = lines.partition("-")
-        return cls(path=path, start=int(start), end=int(end or start))
-
-    def is_cited_by(self, citation: Citation) -> bool:
-        """Whether a citation has some of these lines."""
-        if citation.path != self.path:
-            return False
-        if self.start is None or self.end is None:
-            return True
-        return citation.start_line <= self.end and citation.end_line >= self.start
-
-    def is_shown_closely_by(self, citation: Citation) -> bool:
-        """Whether a citation has some of these lines, and not so many others that they are lost in them."""
-        if not self.is_cited_by(citation):
-            return False
-        if self.start is None or self.end is None:
-            return True
-        return citation.end_line - citation.start_line < max(CLOSE, 3 * (self.end - self.start + 1))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,7 +98,7 @@ def score_answer(question: Question, text: str, citations: Sequence[Citation]) -
     truth = question.truth
     if not truth.is_shown:
         return _score_places(truth, text, citations)
-    leads = question.kind != LEADING or not truth.says or _Wording(keep_lead(text)).has_any(truth.says[0])
+    leads = question.kind != LEADING or not truth.says or Wording(keep_lead(text)).has_any(truth.says[0])
     if leads and _is_complete(truth, cut_screen(text, question.at_most_lines)):
         return 2
     if _is_half_there(truth, text) or any(place.is_cited_by(each) for place in truth.places for each in citations):
@@ -142,32 +107,32 @@ def score_answer(question: Question, text: str, citations: Sequence[Citation]) -
 
 
 def _is_complete(truth: Truth, text: str) -> bool:
-    screen = _Wording(text)
+    screen = Wording(text)
     return (
         all(screen.has_any(spellings) for spellings in truth.says)
         and _find_recall(truth.names, screen) >= ENOUGH
-        and (not truth.counts or _Wording(keep_prose(text)).has_any(map(str, truth.counts)))
+        and (not truth.counts or Wording(keep_prose(text)).has_any(map(str, truth.counts)))
         and not screen.has_any(truth.wrong)
     )
 
 
 def _is_half_there(truth: Truth, text: str) -> bool:
-    whole = _Wording(text)
+    whole = Wording(text)
     said = all(whole.has_any(spellings) for spellings in truth.says)
     return bool(truth.says or truth.names) and said and _find_recall(truth.names, whole) >= HALF
 
 
 def _score_places(truth: Truth, text: str, citations: Sequence[Citation]) -> int:
-    wrong = _Wording(text).has_any(truth.wrong)
+    wrong = Wording(text).has_any(truth.wrong)
     if not wrong and any(place.is_shown_closely_by(each) for place in truth.places for each in citations[:FIRST]):
         return 2
     if any(place.is_cited_by(each) for place in truth.places for each in citations):
         return 1
-    wording = _Wording(text)
+    wording = Wording(text)
     return 1 if any(place.start is None and wording.has(place.path) for place in truth.places) else 0
 
 
-def _find_recall(names: Sequence[Spellings], wording: _Wording) -> float:
+def _find_recall(names: Sequence[Spellings], wording: Wording) -> float:
     return sum(wording.has_any(spellings) for spellings in names) / len(names) if names else 1.0
 
 
@@ -200,47 +165,3 @@ def keep_prose(text: str) -> str:
         elif not is_code and not line.lstrip().startswith(("- ", "* ", "|")):
             kept.append(_MARK.sub("", line))
     return "\n".join(kept)
-
-
-class _Wording:
-    """A text without its markup, in which a name is found only where it stands as a word of its own."""
-
-    def __init__(self, text: str) -> None:
-        self._text = _plain(text)
-
-    def has(self, wanted: str) -> bool:
-        """Whether the text has the words; a short commit id also counts as the beginning of a longer one."""
-        is_commit = _COMMIT.fullmatch(wanted) is not None
-        return any(
-            self._begins_alone(begin) and (is_commit or self._ends_alone(end))
-            for begin, end in self._find(_plain(wanted))
-        )
-
-    def has_any(self, spellings: Iterable[str]) -> bool:
-        """Whether the text has one of several spellings."""
-        return any(map(self.has, spellings))
-
-    def _find(self, wanted: str) -> Iterator[tuple[int, int]]:
-        begin = self._text.find(wanted)
-        while begin >= 0:
-            yield begin, begin + len(wanted)
-            begin = self._text.find(wanted, begin + 1)
-
-    def _begins_alone(self, begin: int) -> bool:
-        return not _joins(self._text, begin - 1, begin)
-
-    def _ends_alone(self, end: int) -> bool:
-        return not _joins(self._text, end - 1, end)
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.replace("`", "").replace("**", "").replace("\\", "").casefold().split())
-
-
-def _joins(text: str, left: int, right: int) -> bool:
-    """Whether two neighbours are both of a word, so that a name does not begin or end between them."""
-    return left >= 0 and right < len(text) and _is_of_word(text[left]) and _is_of_word(text[right])
-
-
-def _is_of_word(character: str) -> bool:
-    return character.isalnum() or character == "_"

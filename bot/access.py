@@ -48,7 +48,7 @@ class AccessPolicy(BaseModel):
     others are for everyone inside, or with `open` unset for nobody. Channels and people are the platform's ids, bare or
     as `slack:C123`. Channels with people from outside are refused unless they are listed. `run` are those who may have
     commands run in the sandbox. Admins see how everybody's answers were found. `questions` are the accounts of this
-    machine, as `terminal:ada`, that may export what was asked.
+    machine, as `terminal:ada`, that may read what was asked.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -115,10 +115,10 @@ class AccessPolicy(BaseModel):
         return _is_on_list(self.admins, *_name_author(message))
 
     def check_questions(self, account: str) -> None:
-        """Raise `NotAllowed` unless an account of this machine may export what was asked."""
+        """Raise `NotAllowed` unless an account of this machine may read what was asked."""
         if not _is_on_list(self.questions, "terminal", (account,)):
             raise NotAllowed(
-                f'You aren\'t allowed to export questions. Add "terminal:{account}" to `questions` in the table '
+                f'You aren\'t allowed to read what was asked. Add "terminal:{account}" to `questions` in the table '
                 "[access] of citebot.toml."
             )
 

@@ -28,14 +28,24 @@ async def ask(
     A success where they have what was asked for. One alone is read `at` a branch, tag, commit or pull request, or at
     what the question itself names.
     """
-    first, *others = apps
-    questions = TerminalQuestions(
-        terminal=terminal, indexes=[app.index for app in apps], refs={} if others else first.refs, remembers=False,
-        open_agent=partial(open_joint_assistant, first.settings) if others else lambda _: first.open_single(),
-    )  # fmt: skip
+    questions = make_single_questions(apps, terminal)
     trace = RunTrace(terminal.note, verbose=tracing == "verbose") if tracing != "off" else None
-    thread = f"console:local:ask:{uuid.uuid4().hex}"
-    shown = await questions.ask(question, conversation=thread, at=at, trace=trace, is_shown=not as_json)
+    shown = await questions.ask(question, conversation=make_thread(), at=at, trace=trace, is_shown=not as_json)
     waits = shown.answer.route == "paused"
     outcome = CommandOutcome(note=NEEDS_REPLY if waits else "", ok=shown.answer.found and not waits)
     return replace(outcome, output=output.to_json(output.answer_to_record(shown.answer))) if as_json else outcome
+
+
+def make_single_questions(apps: Sequence[App], terminal: Terminal) -> TerminalQuestions:
+    """Return what answers questions about all of the repositories, each for itself."""
+    first, *others = apps
+    return TerminalQuestions(
+        terminal=terminal, indexes=[app.index for app in apps], refs={} if others else first.refs, remembers=False,
+        open_agent=partial(open_joint_assistant, first.settings) if others else lambda _: first.open_single(),
+        prices=first.settings.prices,
+    )  # fmt: skip
+
+
+def make_thread() -> str:
+    """Name the conversation of one question."""
+    return f"console:local:ask:{uuid.uuid4().hex}"

@@ -50,6 +50,8 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "serve": "serve --role all",
         "feedback": "feedback --since 30 --json",
         "questions": "questions --export asked",
+        "gaps": "gaps --days 7",
+        "eval": "eval questions.toml --threshold 90",
         "backup": "backup citebot.backup",
         "restore": "restore citebot.backup --force",
         "migrate": "migrate --to-postgres",

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +15,8 @@ from bot.cli.context import CliContext, add_json_option, add_repo_option, print_
 
 if TYPE_CHECKING:
     from bot.adapters.terminal.output import CommandOutcome
+    from bot.app import App
+    from bot.settings import RepositoryTable
 
 
 @click.command()
@@ -58,6 +63,68 @@ def questions(invocation: CliContext, folder: Path, *, days: int | None, as_json
         from bot.clock import SystemClock
 
         return await export_questions(invocation.settings(), SystemClock(), folder, days=days, as_json=as_json)
+
+    return invocation.print_outcome(work())
+
+
+@click.command()
+@click.option("--days", type=click.IntRange(1, 36_500), default=30, show_default=True, help="Of the last days.")
+@add_json_option
+@click.pass_obj
+def gaps(invocation: CliContext, *, days: int, as_json: bool) -> int:
+    """Report the questions that could not be answered, and why.
+
+    With the places that came nearest, and their owners by CODEOWNERS. Questions are shown, masked, where
+    `keep_question_days` keeps them. Only the accounts in `questions` of [access] may read this.
+    """
+
+    async def work() -> CommandOutcome:
+        from bot.cli.gaps import report_gaps
+        from bot.clock import SystemClock
+
+        settings = invocation.settings()
+        tables: Sequence[RepositoryTable] = settings.repositories
+        tables = tables or await asyncio.to_thread(invocation.choose_tables, None, settings)
+        opening = [partial(invocation.open, settings, table) for table in tables]
+        return await report_gaps(settings, SystemClock(), opening, days=days, as_json=as_json)
+
+    return invocation.print_outcome(work())
+
+
+@click.command("eval")
+@click.argument("file", metavar="QUESTIONS.toml", type=click.Path(path_type=Path))
+@click.option(
+    "--threshold", type=click.IntRange(0, 100), metavar="PERCENT",
+    help="Fail as well where a smaller share is answered right.",
+)  # fmt: skip
+@click.option("--no-model", is_flag=True, help="Answer without a language model, whatever the settings say.")
+@add_json_option
+@add_repo_option
+@click.pass_obj
+def evaluate(
+    invocation: CliContext, file: Path, *, threshold: int | None, no_model: bool, as_json: bool, repo: str | None
+) -> int:
+    """Ask questions with known answers, and compare.
+
+    Each question of QUESTIONS.toml has places or words that a right answer has. Fails where a question got worse since
+    the last run. A question is about its `repository`, or else the one that --repo names.
+    """
+
+    async def work() -> CommandOutcome:
+        from bot.adapters.terminal.display import Terminal
+        from bot.cli.evaluation import read_questions, run_evaluation
+
+        settings = invocation.settings()
+        settings = settings.model_copy(update={"model": "none"}) if no_model else settings
+        asked = await asyncio.to_thread(read_questions, file)
+        async with AsyncExitStack() as stack:
+            apps: dict[str | None, App] = {}
+            for name in dict.fromkeys(name for one in asked for name in (one.repositories or (None,))):
+                table = await asyncio.to_thread(invocation.choose_table, name or repo, settings)
+                apps[name] = await stack.enter_async_context(invocation.open(settings, table))
+            return await run_evaluation(
+                settings, file, asked, apps, Terminal.standard(), threshold=threshold, as_json=as_json
+            )
 
     return invocation.print_outcome(work())
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import pwd
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -163,6 +163,22 @@ def _measure_usage(settings: Settings) -> DiskUsage:
     return disk_usage.measure_disk_usage(settings.home, used)
 
 
+@asynccontextmanager
+async def open_records(settings: Settings, clock: Clock) -> AsyncGenerator[TurnRecordStore | None]:
+    """Open the records of turns; None where nobody has asked anything yet, and nothing is made."""
+    if not await asyncio.to_thread(has_store, settings.home, settings.database_url):
+        yield None
+        return
+    async with open_store(settings.home, settings.database_url) as database:
+        yield TurnRecordStore(database, clock)
+
+
+def open_questions(settings: Settings, clock: Clock) -> AbstractAsyncContextManager[TurnRecordStore | None]:
+    """Open them to read what was asked; `NotAllowed` unless this account is one that may."""
+    settings.access.check_questions(pwd.getpwuid(os.geteuid()).pw_name)
+    return open_records(settings, clock)
+
+
 async def export_feedback(settings: Settings, clock: Clock, *, days: int | None, as_json: bool) -> CommandOutcome:
     """List the ratings of the last days, or all, oldest first.
 
@@ -170,9 +186,8 @@ async def export_feedback(settings: Settings, clock: Clock, *, days: int | None,
     """
     since = clock.now() - days * DAY if days is not None else 0.0
     found: Sequence[FeedbackEntry] = ()
-    if await asyncio.to_thread(has_store, settings.home, settings.database_url):
-        async with open_store(settings.home, settings.database_url) as database:
-            records = TurnRecordStore(database, clock)
+    async with open_records(settings, clock) as records:
+        if records is not None:
             found = await records.feedback(since=since)
     note = "" if found else "Nobody has rated an answer" + (f" in the last {days} days." if days else " yet.")
     rows = [feedback_to_record(entry) for entry in found] if as_json else [format_feedback(entry) for entry in found]
@@ -184,12 +199,11 @@ async def export_questions(
     settings: Settings, clock: Clock, folder: Path, *, days: int | None, as_json: bool
 ) -> CommandOutcome:
     """Write the questions that were kept as lines of examples, in a file for each lookup, below their ratings."""
-    settings.access.check_questions(pwd.getpwuid(os.geteuid()).pw_name)
     since = clock.now() - days * DAY if days is not None else 0.0
     found: Sequence[AskedQuestion] = ()
-    if await asyncio.to_thread(has_store, settings.home, settings.database_url):
-        async with open_store(settings.home, settings.database_url) as database:
-            found = await TurnRecordStore(database, clock).list_questions(since=since)
+    async with open_questions(settings, clock) as records:
+        if records is not None:
+            found = await records.list_questions(since=since)
     if not found:
         off = "" if settings.keep_question_days else " `keep_question_days` is 0, so none are kept."
         return CommandOutcome(output="", note=f"There are no questions to export.{off}", ok=False)

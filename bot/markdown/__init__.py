@@ -3,6 +3,7 @@
 from bot.markdown.formatting import (
     find_link_target,
     format_cited_place,
+    format_dollars,
     format_footnote,
     format_location,
     replace_control_characters,
@@ -12,6 +13,7 @@ from bot.markdown.formatting import (
 __all__ = [
     "find_link_target",
     "format_cited_place",
+    "format_dollars",
     "format_footnote",
     "format_location",
     "replace_control_characters",

@@ -58,3 +58,10 @@ def format_footnote(citation: Citation) -> str:
     """One plain line for a citation: its mark, its lines, its address if it has one."""
     line = f"{format_marker(citation.mark)} {format_cited_place(citation)}"
     return f"{line}  {to_one_line(citation.url)}" if citation.url else line
+
+
+def format_dollars(dollars: float | None) -> str:
+    """Write what something costs; where no price is known, that."""
+    if dollars is None:
+        return "price not set"
+    return "$0" if dollars == 0 else f"${dollars:.4f}" if dollars < 1 else f"${dollars:.2f}"

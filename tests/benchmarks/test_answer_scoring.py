@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from agent import Citation
-from benchmarks.answer_scoring import Place, Question, Truth, cut_screen, score_answer
+from benchmarks.answer_scoring import Question, Truth, cut_screen, score_answer
+from bot.questions.expectations import Place
 
 FILLER = "\n".join(["something else"] * 30)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bot.adapters.terminal.display import Terminal
     from bot.adapters.terminal.trace import RunTrace
     from bot.ports import Answerer, RefSource, RepositoryIndex
+    from bot.settings import PriceTable
     from bot.storage.turn_records import TurnRecord
 
 
@@ -34,10 +35,11 @@ SAME_NAME = "Two of these repositories have the same name. Give one another `nam
 
 @dataclass(frozen=True, kw_only=True)
 class ShownAnswer:
-    """An answer that was shown, and how it was found."""
+    """An answer that was shown, and how it was found; `dollars` is None where the price of a model is not known."""
 
     answer: Answer
     record: TurnRecord
+    dollars: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,7 @@ class TerminalQuestions:
     open_agent: Callable[[Mapping[str, RepositoryIndex]], AbstractAsyncContextManager[Answerer]]
     refs: Mapping[str, RefSource] = field(default_factory=dict)
     remembers: bool = True
+    prices: Mapping[str, PriceTable] = field(default_factory=dict)
 
     async def ask(
         self,
@@ -70,7 +73,7 @@ class TerminalQuestions:
         refs, repositories = RefChooser(self.refs), LocalRepositories(by_name, self.terminal, self.refs)
         deps = RunDeps(
             open_agent=partial(self.open_agent, by_name), repositories=repositories, queue=AnswerQueue(1), refs=refs,
-            remembers=self.remembers,
+            remembers=self.remembers, prices=self.prices,
         )  # fmt: skip
         run = AnswerRun(deps, run_id=uuid.uuid4().hex, conversation=conversation)
         choice = RepositoryChoice(repositories=tuple(by_name), why="", question=_leave_out_names(question, [*by_name]))
@@ -91,7 +94,7 @@ class TerminalQuestions:
         if is_shown:
             self.terminal.show(answer, root)
             await self._note_unread(run, answer, by_name)
-        return ShownAnswer(answer=answer, record=run.make_record(answer))
+        return ShownAnswer(answer=answer, record=run.make_record(answer), dollars=run.stats.dollars)
 
     async def _find_tree(self, run: AnswerRun) -> Path | None:
         """Find the working tree whose files can be linked to; None where no link would show."""

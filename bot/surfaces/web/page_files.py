@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
-from bot.markdown import to_one_line
+from bot.markdown import format_dollars, to_one_line
 from bot.questions.descriptions import format_age
 from bot.surfaces.web.answer_markup import is_web_address
 
@@ -77,13 +77,6 @@ def format_seconds(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
-
-
-def format_dollars(dollars: float | None) -> str:
-    """Write what something costs; where no price is known, that."""
-    if dollars is None:
-        return "price not set"
-    return "$0" if dollars == 0 else f"${dollars:.4f}" if dollars < 1 else f"${dollars:.2f}"
 
 
 def format_count(count: int) -> str:
