@@ -12,6 +12,8 @@ AgentError
 │   ├── ModelTimeout             no answer in time
 │   ├── AnswerBlocked            the provider withheld the answer
 │   ├── AnswerEmpty              an answer without content
+│   │   ├── AnswerUnwritten      it is nothing but calls of tools
+│   │   └── AnswerCutEarly       it ended at the model's limit before it began
 │   ├── AnswerMalformed          an answer that does not have the form asked for
 │   ├── AnswerLeaked             the answer held what must not leave: instructions, or a masked value
 │   ├── AnswerTruncated          the answer ended at the model's limit; what came before it is good
@@ -124,6 +126,18 @@ class AnswerEmpty(ModelError):
 
     reason = "the language model gave an empty answer"
     retryable = True
+
+
+class AnswerUnwritten(AnswerEmpty):
+    """The model went on calling tools where it was to write the answer."""
+
+    reason = "the language model went on calling tools instead of answering"
+
+
+class AnswerCutEarly(AnswerEmpty):
+    """The model reached its limit of length, such as by thinking, before it wrote anything."""
+
+    reason = "the language model reached its limit of length before it wrote anything"
 
 
 class AnswerLeaked(ModelError):

@@ -12,6 +12,7 @@ from agent.errors import (
     AnswerEmpty,
     AnswerLeaked,
     AnswerTruncated,
+    AnswerUnwritten,
     BudgetExceeded,
     ModelError,
     ModelTimeout,
@@ -106,14 +107,16 @@ class ModelAnswer:
         """Say under the text why it ends there."""
         self._remark = remark
 
-    def finish(self) -> str:
-        """Return the whole text; raises `AnswerEmpty` or `AnswerLeaked`."""
+    def finish(self, reply: chat.AIMessage | None = None) -> str:
+        """Return the whole text; raises `AnswerLeaked`, or `AnswerEmpty`, also where the reply is nothing but calls."""
         if self._opening:
             self._take(self._release_opening())
         if self._remark:
             self._stream.close(self._remark)
         text = self._stream.finish()
         if not any(map(str.isalnum, text.removesuffix(self._remark))):
+            if reply is not None and (reply.tool_calls or reply.invalid_tool_calls):
+                raise AnswerUnwritten("The language model called tools where it was to write the answer.")
             raise AnswerEmpty("The language model gave an empty answer.")
         return text
 

@@ -134,7 +134,7 @@ async def _take_round(
     if not is_last and reply is not None and (reply.tool_calls or reply.invalid_tool_calls):
         answer.retract()  # words before a call are no answer
         return _follow_calls(state, deps, answer.messages, reply)
-    text = answer.finish()
+    text = answer.finish(reply)
     subject = find_subject(state.get("retrieved", []))
     return {
         "final_answer": text,

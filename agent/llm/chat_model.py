@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from agent.errors import (
+    AnswerCutEarly,
     AnswerEmpty,
     AnswerMalformed,
     AnswerTruncated,
@@ -234,13 +235,12 @@ class LangChainChatModel:
     def _judge(self, metadata: dict[str, Any], *, is_empty: bool) -> None:
         if (failure := find_bad_ending(metadata, self.name)) is not None:
             raise failure
-        if is_empty:
-            why = (
-                "used up its limit of length before it wrote anything"
-                if is_truncated(metadata)
-                else "gave an empty answer"
+        if is_empty and is_truncated(metadata):
+            raise AnswerCutEarly(
+                f"The language model {self.name} reached its limit of length before it wrote anything."
             )
-            raise AnswerEmpty(f"The language model {self.name} {why}.")
+        if is_empty:
+            raise AnswerEmpty(f"The language model {self.name} gave an empty answer.")
 
 
 class _Meter:

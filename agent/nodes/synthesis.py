@@ -77,8 +77,8 @@ async def _write_answer(state: AgentState, context: AnswerContext, deps: Deps, m
     messages = make_messages(format_answer_rules(deps), material, deps)
     answer = ModelAnswer(deps, messages, list_exhibits(numbers.places))
     try:
-        await stream_answer(model, [], answer, task="synthesis")
-        text = answer.finish()
+        reply = await stream_answer(model, [], answer, task="synthesis")
+        text = answer.finish(reply)
     except ModelError as error:
         log.warning("the answer is quoted from the code: %s", error)
         answer.retract()
