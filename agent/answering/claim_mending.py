@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
 from agent.answering.claim_reading import make_case
-from agent.citations.citation_check import CitedClaim, ExaminedAnswer, Reading, ReadingKey
+from agent.citations.citation_check import CitedClaim, ExaminedAnswer, Readings
 from agent.errors import ModelError
 from agent.guard.leak_check import check_leaks
 from agent.ports import Deps
@@ -48,7 +48,7 @@ class _Sentence:
     lines: list[str] = field(default_factory=list)
 
 
-async def mend_claims(examined: ExaminedAnswer, readings: Mapping[ReadingKey, Reading], deps: Deps) -> MendedAnswer:
+async def mend_claims(examined: ExaminedAnswer, readings: Readings, deps: Deps) -> MendedAnswer:
     """Ask once; where the model fails, takes too long or gives something away, the answer stays as it is."""
     unchanged = MendedAnswer(text=examined.text)
     failed = list(islice(_list_sentences(examined, readings, deps), MAX_SENTENCES))
@@ -71,16 +71,14 @@ async def mend_claims(examined: ExaminedAnswer, readings: Mapping[ReadingKey, Re
     return MendedAnswer(text=text, count=len(changes)) if any(map(str.isalnum, text)) else unchanged
 
 
-def _list_sentences(
-    examined: ExaminedAnswer, readings: Mapping[ReadingKey, Reading], deps: Deps
-) -> Iterator[_Sentence]:
+def _list_sentences(examined: ExaminedAnswer, readings: Readings, deps: Deps) -> Iterator[_Sentence]:
     """Find what a reading has refuted, but for rows of tables, of which no cell can be left out."""
     lines = examined.text.split("\n")
     groups: dict[tuple[int, int], list[CitedClaim]] = {}
     for one in examined.claims:
         groups.setdefault(one.mark.claim_id, []).append(one)
     for (line, start), claims in groups.items():
-        refuted = [one for one in claims if (found := readings.get(one.key)) is not None and not found.is_shown]
+        refuted = [one for one in claims if one.key in readings and readings[one.key] is None]
         text = claims[0].claim.sentence
         is_there = lines[line].startswith(text, start) and not lines[line].lstrip().startswith("|")
         if refuted and is_there:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 
-from agent.citations.citation_check import CitedClaim, ExaminedAnswer, Reading, ReadingKey
+from agent.citations.citation_check import CitedClaim, ExaminedAnswer, ReadingKey
 from agent.citations.citation_fit import Doubt, Exhibit
 from agent.errors import ModelError
 from agent.evidence.refs import is_within
@@ -18,6 +18,7 @@ from agent.prompts.answer_prompts import CHECK, make_messages
 from agent.prompts.output_schemas import ClaimVerdict, ReadingOutput
 from agent.text.citation_markers import MARKER
 from agent.text.escaping import replace_control_characters, to_one_line
+from indexer.types import Location
 
 READING_SECONDS = 2.0
 MAX_CLAIMS = 40  # of one answer; further ones are not read again
@@ -38,7 +39,7 @@ class Case:
     material: Mapping[str, str]
 
 
-async def read_again(examined: ExaminedAnswer, deps: Deps) -> dict[ReadingKey, Reading]:
+async def read_again(examined: ExaminedAnswer, deps: Deps) -> dict[ReadingKey, Location | None]:
     """Return the verdicts on what is in doubt; of nothing where there is no model, no room or no time for it."""
     model = deps.models.check
     if model is None or examined.fit is None or deps.budget.is_low:
@@ -46,7 +47,7 @@ async def read_again(examined: ExaminedAnswer, deps: Deps) -> dict[ReadingKey, R
     cases = list(islice(_list_cases(examined, deps), MAX_CLAIMS))
     batches = [cases[at : at + CLAIMS_PER_CALL] for at in range(0, len(cases), CLAIMS_PER_CALL)]
     answers = await asyncio.gather(*(_ask(batch, model, deps) for batch in batches))
-    return {key: reading for answer in answers for key, reading in answer.items()}
+    return {key: place for answer in answers for key, place in answer.items()}
 
 
 def _list_cases(examined: ExaminedAnswer, deps: Deps) -> Iterator[Case]:
@@ -104,7 +105,7 @@ def _format_lines(exhibit: Exhibit, deps: Deps) -> str:
     return "\n".join([f"{where} ({names})" if names else where, *numbered])
 
 
-async def _ask(cases: Sequence[Case], model: ChatModel, deps: Deps) -> dict[ReadingKey, Reading]:
+async def _ask(cases: Sequence[Case], model: ChatModel, deps: Deps) -> dict[ReadingKey, Location | None]:
     """Ask about some claims; where the model fails or takes too long, nothing is known of them."""
     material = {
         f"{what} of claim {number}" if what != "Claim" else f"Claim {number}": text
@@ -122,7 +123,9 @@ async def _ask(cases: Sequence[Case], model: ChatModel, deps: Deps) -> dict[Read
     return dict(_take_verdicts(form.verdicts, cases))
 
 
-def _take_verdicts(verdicts: Sequence[ClaimVerdict], cases: Sequence[Case]) -> Iterator[tuple[ReadingKey, Reading]]:
+def _take_verdicts(
+    verdicts: Sequence[ClaimVerdict], cases: Sequence[Case]
+) -> Iterator[tuple[ReadingKey, Location | None]]:
     """Match verdicts with claims; a claim with two of them has none."""
     for number, case in enumerate(cases, 1):
         of_it = [one for one in verdicts if one.claim == number]
@@ -130,14 +133,14 @@ def _take_verdicts(verdicts: Sequence[ClaimVerdict], cases: Sequence[Case]) -> I
             yield case.cited.key, _take_verdict(of_it[0], case)
 
 
-def _take_verdict(verdict: ClaimVerdict, case: Case) -> Reading:
-    """Accept only lines that were shown for the claim."""
+def _take_verdict(verdict: ClaimVerdict, case: Case) -> Location | None:
+    """Return the lines that show a claim, which are never others than were shown for it."""
     passage = case.passages.get(verdict.lines)
     if verdict.verdict != "supported" or passage is None:
-        return Reading(is_shown=False)
+        return None
     if verdict.lines == "A":
-        return Reading(is_shown=True)
+        return case.cited.place
     whole = passage.location
     chosen = replace(whole, start_line=verdict.start, end_line=verdict.end)
     is_fit = bool(whole.path) and verdict.start <= verdict.end and is_within(chosen, whole)
-    return Reading(is_shown=True, place=chosen if is_fit else whole)
+    return chosen if is_fit else whole

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent.citations.citation_fit import MAX_LINES, Doubt, EvidenceFit, Exhibit
 from agent.citations.claims import Claim
@@ -23,7 +23,7 @@ _NAME_STEP = 8  # lines: what is shorter than that is named by its own lines
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckedAnswer:
-    """An answer whose markers and citations agree, and how many citations were kept, repaired and dropped.
+    """An answer whose markers and citations agree, and how many citations were dropped.
 
     `places` are where the markers lead that were there before, in their order; None for one that was taken out.
     `doubts` says of each how much speaks against it.
@@ -33,20 +33,12 @@ class CheckedAnswer:
     citations: list[CitationRef]
     places: Sequence[Location | None]
     doubts: Sequence[Doubt]
-    kept: int
-    repaired: int
     dropped: int
 
 
 ReadingKey = tuple[str, str, Location | None]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Reading:
-    """The verdict of a model that read the lines of a claim again: whether they show it, or which others do."""
-
-    is_shown: bool
-    place: Location | None = None
+# The lines that show a claim, by a model that read them again; None where it found none that do.
+Readings = Mapping[ReadingKey, Location | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,23 +65,22 @@ class ExaminedAnswer:
     claims: Sequence[CitedClaim]
     fit: EvidenceFit | None
 
-    def settle(self, readings: Mapping[ReadingKey, Reading] | None = None, *, corrected: int = 0) -> CheckedAnswer:
+    def settle(self, readings: Readings | None = None, *, corrected: int = 0) -> CheckedAnswer:
         """Renumber the citations, with what a model that read them again says of them; that alone moves a mark."""
-        read = [(readings or {}).get(one.key) for one in self.claims]
-        places = [one.place if found is None else found.place or one.place for one, found in self._pair(read)]
+        read = readings or {}
+        places = [read.get(one.key) or one.place for one in self.claims]
         doubts = [
-            one.doubt if found is None else Doubt.NONE if found.is_shown else Doubt.CONTRADICTED
-            for one, found in self._pair(read)
+            one.doubt if one.key not in read else Doubt.NONE if read[one.key] else Doubt.CONTRADICTED
+            for one in self.claims
         ]
         numbers: dict[Location, int] = {}
         for place in places:
             if place is not None:
                 numbers.setdefault(place, len(numbers) + 1)
         marks = [one.mark for one in self.claims]
-        shown = {mark.number: place for mark, place in zip(marks, places, strict=True) if place is not None}
-        kept = sum(self.given.get(number) == place for number, place in shown.items())
+        shown = {mark.number for mark, place in zip(marks, places, strict=True) if place is not None}
         new = _make_replacements(marks, places, doubts, numbers, by_model=self.fit is not None)
-        unverified = [found is not None for found, text in zip(read, new, strict=True) if UNVERIFIED in text]
+        unverified = [one.key in read for one, text in zip(self.claims, new, strict=True) if UNVERIFIED in text]
         legend = write_legend(
             self.text,
             {
@@ -104,13 +95,8 @@ class ExaminedAnswer:
             citations=[to_citation(mark, at) for at, mark in numbers.items()],
             places=places,
             doubts=doubts,
-            kept=kept,
-            repaired=len(shown) - kept,
-            dropped=len(self.given.keys() - shown.keys()),
+            dropped=len(self.given.keys() - shown),
         )
-
-    def _pair(self, read: Sequence[Reading | None]) -> Iterator[tuple[CitedClaim, Reading | None]]:
-        return zip(self.claims, read, strict=True)
 
 
 async def examine_citations(
@@ -121,23 +107,24 @@ async def examine_citations(
     *,
     by_model: bool = False,
     past: Mapping[Location, str] | None = None,
+    asked: str = "",
 ) -> ExaminedAnswer:
     """Look every citation up at the commit and in what was read in this turn.
 
     What lies within lines that were read stays. What a model cites is also compared with its claim: it is in doubt
     where the lines lack names or numbers of it, or something else that was read clearly fits better. `past` has what
-    was read of commits and of other commits' lines.
+    was read of commits and of other commits' lines; what was `asked` may have names that are nowhere.
     """
     given = {citation["mark"]: to_location(citation) for citation in citations}
     found = find_markers(text)
-    claims = _read_claims(found)
+    claims = [Claim(words=mark.words, sentence=mark.claim) for mark in found]
     reader = _EvidenceReader(code=code, read=list(dict.fromkeys(map(to_location, evidence))), past=past or {})
     places = [await reader.locate(given.get(mark.number)) for mark in found]
     fit, doubts = None, [Doubt.NONE] * len(found)
     if by_model:
         exhibits = [one for location in reader.read if (one := await reader.load_exhibit(location)) is not None]
         # In a thread: a turn that read much must not hold up the others.
-        fit = await asyncio.to_thread(EvidenceFit, exhibits, claims)
+        fit = await asyncio.to_thread(EvidenceFit, exhibits, asked)
         doubts = await asyncio.to_thread(_weigh, fit, found, claims, places)
     parts = zip(found, claims, places, doubts, strict=True)
     return ExaminedAnswer(
@@ -164,15 +151,6 @@ def _weigh(
                 judged[claim, place] = fit.judge(claim, place, beside[mark.claim_id, mark.words])
             doubts[at] = judged[claim, place]
     return doubts
-
-
-def _read_claims(found: Sequence[CitationMarker]) -> list[Claim]:
-    """Return what each marker stands for; the claim of the marker before belongs to what it speaks of."""
-    before = ["", *(mark.claim for mark in found)]
-    return [
-        Claim(words=mark.words, sentence=mark.claim, context=context)
-        for mark, context in zip(found, before, strict=False)
-    ]
 
 
 def _make_replacements(
@@ -258,21 +236,16 @@ def _is_sound(cited: Location) -> bool:
 
 
 def _repair_location(cited: Location, read: Sequence[Location]) -> Location | None:
-    """Give a citation the one meaning that it can have among what was read; None when there are several."""
-    paths = {seen.path for seen in read if seen.path == cited.path or seen.path.endswith(f"/{cited.path}")}
-    if len(paths) != 1 or cited.start_line < 1 or cited.end_line < cited.start_line:
+    """Cut a citation to the lines of it that were read, where they are of one place: of several, where it begins."""
+    if not 1 <= cited.start_line <= cited.end_line:
         return None
-    path = next(iter(paths))
-    overlaps = {
-        Location(
-            path=path,
-            start_line=max(cited.start_line, seen.start_line),
-            end_line=min(cited.end_line, seen.end_line),
-        )
+    cut = {
+        replace(seen, start_line=max(cited.start_line, seen.start_line), end_line=min(cited.end_line, seen.end_line))
         for seen in read
-        if seen.path == path and seen.start_line <= cited.end_line and cited.start_line <= seen.end_line
+        if seen.path == cited.path or seen.path.endswith(f"/{cited.path}")
     }
+    overlaps = [one for one in cut if _is_sound(one)]
     largest = [one for one in overlaps if not any(one != other and is_within(one, other) for other in overlaps)]
-    begun = [one for one in largest if one.start_line == cited.start_line]  # of several, where the citation begins
+    begun = [one for one in largest if one.start_line == cited.start_line]
     only = begun if len(begun) == 1 else largest
-    return only[0] if len(only) == 1 and _is_sound(only[0]) else None
+    return only[0] if len(only) == 1 else None

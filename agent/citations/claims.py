@@ -6,11 +6,13 @@ import re
 from dataclasses import dataclass
 
 from agent.questions.mentions import is_code_like
+from agent.questions.terms import is_content_word, split_words
 from agent.text.citation_markers import MARKER
 from agent.text.code_spans import split_spans
 from indexer.text.languages import LANGUAGES
 from indexer.text.linear_patterns import compile_pattern
 
+STEM = 4  # letters by which a word is known, in whatever form and language
 _SHORT = 3  # letters of a name whose last `s` is no plural
 _ACRONYM = re.compile(r"\b[A-Z][A-Z0-9]{2,}(?:-?\d+)?\b")
 _COUNTER = re.compile(r"^[\W_]*\d+\s*[.)|]")  # before an entry of a list or in the first cell of a row
@@ -19,7 +21,6 @@ _GROUPING = re.compile(r"(?<=\d)[,_](?=\d)")
 _SEPARATORS = re.compile(r"[\W_]+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w+")
 _WORD = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#|->)[^\W\d]\w*)*(?:\(\))?")
-_JOINT = re.compile(r"\.|::|#|->")
 _PATH = compile_pattern(r"[\w.@+-]*(?:/[\w.@+-]+)+|[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,5}")
 # Words that stand in code spans and prove nothing, because they are everywhere.
 _COMMON = frozenset(
@@ -39,11 +40,10 @@ _FILE_ENDINGS = frozenset(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Claim:
-    """What one marker stands for: its own words, the sentence that they are part of, and the claim before it."""
+    """What one marker stands for: its own words, and the sentence that they are part of."""
 
     words: str
     sentence: str
-    context: str = ""
 
 
 def find_names(sentence: str) -> frozenset[str]:
@@ -58,15 +58,14 @@ def find_names(sentence: str) -> frozenset[str]:
     return find_identifiers(" ".join([quoted, *words])) | endings
 
 
-def find_qualified_names(sentence: str) -> list[list[str]]:
-    """Return the parts of the names in a sentence that are said with what they belong to, lower-case."""
-    names = (_JOINT.split(found[0].removesuffix("()").lower()) for found in _WORD.finditer(sentence))
-    return [name for name in names if len(name) > 1]
-
-
 def find_identifiers(text: str) -> frozenset[str]:
     """Return the identifiers of code, lower-case, but for those that are everywhere."""
     return frozenset(word.lower() for word in _IDENTIFIER.findall(text)) - _COMMON
+
+
+def find_stems(text: str) -> frozenset[str]:
+    """Return the beginnings of the words that carry meaning."""
+    return frozenset(word[:STEM] for word in split_words(MARKER.sub(" ", text)) if is_content_word(word))
 
 
 def find_specifics(words: str) -> frozenset[str]:

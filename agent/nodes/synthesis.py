@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from agent.answering.beginning import describe_absent, find_last_turn, rank_evidence
 from agent.answering.claim_mending import mend_claims
@@ -174,7 +175,8 @@ def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "") -> AgentSta
 async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Keep or drop each citation, have what is in doubt read again and mended, and make marks and list agree.
 
-    Reads final_answer, answer_model, citations, shown, retrieved, expanded. Writes final_answer, citations.
+    Reads final_answer, answer_model, citations, shown, retrieved, expanded, cleaned_query. Writes final_answer and
+    citations.
     """
     deps = runtime.context
     deps.emit("step_start", node="check_citations", stage="Checking the citations")
@@ -183,11 +185,20 @@ async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     evidence = state.get("shown", []) if by_model else [*state.get("retrieved", []), *state.get("expanded", [])]
     text, citations = state.get("final_answer", ""), state.get("citations", [])
     past = {to_location(ref): _read_past(ref, deps) for ref in state.get("retrieved", []) if ref.get("commit")}
-    examined = await examine_citations(text, citations, evidence, deps.code, by_model=by_model, past=past)
+    examine = partial(
+        examine_citations,
+        citations=citations,
+        evidence=evidence,
+        code=deps.code,
+        by_model=by_model,
+        past=past,
+        asked=state.get("cleaned_query", ""),
+    )
+    examined = await examine(text)
     readings = await read_again(examined, deps)
     mended = await mend_claims(examined, readings, deps)
     if mended.count:
-        examined = await examine_citations(mended.text, citations, evidence, deps.code, by_model=True, past=past)
+        examined = await examine(mended.text)
     checked = examined.settle(readings, corrected=mended.count)
     if checked.dropped:
         log.warning("citations that could not be verified and were dropped: %d", checked.dropped)

@@ -136,7 +136,7 @@ CHECK = """You check claims about a repository's code against the lines that the
 
 - supported: the lines A show it, together with their path and the definition around them. Other words, another \
 language, a shorter or rounder wording, and what everybody knows of the programming language or its libraries are no \
-reason against it.
+reason against it. That something is not there is supported unless they show it.
 - partly: they show one part of it, and another part neither stands there nor is common knowledge.
 - not: they say something else, or nothing of it. One other name, number, value, order or condition is enough.
 

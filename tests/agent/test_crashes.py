@@ -36,6 +36,11 @@ TASKS = {
     "You research": "executor_llm",
     "You judge whether": "refinery",
     "You answer": "synthesis",
+    "You check claims": "check_citations",
+}
+JUDGED = {
+    "refinery": {"decision": "FINISH"},
+    "check_citations": {"verdicts": [{"claim": 1, "verdict": "supported"}]},
 }
 ANSWERING = "answering"  # as synthesis, with tools
 
@@ -60,8 +65,8 @@ def script(request: Received) -> Reply:
             is_second = "sends a parcel" in request.prompt.partition("The step")[2]
             found = {"find_symbol": {"name": "Session.send"}} if is_second else FOUND
             return says("Order.pay pays, shop/orders.py.") if has_called else calls(*found.items())
-        case "refinery":
-            return fills({"decision": "FINISH"})
+        case "refinery" | "check_citations" as judge:
+            return fills(JUDGED[judge])
         case _:
             return (
                 _act(request)
