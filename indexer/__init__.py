@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from indexer.parser_pool.plain_files import PLAIN_REASONS
     from indexer.parser_pool.pool import ParserPool
     from indexer.parser_pool.worker import serve_requests
+    from indexer.parsing.installed import list_languages
     from indexer.refs.repository_refs import RepositoryRefs, describe_unknown
     from indexer.remotes.addresses import Address
     from indexer.remotes.clone import RemoteClone, open_clones

@@ -371,14 +371,16 @@ class Coverage:
     """The part of a commit that was read, and the rest: without it no "no" is to be believed.
 
     `files` counts the indexed files, `skipped` the others by reason. `uncommitted` are paths that differ in the working
-    tree, `holding` those of the files that are not indexed in which some words appear. It `is_behind` while newer
-    commits are being indexed.
+    tree, `holding` those of the files that are not indexed in which some words appear. `unparsed` counts files by
+    language whose definitions are not known, as the grammar is not installed. It `is_behind` while newer commits are
+    being indexed.
     """
 
     files: int
     skipped: Mapping[str, int]
     uncommitted: tuple[str, ...] = ()
     holding: tuple[LeftOut, ...] = ()
+    unparsed: tuple[tuple[str, int], ...] = ()
     is_behind: bool = False
 
 

@@ -185,7 +185,7 @@ def find_refs(text: str) -> object:
 
 def find_documentation(text: str) -> object:
     lines = f"{text}\nx".split("\n")
-    return DocumentationFinder(lines, (), ()).find_above(len(lines) - 1)
+    return DocumentationFinder(lines, (), (), "python").find_above(len(lines) - 1)
 
 
 def find_documented(text: str) -> object:

@@ -93,6 +93,8 @@ def format_scope(code: CodeSearch, coverage: Coverage, quote: Quote = format_cod
     if changed := coverage.uncommitted:
         more = f" and {len(changed) - MAX_NAMED} more" if len(changed) > MAX_NAMED else ""
         unread.append(f"uncommitted changes in {', '.join(map(quote, changed[:MAX_NAMED]))}{more}")
+    if lacking := ", ".join(f"{count:,} {name} file{'s' * (count != 1)}" for name, count in coverage.unparsed):
+        unread.append(f"definitions in {lacking} (for which the extra {quote('languages')} has to be installed)")
     if coverage.is_behind:
         unread.append("newer commits, which are still being indexed")
     return f"{scope}; not read: {', '.join(unread)}" if unread else scope

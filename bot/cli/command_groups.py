@@ -27,6 +27,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "callers": "callers parse_date --graph calls.svg",
         "callees": "callees parse_date --json",
         "map": "map indexer/search",
+        "languages": "languages sql",
         "graph": "graph --ascii",
         "goal": 'goal pytest "fix the parser" --select tests/parser',
     },

@@ -439,6 +439,18 @@ def graph(form: str | None, picture: Path | None) -> None:
     print_error(f"Drawn in {picture}.")
 
 
+@cli.command()
+@click.argument("name", default="")
+def languages(name: str) -> None:
+    """List the languages that are read, or NAME alone."""
+    from indexer import list_languages
+
+    for language in list_languages():
+        if name.lower() not in f"{language.name} {' '.join(language.files)}".lower():
+            continue
+        click.echo(f"{language.name:<16}{language.found}  ({' '.join(language.files)})")
+
+
 for _command in (
     backup, evaluate, gaps, goal, migrate, questions, restore, sweep,
     _make_name_command("symbols", "List the definitions of NAME (`send` or `Session.send`)."),

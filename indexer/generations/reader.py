@@ -17,6 +17,7 @@ from indexer.errors import UnknownPath, VectorsUnavailable
 from indexer.generations.grep import READING_ORDER, grep_texts
 from indexer.generations.mounted_routes import mount_routes
 from indexer.git.permalinks import make_permalink
+from indexer.parsing.installed import count_unparsed
 from indexer.search.path_traits import list_packed_traits, read_source_type
 from indexer.search.ranking import Mask, RankingWeights, make_chunk_mask, rank_chunks, score_cosine
 from indexer.text.globs import compile_globs
@@ -379,6 +380,7 @@ class IndexReader:
             files=len(self._contents.listing.entries),
             skipped=self._generation.skipped,
             uncommitted=self._past.list_uncommitted(),
+            unparsed=count_unparsed(entry.language for entry in self._contents.listing.entries),
             holding=tuple(one for one in self._catalog.list_left_out(found) if one.reason not in UNSEARCHED),
         )
 

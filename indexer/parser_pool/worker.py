@@ -26,6 +26,7 @@ from indexer.parser_pool.wire_format import (
     pack_reply,
     unpack_request,
 )
+from indexer.parsing.grammars import prepare_bundled
 
 READY = b"\0\0\0\0"  # the first frame, which is empty
 
@@ -34,6 +35,7 @@ Parse = Callable[..., ParsedContents | SkippedFile]
 
 def main(arguments: Sequence[str], *, parse: Parse = parse_source) -> None:
     """Serve: the arguments are the descriptor that closes with the parent, and limits."""
+    prepare_bundled()
     _serve_frames(arguments, lambda body, seconds: _make_reply(body, seconds, parse))
 
 

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 
+from indexer.parsing.grammars import GRAMMARS
 from indexer.parsing.telling_paths import COMPONENT_ENDINGS
-from indexer.text.languages import detect_language, find_language, find_language_by_ending
+from indexer.text.languages import CONTAINERS, detect_language, find_language, find_language_by_ending
 from indexer.text.notebooks import read_cells
 from indexer.types import Import, Reference, Symbol, SymbolKind
 
@@ -154,7 +155,7 @@ def find_contents(language: str, path: str, text: str) -> Contents:
 
 def is_container(language: str) -> bool:
     """Whether files of a language hold code in others."""
-    return language in _READERS
+    return language in CONTAINERS
 
 
 def _blank(text: str) -> str:
@@ -381,7 +382,7 @@ def _read_markdown(page: _Page) -> None:
         row = next((place for place in range(first, len(lines)) if closing.match(lines[place])), len(lines)) + 1
         name = fence[2].lower().strip(".")
         language = find_language(name) or find_language_by_ending(name) or find_language(detect_language(name, ""))
-        if language is not None and language.grammar is not None:
+        if language is not None and language.name in GRAMMARS:
             text = "\n".join(lines[first : row - 1])
             page.contents.parts.append(Part(language=language.name, text=text, first_row=first, only_uses=True))
 
@@ -411,7 +412,7 @@ def _read_notebook(page: _Page) -> None:
     for cell in read_cells(page.text):
         kept = cell.joined or tuple(lines[cell.first_row : cell.last_row + 1])
         language = find_language(cell.language)
-        if language is None or language.grammar is None or (kept and kept[0].startswith("%%")):
+        if language is None or language.name not in GRAMMARS or (kept and kept[0].startswith("%%")):
             continue
         kept = tuple("" if line.lstrip()[:1] in {"%", "!"} else line for line in kept)
         if cell.joined:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from indexer.text.languages import LANGUAGES
+from indexer.text.languages import find_language
 
 _DOCSTRING = re.compile(rb'[rRuU]?(?:"""|\'\'\'|"(?!")|\'(?!\'))')
 _STATEMENT_END = re.compile(rb"[ \t]*(?:[\r\n;#]|$)")
-_LINE_MARKS = {mark for language in LANGUAGES if language.grammar for mark in language.line_comments}
-# A `#` with a word right behind it is a directive of C or an attribute.
-_LINE_COMMENT = re.compile(rf"\s*(?:#(?=[\s#:]|$)|{'|'.join(map(re.escape, sorted(_LINE_MARKS - {'#'})))})")
-_MARKERS = re.compile(r"\s*(?:/\*+!?|\*+/|\*+|//+!?<?|#+|--+\s*[|^]?|\{-+\s*\|?|-+\})+\s?")
+_MARKERS = re.compile(r"\s*(?:/\*+!?|\*+/|\*+|//+!?<?|#+|--+\s*[|^]?|\{-+\s*\|?|-+\}|%+|;+|!+)+\s?")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,80}>")
 _INLINE_TAG = re.compile(r"\{@\w+\s([^{}]*)\}")
 _SENTENCE_END = re.compile(r"[.!?。](?=\s|$)")
@@ -37,8 +35,9 @@ class DocumentationFinder:
     """
 
     def __init__(
-        self, lines: Sequence[str], prefixes: Iterable[tuple[int, int]], docs: Iterable[tuple[int, int]]
+        self, lines: Sequence[str], prefixes: Iterable[tuple[int, int]], docs: Iterable[tuple[int, int]], language: str
     ) -> None:
+        self._line_comment = _compile_line_comment(language)
         self._lines = lines
         self._prefixes = {last: first for first, last in prefixes}
         self._docs = {last: first for first, last in docs}
@@ -69,9 +68,18 @@ class DocumentationFinder:
                     return row if self._lines[row].lstrip().startswith(opening) else last + 1
             return last + 1
         row = last
-        while row >= 0 and last - row < _LONGEST_COMMENT and _LINE_COMMENT.match(self._lines[row]):
+        while row >= 0 and last - row < _LONGEST_COMMENT and self._line_comment.match(self._lines[row]):
             row -= 1
         return row + 1
+
+
+@cache
+def _compile_line_comment(name: str) -> re.Pattern[str]:
+    """Match what begins a comment in a language; a `#` with a word right behind it is a directive, or an attribute."""
+    language = find_language(name)
+    marks = {*(language.line_comments if language else ()), "#"}
+    others = "".join(f"|{re.escape(mark)}" for mark in sorted(marks - {"#"}))
+    return re.compile(rf"\s*(?:#(?=[\s#:]|$){others})")
 
 
 def read_docstring(source: bytes, body: int) -> str:

@@ -116,7 +116,7 @@ def _read_source(path: str, language: str, text: str, lines: Sequence[str], seco
     findings = grammars.run_query(grammar, root)
     entries = find_entries(findings, source, joins_clauses=grammar.joins_clauses)
     documentation = DocumentationFinder(
-        lines, _find_own_rows(findings, "prefix", source), _find_own_rows(findings, "doc", source)
+        lines, _find_own_rows(findings, "prefix", source), _find_own_rows(findings, "doc", source), language
     )
     symbols = make_symbols(entries, source, documentation, has_docstrings=grammar.has_docstrings)
     scopes = ScopeMap(entries)
@@ -139,7 +139,8 @@ def _read_code(path: str, language: str, text: str, lines: SizedLines, seconds: 
         pieces = list(split_tree(source.root, lines, source.grammar.leading, CHUNK_LIMIT, MERGE_BELOW))
     around = source.scopes.before([first for first, _ in pieces])
     chunks = _make_chunks(lines, pieces, around, source.found.symbols, source.documentation)
-    return replace(source.found, chunks=chunks)
+    declared = find_in_text(path, language, text, lines.texts)
+    return replace(source.found, chunks=chunks, registrations=(*source.found.registrations, *declared))
 
 
 def _read_container(path: str, language: str, text: str, lines: SizedLines, seconds: float) -> ParsedFile:

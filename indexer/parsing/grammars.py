@@ -6,6 +6,7 @@ import importlib
 import importlib.metadata
 import re
 import time
+import warnings
 import zlib
 from collections import defaultdict
 from functools import cache
@@ -13,6 +14,9 @@ from pathlib import Path
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
+from indexer.parsing import bundled_grammars
+from indexer.parsing.bundled_grammars import load_bundled, reserve_memory
+from indexer.parsing.installed import has_own_wheel, is_installed
 from indexer.text.languages import LANGUAGES, Grammar
 
 Captures = dict[str, list[Node]]
@@ -28,9 +32,17 @@ _MOST_STATEMENTS = 30_000
 _READ_AT_ONCE = 2_048  # bytes; predicates copy all that they are given for every node that they look at
 _ASCII = bytes(byte if byte < 0x80 else ord("x") for byte in range(256))
 
+
 GRAMMARS: dict[str, Grammar] = {
-    language.name: language.grammar for language in LANGUAGES if language.grammar is not None
+    language.name: language.grammar for language in LANGUAGES if language.grammar and is_installed(language.grammar)
 }
+
+
+def prepare_bundled() -> None:
+    """Have what a process needs to load bundled grammars after it has been confined."""
+    for grammar in GRAMMARS.values():
+        if not has_own_wheel(grammar):
+            reserve_memory(grammar.bundled)
 
 
 class _Reading:
@@ -49,8 +61,12 @@ class _Reading:
 @cache
 def _load_grammar(grammar: Grammar) -> Language:
     """Import the wheel of a grammar; only files of that language pay for it."""
+    if not has_own_wheel(grammar):
+        return Language(load_bundled(grammar.bundled))
     module = importlib.import_module(grammar.package)
-    return Language(getattr(module, grammar.entry)())
+    with warnings.catch_warnings():  # some wheels hand over their grammar as a number, which tree-sitter is to drop
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return Language(getattr(module, grammar.entry)())
 
 
 @cache
@@ -72,7 +88,8 @@ def load_query(name: str) -> str:
 
 def describe_version(grammar: Grammar) -> str:
     """Name everything that decides how a grammar does with a text."""
-    packages = (grammar.package.replace("_", "-"), "tree-sitter")
+    package = grammar.package if has_own_wheel(grammar) else bundled_grammars.PACKAGE
+    packages = (package.replace("_", "-"), "tree-sitter")
     parts = [f"{package} {importlib.metadata.version(package)}" for package in packages]
     return ", ".join([*parts, f"query {zlib.crc32(load_query(grammar.query).encode()):08x}"])
 

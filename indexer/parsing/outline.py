@@ -89,6 +89,7 @@ def _make_entry(kind: str, name: Node, captures: Captures, source: bytes) -> Out
     if "owner" in captures:
         owner = _read_owner(_read_text(captures["owner"][0], source))
     body = captures["body"][0].start_byte if "body" in captures else whole.end_byte
+    ends = captures["body"][0] if "body" in captures else whole  # in Dart a body stands beside its signature
     first, last = read_node_rows(whole)
     # A declaration begins at its keyword, unless that opens a group on a line above.
     keyword = captures["keyword"][0] if "keyword" in captures else whole
@@ -97,10 +98,10 @@ def _make_entry(kind: str, name: Node, captures: Captures, source: bytes) -> Out
         owner=owner,
         kind=kind,
         start=(keyword if keyword.start_point[0] == whole.start_point[0] else whole).start_byte,
-        end=whole.end_byte,
+        end=max(whole.end_byte, ends.end_byte),
         body=body,
         first_row=first,
-        last_row=last,
+        last_row=max(last, read_node_rows(ends)[1]),
     )
 
 

@@ -37,6 +37,8 @@ def find_references(findings: Findings, scopes: ScopeMap, source: bytes) -> tupl
     uses: dict[int, tuple[ReferenceKind, Node, Node | None]] = {}
     for captures in findings.get("call", ()):
         node = captures["call"][0]
+        if "on" not in captures and node.end_byte in uses:
+            continue  # another pattern has found the receiver as well
         uses[node.end_byte] = ("call", node, captures["on"][0] if "on" in captures else None)
     for captures in findings.get("inherit", ()):
         uses.update((node.end_byte, ("inherit", node, None)) for node in captures["inherit"])

@@ -12,17 +12,19 @@ from typing import Literal
 class Grammar:
     """How one language is parsed and read.
 
-    `package` is the wheel that carries the tree-sitter parser, `entry` its function, and `query` the file in
-    `indexer/parsing/queries` that says what to look for. `leading` are node types that belong to the definition below
+    `package` is the wheel that carries the tree-sitter parser, `entry` its function, `bundled` its name in the wheel of
+    many grammars, which is used where the own one is not installed, and `query` the file in `indexer/parsing/queries`
+    that says what to look for. `leading` are node types that belong to the definition below
     them, as comments do. `separator` joins the parts of an imported path; where `names_imports` is off, a path names a
     module as a whole. `joins_clauses` makes one symbol of neighbours that share a name, and `has_docstrings` reads
     documentation from the start of a body. `is_narrow` says that the parser looks characters up in a table of Latin
     letters and ends the process over some that are beyond it: it is shown ASCII in their place.
     """
 
-    package: str
     query: str
+    package: str = ""
     entry: str = "language"
+    bundled: str = ""
     leading: frozenset[str] = frozenset()
     separator: str = "."
     names_imports: bool = True
@@ -55,6 +57,8 @@ class Language:
     grammar: Grammar | None = None
 
 
+# Their files hold code in other languages, which `indexer.parsing.containers` finds.
+CONTAINERS = frozenset("vue html svelte astro erb ejs jinja blade razor markdown mdx notebook".split())
 ANY = "any"  # the family of files that hold code in several languages
 _DECORATOR = frozenset({"decorator"})
 
@@ -285,9 +289,11 @@ LANGUAGES: tuple[Language, ...] = (
     Language(
         name="yaml",
         endings=("yaml", "yml"),
+        spoken_names=("YAML",),
         file_names=(".clang-format", ".clang-tidy"),
         line_comments=("#",),
         has_brace_blocks=False,
+        grammar=Grammar(package="tree_sitter_yaml", bundled="yaml", query="yaml"),
     ),
     Language(
         name="ini",
@@ -298,28 +304,70 @@ LANGUAGES: tuple[Language, ...] = (
     Language(name="xml", endings=("xml", "xsd", "xsl", "xslt", "csproj", "props", "targets", "plist")),
     Language(name="html", endings=("html", "htm", "xhtml"), family=ANY),
     Language(name="css", endings=("css", "scss", "sass", "less")),
-    Language(name="sql", endings=("sql",), line_comments=("--",)),
-    Language(name="graphql", endings=("graphql", "gql"), line_comments=("#",)),
-    Language(name="protobuf", endings=("proto",), line_comments=("//",)),
-    Language(name="terraform", endings=("tf", "tfvars", "hcl"), line_comments=("#", "//")),
-    Language(name="cmake", endings=("cmake",), file_names=("cmakelists.txt",), line_comments=("#",)),
+    Language(
+        name="sql",
+        spoken_names=("SQL",),
+        endings=("sql", "ddl"),
+        line_comments=("--",),
+        family=ANY,
+        grammar=Grammar(package="tree_sitter_sql", bundled="sql", query="sql"),
+    ),
+    Language(
+        name="graphql",
+        spoken_names=("GraphQL",),
+        endings=("graphql", "gql", "graphqls"),
+        line_comments=("#",),
+        grammar=Grammar(bundled="graphql", query="graphql"),
+    ),
+    Language(
+        name="protobuf",
+        spoken_names=("Protobuf", "proto"),
+        endings=("proto",),
+        line_comments=("//",),
+        grammar=Grammar(bundled="proto", query="proto"),
+    ),
+    Language(
+        name="terraform",
+        spoken_names=("Terraform", "HCL"),
+        endings=("tf", "tfvars", "hcl"),
+        line_comments=("#", "//"),
+        grammar=Grammar(package="tree_sitter_hcl", bundled="hcl", query="hcl"),
+    ),
+    Language(
+        name="cmake",
+        spoken_names=("CMake",),
+        endings=("cmake",),
+        file_names=("cmakelists.txt",),
+        line_comments=("#",),
+        grammar=Grammar(bundled="cmake", query="cmake"),
+    ),
     Language(
         name="makefile",
         endings=("mk", "mak"),
         file_names=("makefile", "gnumakefile"),
+        spoken_names=("Make",),
         interpreters=("make",),
         line_comments=("#",),
+        has_brace_blocks=False,
+        grammar=Grammar(package="tree_sitter_make", bundled="make", query="make"),
     ),
     Language(
-        name="dockerfile", endings=("dockerfile",), file_names=("dockerfile", "containerfile"), line_comments=("#",)
+        name="dockerfile",
+        spoken_names=("Dockerfile",),
+        endings=("dockerfile",),
+        file_names=("dockerfile", "containerfile"),
+        line_comments=("#",),
+        grammar=Grammar(package="tree_sitter_containerfile", query="dockerfile"),
     ),
     Language(
         name="groovy",
         endings=("groovy", "gradle"),
+        spoken_names=("Groovy",),
         file_names=("jenkinsfile",),
         line_comments=("//",),
         type_place="before",
         family="jvm",
+        grammar=Grammar(package="dekobon_tree_sitter_groovy", query="groovy"),
     ),
     Language(name="vue", spoken_names=("Vue",), endings=("vue",), family="script"),
     Language(name="svelte", spoken_names=("Svelte",), endings=("svelte",), family="script"),
@@ -328,18 +376,113 @@ LANGUAGES: tuple[Language, ...] = (
     Language(name="ejs", endings=("ejs",), family="script"),
     Language(name="blade", endings=("blade.php",), family="php"),
     Language(name="razor", endings=("cshtml", "razor"), family="csharp"),
-    Language(name="perl", endings=("pl", "pm"), interpreters=("perl",), line_comments=("#",)),
-    Language(name="r", endings=("r",), interpreters=("rscript",), line_comments=("#",)),
-    Language(name="julia", endings=("jl",), interpreters=("julia",), line_comments=("#",)),
-    Language(name="dart", endings=("dart",), line_comments=("//",), type_place="before"),
-    Language(name="clojure", endings=("clj", "cljs", "cljc", "edn"), line_comments=(";;",)),
-    Language(name="erlang", endings=("erl", "hrl"), line_comments=("%",)),
-    Language(name="ocaml", endings=("ml", "mli")),
-    Language(name="fsharp", endings=("fs", "fsi", "fsx"), line_comments=("//",)),
-    Language(name="objective-c", endings=("m", "mm"), shared_endings=("h",), line_comments=("//",)),
-    Language(name="powershell", endings=("ps1", "psm1", "psd1"), line_comments=("#",)),
+    Language(
+        name="perl",
+        spoken_names=("Perl",),
+        endings=("pl", "pm", "t"),
+        interpreters=("perl",),
+        line_comments=("#",),
+        grammar=Grammar(package="tree_sitter_perl", query="perl", separator="::"),
+    ),
+    Language(
+        name="r",
+        spoken_names=("R",),
+        endings=("r",),
+        interpreters=("rscript",),
+        line_comments=("#",),
+        grammar=Grammar(bundled="r", query="r"),
+    ),
+    Language(
+        name="julia",
+        spoken_names=("Julia",),
+        endings=("jl",),
+        interpreters=("julia",),
+        line_comments=("#",),
+        grammar=Grammar(package="tree_sitter_julia", query="julia"),
+    ),
+    Language(
+        name="dart",
+        spoken_names=("Dart",),
+        endings=("dart",),
+        type_place="before",
+        line_comments=("//",),
+        grammar=Grammar(package="tree_sitter_dart", bundled="dart", query="dart"),
+    ),
+    Language(
+        name="clojure",
+        spoken_names=("Clojure",),
+        endings=("clj", "cljs", "cljc", "edn"),
+        has_brace_blocks=False,
+        line_comments=(";",),
+        grammar=Grammar(bundled="clojure", query="clojure", separator="/"),
+    ),
+    Language(
+        name="erlang",
+        spoken_names=("Erlang",),
+        endings=("erl", "hrl"),
+        has_brace_blocks=False,
+        line_comments=("%",),
+        grammar=Grammar(bundled="erlang", query="erlang", joins_clauses=True),
+    ),
+    Language(
+        name="ocaml",
+        spoken_names=("OCaml",),
+        endings=("ml",),
+        has_brace_blocks=False,
+        line_comments=("(*",),
+        grammar=Grammar(package="tree_sitter_ocaml", entry="language_ocaml", bundled="ocaml", query="ocaml"),
+    ),
+    Language(
+        name="fsharp",
+        spoken_names=("F#",),
+        endings=("fs", "fsi", "fsx"),
+        has_brace_blocks=False,
+        line_comments=("//",),
+        grammar=Grammar(package="tree_sitter_fsharp", query="fsharp"),
+    ),
+    Language(
+        name="objective-c",
+        spoken_names=("Objective-C",),
+        endings=("m", "mm"),
+        shared_endings=("h",),
+        line_comments=("//",),
+        family="c",
+        grammar=Grammar(package="tree_sitter_objc", bundled="objc", query="objc"),
+    ),
+    Language(
+        name="powershell",
+        spoken_names=("PowerShell",),
+        endings=("ps1", "psm1", "psd1"),
+        interpreters=("pwsh",),
+        line_comments=("#",),
+        grammar=Grammar(package="tree_sitter_powershell", bundled="powershell", query="powershell"),
+    ),
+    Language(
+        name="solidity",
+        spoken_names=("Solidity",),
+        endings=("sol",),
+        type_place="before",
+        line_comments=("//",),
+        grammar=Grammar(package="tree_sitter_solidity", bundled="solidity", query="solidity"),
+    ),
+    Language(
+        name="fortran",
+        spoken_names=("Fortran",),
+        endings=("f90", "f95", "f03", "f08", "f", "for"),
+        has_brace_blocks=False,
+        line_comments=("!",),
+        grammar=Grammar(package="tree_sitter_fortran", bundled="fortran", query="fortran"),
+    ),
+    Language(
+        name="nix",
+        spoken_names=("Nix",),
+        endings=("nix",),
+        has_brace_blocks=False,
+        line_comments=("#",),
+        grammar=Grammar(package="tree_sitter_nix", bundled="nix", query="nix"),
+    ),
+    Language(name="ocaml-interface", endings=("mli",), family="ocaml"),
     Language(name="batch", endings=("bat", "cmd")),
-    Language(name="nix", endings=("nix",), line_comments=("#",)),
     Language(name="jinja", endings=("j2", "jinja", "jinja2", "njk", "twig", "liquid"), family=ANY),
     Language(name="notebook", spoken_names=("Jupyter",), endings=("ipynb",), family="python"),
     Language(name="csv", endings=("csv", "tsv")),

@@ -484,3 +484,8 @@ def test_the_lines_for_an_editor_start_this_citebot_from_any_folder(
     server = {**started_by, "command": program, "args": ["mcp", "--repo", "${workspaceFolder}"]}
     assert written == {table: {"citebot": server}}
     assert shlex.split(typed) == ["claude", "mcp", "add", "citebot", "--", program, "mcp", "--repo", "my shop"]
+
+
+def test_a_language_is_listed_with_what_is_read_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["languages", ".vue"]) == 0
+    assert capsys.readouterr().out == "Vue             the code in it, and uses in its markup  (.vue)\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from indexer.parsing.file_parser import parse_file
+from indexer.text.languages import CONTAINERS
 
 # Of each kind: the path, the text, its definitions with their lines, the names that it uses with theirs, its imports.
 VUE = """\
@@ -135,6 +136,12 @@ KINDS = [
     ("a.mdx", MDX, ["f:7-9"], "Chart:5 g:8", ["./chart:1"]),
     ("a.md", MARKDOWN, [], "send:6 go:12", []),
 ]  # fmt: skip
+
+
+def test_every_container_has_a_source_here() -> None:
+    kinds = {parse_file(path, text).language for path, text, *_ in KINDS}
+
+    assert kinds == {*CONTAINERS} - {"notebook"} | {"php"}
 
 
 @pytest.mark.parametrize(("path", "text", "symbols", "uses", "imports"), KINDS, ids=[kind[0] for kind in KINDS])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from indexer.parsing import grammars
 from indexer.parsing.grammars import GRAMMARS, load_query
+from indexer.parsing.installed import count_unparsed, list_languages
 from indexer.text.languages import LANGUAGES, Language, detect_language, find_language, find_language_by_ending
 from tests.waiting import LIMIT_SECONDS
 
@@ -118,3 +119,25 @@ def test_importing_the_chunker_loads_no_grammar() -> None:
     )
 
     assert loaded.stdout.strip() == "[]"
+
+
+def test_the_table_says_what_is_found_in_each_language() -> None:
+    found = {row.name: row.found for row in list_languages()}
+
+    assert found["SQL"] == "definitions, uses of names, imports"
+    assert found["Vue"] == "the code in it, and uses in its markup"
+    assert found["csv"] == "words"
+
+
+def test_what_a_missing_grammar_leaves_out_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    groovy = find_language("groovy")
+    assert groovy is not None
+    monkeypatch.setattr("indexer.parsing.installed.is_installed", lambda grammar: grammar is not groovy.grammar)
+
+    assert count_unparsed(["python", "groovy", "groovy", "csv"]) == (("Groovy", 2),)
+
+
+def test_the_page_of_languages_names_every_language_that_is_parsed() -> None:
+    page = Path("docs/languages.md").read_text(encoding="utf-8")
+
+    assert [one.name for one in LANGUAGES if one.grammar and one.spoken_names[0] not in page] == []

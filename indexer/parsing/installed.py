@@ -1,0 +1,59 @@
+"""Which languages are read, and how, by what is installed here."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from indexer.parsing.bundled_grammars import is_bundled
+from indexer.text.languages import CONTAINERS, LANGUAGES, Grammar, find_language
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReadLanguage:
+    """A language with the endings and names of its files, and what is found in them."""
+
+    name: str
+    files: tuple[str, ...]
+    found: str
+
+
+def is_installed(grammar: Grammar) -> bool:
+    """Whether the wheel of a grammar is installed, or one that bundles it."""
+    return has_own_wheel(grammar) or (bool(grammar.bundled) and is_bundled(grammar.bundled))
+
+
+@cache
+def has_own_wheel(grammar: Grammar) -> bool:
+    """Whether the wheel that carries this grammar alone is installed."""
+    return bool(grammar.package) and importlib.util.find_spec(grammar.package) is not None
+
+
+def list_languages() -> list[ReadLanguage]:
+    """List every language that files are recognized as, in the order of their names."""
+    rows = []
+    for language in LANGUAGES:
+        if language.grammar is None:
+            found = "the code in it, and uses in its markup" if language.name in CONTAINERS else "words"
+        elif is_installed(language.grammar):
+            found = "definitions, uses of names, imports"
+        else:
+            found = "words; definitions with the extra `languages`"
+        files = (*(f".{ending}" for ending in (*language.endings, *language.shared_endings)), *language.file_names)
+        name = (*language.spoken_names, language.name)[0]
+        rows.append(ReadLanguage(name=name, files=files, found=found))
+    return sorted(rows, key=lambda row: row.name.lower())
+
+
+def count_unparsed(languages: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """Count the files, by their language, of which a grammar that is not installed would find the definitions."""
+    counts = Counter(languages)
+    known = ((find_language(name), count) for name, count in sorted(counts.items()))
+    return tuple(
+        (language.spoken_names[0], count)
+        for language, count in known
+        if language is not None and language.grammar is not None and not is_installed(language.grammar)
+    )
