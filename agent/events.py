@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,6 +33,10 @@ EventKind = Literal[
 
 # What a slow subscriber must not miss; the rest is progress, and the answer repeats all of its text.
 LASTING: frozenset[EventKind] = frozenset({"answer", "goal_end", "run_end", "error", "human_check_required", "reset"})
+
+CLOSING_SECONDS = 3.0  # for a follower to take what is left
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -123,7 +128,25 @@ class AsyncEventBus:
         finally:
             self._subscriptions.remove(subscription)
 
+    @asynccontextmanager
+    async def follow(self, take_all: Callable[[Subscription], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
+        """Have all events taken in a task of its own for as long as the context is open, to the last of them."""
+        with self.subscribe() as events:
+            task = asyncio.create_task(take_all(events))
+            task.add_done_callback(_log_failure)
+            try:
+                yield
+            finally:
+                events.close()
+                await asyncio.wait({task}, timeout=CLOSING_SECONDS)
+                task.cancel()
+
     def publish(self, event: AgentEvent) -> None:
         """Hand the event to all subscribers; never waits."""
         for subscription in self._subscriptions:
             subscription.offer(event)
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:  # the runs themselves continue
+        log.error("Events of runs are not followed any more.", exc_info=error)

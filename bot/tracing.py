@@ -19,8 +19,9 @@ from bot.http.throttled_warnings import RareWarnings
 from indexer import describe_extra
 
 if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
     from opentelemetry.trace import Span, Tracer
 
 Mask = Callable[[str], str]
@@ -56,34 +57,11 @@ async def export_traces(
         return
     provider, exporter = opened
     try:
-        async with trace_runs(events, provider.get_tracer("citebot"), price=price, mask=mask):
+        async with events.follow(RunTraces(provider.get_tracer("citebot"), price, mask).follow):
             yield
     finally:  # the interpreter waits for these threads, and nobody before it
         limit = threading.Timer(FLUSH_SECONDS, exporter.shutdown)
         threading.Thread(target=_flush, args=(provider, limit), name="citebot-traces").start()
-
-
-@asynccontextmanager
-async def trace_runs(
-    events: AsyncEventBus, tracer: Tracer, *, price: Price, mask: Mask | None = None
-) -> AsyncGenerator[None]:
-    """Make spans of the events of all runs for as long as the context is open."""
-    traces = RunTraces(tracer, price, mask)
-
-    def log_failure(task: asyncio.Task[None]) -> None:
-        error = None if task.cancelled() else task.exception()
-        if error is not None:  # the runs themselves continue
-            log.error("Runs are not traced any more.", exc_info=error)
-
-    with events.subscribe() as following:
-        task = asyncio.create_task(traces.follow(following))
-        task.add_done_callback(log_failure)
-        try:
-            yield
-        finally:
-            following.close()
-            await asyncio.wait({task}, timeout=FLUSH_SECONDS)
-            task.cancel()
 
 
 def _open_provider(endpoint: str, headers: str, service: str) -> tuple[TracerProvider, SpanExporter] | None:
@@ -108,7 +86,8 @@ def _open_provider(endpoint: str, headers: str, service: str) -> tuple[TracerPro
         timeout=FLUSH_SECONDS,
     )
     provider = TracerProvider(resource=Resource.create({"service.name": service}), shutdown_on_exit=False)
-    provider.add_span_processor(BatchSpanProcessor(_watch_exporter(exporter)))
+    _warn_of_losses(exporter)
+    provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider, exporter
 
 
@@ -118,23 +97,17 @@ def _flush(provider: TracerProvider, limit: threading.Timer) -> None:
     limit.cancel()
 
 
-def _watch_exporter(exporter: SpanExporter) -> SpanExporter:
-    """Return an exporter that warns, now and then, of spans that were not taken."""
-    from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+def _warn_of_losses(exporter: OTLPSpanExporter) -> None:
+    """Have an exporter warn, now and then, of spans that were not taken."""
+    warnings, send = RareWarnings(log), exporter.export
 
-    class WatchedExporter(SpanExporter):
-        warnings = RareWarnings(log)
+    def export(spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        result = send(spans)
+        if result.name != "SUCCESS":
+            warnings.warn("Traces are lost: the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not take them.")
+        return result
 
-        def export(self, spans: Any) -> SpanExportResult:
-            result = exporter.export(spans)
-            if result is not SpanExportResult.SUCCESS:
-                self.warnings.warn("Traces are lost: the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not take them.")
-            return result
-
-        def shutdown(self) -> None:
-            exporter.shutdown()
-
-    return WatchedExporter()
+    exporter.export = export  # type: ignore[method-assign]  # a class of its own would have to be made here
 
 
 class RunTraces:
@@ -185,7 +158,7 @@ class _RunTrace:
             "tool_start": self._begin_tool,
             "tool_end": self._end_tool,
             "model_end": self._add_model_call,
-            "error": self._note_error,
+            "error": lambda payload, _: _fail(self._root, str(payload["error"])),
             "answer": self._add_answer,
             "run_end": self._end,
         }
@@ -287,9 +260,6 @@ class _RunTrace:
         span.end(_to_nanoseconds(at))
         self._read, self._written = self._read + read, self._written + written
         self._dollars = None if dollars is None or self._dollars is None else self._dollars + dollars
-
-    def _note_error(self, payload: Mapping[str, Any], _: float) -> None:
-        _fail(self._root, str(payload["error"]))
 
     def _add_answer(self, payload: Mapping[str, Any], _: float) -> None:
         answer = payload["answer"]

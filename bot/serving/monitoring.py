@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -82,7 +81,8 @@ async def open_monitoring(
     for surface in surfaces:
         surface.join(server.router)
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(_count_runs(team, RunMetrics(metrics.registry, settings.prices)))
+        runs = RunMetrics(metrics.registry, settings.prices)
+        await stack.enter_async_context(team.events.follow(runs.follow))
         connections = Connections(count_closed=metrics.count_closed)
         listening = run_http_server(
             server, host=settings.web_host, port=settings.web_port, connections=connections,
@@ -112,22 +112,3 @@ async def _enter(
             raise
         log.warning("%s Until then %s are missing; questions are answered.", error, missing)
         return ""
-
-
-@asynccontextmanager
-async def _count_runs(team: TeamApp, runs: RunMetrics) -> AsyncIterator[None]:
-    """Count what the agent does for as long as the context is open."""
-
-    def log_failure(task: asyncio.Task[None]) -> None:
-        error = None if task.cancelled() else task.exception()
-        if error is not None:  # the runs themselves continue
-            log.error("Runs are not counted any more.", exc_info=error)
-
-    with team.events.subscribe() as events:
-        task = asyncio.create_task(runs.follow(events))
-        task.add_done_callback(log_failure)
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.wait({task})

@@ -23,12 +23,14 @@ from pydantic import SecretStr
 from agent.agent import Agent
 from agent.llm.models import open_models
 from agent.persistence.checkpointer import open_saver
-from bot.tracing import Mask, trace_runs
+from bot.tracing import Mask, RunTraces
 from tests.agent.conftest import SECRET, answer_to, redact
 from tests.fakes.citebot import Citebot
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.gemini import Failure, FakeGemini, calls, running_gemini, says
+from tests.fakes.served import served
 from tests.fakes.shop import SHOP
+from tests.fakes.slack import FakeSlack
 
 QUESTION = "how are dates parsed?"
 MODEL = "google_genai:gemini-flash-latest"
@@ -52,7 +54,7 @@ async def traced(
         open_saver(folder / "conversations.db") as saver,
     ):
         agent = Agent(FakeLibrary(FakeCode(SHOP)), saver, redact, models=models)
-        async with trace_runs(agent.events, provider.get_tracer("test"), price=price, mask=mask):
+        async with agent.events.follow(RunTraces(provider.get_tracer("test"), price, mask).follow):
             yield agent, kept
 
 
@@ -76,12 +78,18 @@ def named(kept: InMemorySpanExporter, name: str) -> list[ReadableSpan]:
     return [span for span in kept.get_finished_spans() if span.name == name]
 
 
+def written(kept: InMemorySpanExporter) -> list[ReadableSpan]:
+    """The calls of the model that writes, whoever else calls one to check that."""
+    spans = named(kept, "chat gemini-flash-latest")
+    return [span for span in spans if values(span)["citebot.task"] == "executor_llm"]
+
+
 async def test_a_turn_has_spans_of_its_nodes_calls_and_tools(gemini: FakeGemini, tmp_path: Path) -> None:
     async with traced(tmp_path, gemini) as (agent, kept):
         answer = await answer_to(agent, QUESTION, thread="terminal:a")
 
     (turn,) = named(kept, "invoke_agent citebot")
-    asked, wrote = named(kept, "chat gemini-flash-latest")
+    asked, wrote = written(kept)
     (tool,) = named(kept, "execute_tool find_symbol")
     (retrieval,) = named(kept, "retrieval")
     nodes = {span.context.span_id: span.name for span in kept.get_finished_spans() if "citebot.node" in values(span)}
@@ -122,7 +130,7 @@ async def test_contents_are_masked_where_they_are_wanted(gemini: FakeGemini, tmp
         await answer_to(agent, QUESTION)
 
     (turn,), (tool,) = named(kept, "invoke_agent citebot"), named(kept, "execute_tool find_symbol")
-    _, wrote = named(kept, "chat gemini-flash-latest")
+    _, wrote = written(kept)
     assert json.loads(str(values(turn)["gen_ai.input.messages"])) == [
         {"role": "user", "parts": [{"type": "text", "content": QUESTION}]}
     ]
@@ -224,3 +232,16 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(
 
     assert done.code == 0
     assert "no traces are sent: the extra `otel` is not installed. Install it: " in caplog.text
+
+
+async def test_a_service_sends_traces_of_what_a_team_asks(shop: Path, tmp_path: Path) -> None:
+    with collecting() as (address, sent, _):
+        more = {"OTEL_EXPORTER_OTLP_ENDPOINT": address}
+        async with FakeSlack() as slack, served(slack, shop, tmp_path / "data", more, directory=tmp_path) as serving:
+            await serving.ask("where is parse_date defined?")
+        await asyncio.to_thread(end_traces)
+
+    scopes = [scope for request in sent for each in request.resource_spans for scope in each.scope_spans]
+    assert {"invoke_agent citebot", "retrieval", "conversation_memory"} <= {
+        span.name for scope in scopes for span in scope.spans
+    }

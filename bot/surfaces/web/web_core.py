@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from starlette.responses import HTMLResponse, Response
 
-from agent import AsyncEventBus
+from agent import Subscription
 from bot.access import AccessPolicy
 from bot.app import TeamApp
 from bot.clock import Clock, SystemClock
@@ -37,22 +35,12 @@ class RunTally:
         """How many of the runs have failed; None before there was one."""
         return self._errors / self._answers if self._answers else None
 
-    @asynccontextmanager
-    async def count(self, bus: AsyncEventBus) -> AsyncIterator[None]:
-        """Count for as long as the context is open."""
-        task = asyncio.create_task(self._follow(bus))
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
-
-    async def _follow(self, bus: AsyncEventBus) -> None:
-        with bus.subscribe() as events:
-            async for event in events:
-                if event.kind == "answer":
-                    self._answers += 1
-                    self._errors += event.payload["answer"].route == "failed"
+    async def follow(self, events: Subscription) -> None:
+        """Count for as long as events come."""
+        async for event in events:
+            if event.kind == "answer":
+                self._answers += 1
+                self._errors += event.payload["answer"].route == "failed"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -157,5 +157,5 @@ async def serve_team_page(
     """Serve a page over what the surfaces and the chats of a process share."""
     tally = RunTally()
     web_core = make_web_core(core, team, conversations, tally)
-    async with tally.count(team.events), surface.serve(web_core):
+    async with team.events.follow(tally.follow), surface.serve(web_core):
         yield

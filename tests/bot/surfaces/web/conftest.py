@@ -184,7 +184,7 @@ async def open_site(
             records=records, tally=tally, access=access, mask=mask,
         )  # fmt: skip
         site = Site(answerer, library, code, core, surface, link, connections, address=listening)
-        async with tally.count(AsyncEventBus()), surface.serve(core):
+        async with AsyncEventBus().follow(tally.follow), surface.serve(core):
             try:
                 yield site
             finally:
