@@ -171,7 +171,8 @@ def complete_from_attachments(question: str, attached: Sequence[TextExcerpt]) ->
 def _classify_intent(question: str, history: Sequence[PastTurn]) -> Intent:
     if is_history_request(question):
         return "history_request"
-    if (history and is_repeat_request(question)) or find_run_turn(question, history) is not None:
+    is_of_last = is_repeat_request(question) or is_rewording_request(question, names_form=True)
+    if (history and is_of_last) or find_run_turn(question, history) is not None:
         return "follow_up"
     if find_small_talk(question) is not None:
         return "out_of_scope"

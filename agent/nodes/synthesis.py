@@ -32,11 +32,13 @@ from agent.prompts.prompt_evidence import (
     list_history_facts,
     load_prompt_evidence,
 )
-from agent.questions.intent import is_repeat_request
+from agent.questions.intent import is_repeat_request, is_rewording_request
 from agent.questions.question_parts import split_questions
 from agent.questions.terms import find_content_terms
 from agent.repositories.joined_code import JoinedCode
 from agent.state import AgentState, EvidenceRef, make_empty_metadata, to_location
+
+NO_REWORDING = "*Explaining it in other words takes a language model, and none is set up. My last answer again:*"
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +55,8 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     deps.emit("step_start", node="synthesis", stage="Writing the answer")
     is_follow_up = state.get("intent") == "follow_up"
     if is_follow_up and (deps.models.main is None or is_repeat_request(state.get("cleaned_query", ""))):
-        return _repeat_answer(state, deps)
+        is_reworded = is_rewording_request(state.get("cleaned_query", ""))
+        return _repeat_answer(state, deps, note=NO_REWORDING if is_reworded else "")
     material = _make_context(state, deps)
     if failure := state.get("error"):
         return await _answer_by_rules(state, material, deps, note=_format_note(failure))
@@ -158,7 +161,7 @@ def _format_note(reason: str) -> str:
 def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "") -> AgentState:
     """Repeat the last answer; its citations are checked again, as the code may have changed."""
     last = find_last_turn(state)
-    text = f"{note}\n\n{last['answer']}" if note else last["answer"]
+    text = f"{note}\n\n{last['answer'].removeprefix(note).lstrip()}" if note else last["answer"]
     deps.emit("token", text=text)
     refs = _list_previous_citations(state, deps)
     return {

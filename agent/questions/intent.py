@@ -83,13 +83,15 @@ _FORM_WORDS = frozenset(
     """arabic chinese czech danish dutch english french german greek hindi italian japanese korean norwegian polish
     portuguese russian spanish swedish turkish deutsch englisch französisch français anglais español inglés italiano
     simpler simple simply easier shorter short briefer brief briefly longer plainer plain words sentence sentences
-    table list bullets bullet points rephrase reword translate summarize summarise summary shorten explain
+    table list bullets bullet points differently layman laymans rephrase reword translate summarize summarise summary shorten explain
     einfacher kürzer erkläre erklär más simplemente resumen plus court résume""".split()
 )
 _FILLING_WORDS = frozenset(
     """a an the in as to into it this that again please pls now and me us one two three can could you for with more just
-    same answer your auf bitte es das mal noch nochmal in als en por favor s il te vous plaît le la""".split()
+    same other terms answer your auf bitte es das mal noch nochmal in als en por favor s il te vous plaît le la""".split()
 )
+# With "it" or "that", these ask about what is meant, which can be looked up.
+_ASKING_FOR_MORE = frozenset({"explain", "erkläre", "erklär"})
 _WORD = re.compile(r"[^\W\d_]{1,40}")
 _ANY_WORD = re.compile(r"[^\W_]")
 _LONGEST = 300
@@ -113,12 +115,16 @@ def is_repeat_request(question: str) -> bool:
     return _is_whole_match(_REPEAT, question)
 
 
-def is_rewording_request(question: str) -> bool:
-    """Whether the person wants the last answer in other words, another language or another form, and nothing else."""
+def is_rewording_request(question: str, *, names_form: bool = False) -> bool:
+    """Whether the person wants the last answer in other words, another language or another form, and nothing else.
+
+    Where the message `names_form`, a mere "explain it" is none.
+    """
     if len(question) > _LONGEST:
         return False
     words = _WORD.findall(question.lower())
-    return not _FORM_WORDS.isdisjoint(words) and _FORM_WORDS.union(_FILLING_WORDS).issuperset(words)
+    forms = _FORM_WORDS - _ASKING_FOR_MORE if names_form else _FORM_WORDS
+    return not forms.isdisjoint(words) and _FORM_WORDS.union(_FILLING_WORDS).issuperset(words)
 
 
 def find_small_talk(question: str) -> SmallTalk | None:

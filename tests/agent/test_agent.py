@@ -11,6 +11,7 @@ import pytest
 
 from agent.agent import Agent
 from agent.guard.thread_quotes import with_background
+from agent.nodes.synthesis import NO_REWORDING
 from agent.persistence.checkpointer import SqliteConversations, open_saver
 from agent.ports import Citation
 from agent.state import Lookup
@@ -72,6 +73,11 @@ async def test_the_last_answer_can_be_repeated(agent: Agent) -> None:
     first = await answer_to(agent, "where is parse_date defined?")
     again = await answer_to(agent, "say that again please")
     assert (again.text, again.citations, again.intent) == (first.text, first.citations, "follow_up")
+
+    for question in ("can you explain that simpler?", "explain it in other words, please"):
+        simpler = await answer_to(agent, question)
+        assert simpler.text == f"{NO_REWORDING}\n\n{first.text}"
+        assert simpler.citations == first.citations
 
 
 @pytest.mark.parametrize("message", ["hello!", "thanks", "what's the weather in Paris?", "🎉🎉🎉", "who calls it?"])
