@@ -21,6 +21,7 @@ from bot.surfaces.ask_events import SurfaceValue
 from bot.surfaces.principals import Principal
 from bot.surfaces.visible_code import explain_choice
 
+LONGEST_TASK = 4_000  # characters
 LOOK_SECONDS = 0.5  # from one look at a run to the next: another process may be at it
 MOST_LISTED = 50
 MOST_SEARCHED = 500  # of the newest runs, for those that a person may see

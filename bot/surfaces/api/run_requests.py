@@ -17,10 +17,10 @@ from bot.http.event_streams import EventStream, wait_while_connected, write_even
 from bot.surfaces.api.ask_requests import wants_events
 from bot.surfaces.api.problems import API_HEADERS, GONE, RequestProblem, explain_error
 from bot.surfaces.api.repeated_questions import KEY, read_key
-from bot.surfaces.goal_runs import Decision, GoalRun, TeamGoalRuns
+from bot.surfaces.goal_runs import LONGEST_TASK, Decision, GoalRun, TeamGoalRuns
 from bot.surfaces.principals import Principal
 
-Words = Annotated[str, Field(max_length=4_000)]
+Words = Annotated[str, Field(max_length=LONGEST_TASK)]
 
 
 class RunRequest(BaseModel):
@@ -29,7 +29,9 @@ class RunRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     goal: Annotated[str, Field(max_length=40, description="`pytest`, `command`, `claim`, `types` or `lint`.")]
-    task: Annotated[str, Field(min_length=1, max_length=4_000, description="What is wanted; of a `claim`, the claim.")]
+    task: Annotated[
+        str, Field(min_length=1, max_length=LONGEST_TASK, description="What is wanted; of a `claim`, the claim.")
+    ]
     arguments: Annotated[
         dict[Annotated[str, Field(max_length=40)], Words | Annotated[list[Words], Field(max_length=50)]],
         Field(

@@ -15,6 +15,7 @@ from bot.conversations.dispatcher import Conversations
 from bot.ports import Repositories
 from bot.repositories.status import WatchState
 from bot.storage.turn_records import TurnRecordStore
+from bot.surfaces.goal_runs import TeamGoalRuns
 from bot.surfaces.principals import Principal
 from bot.surfaces.questions import Questions
 from bot.surfaces.team_surfaces import SurfaceCore
@@ -54,6 +55,7 @@ class WebCore:
     indexing: IndexRequests
     records: TurnRecordStore
     tally: RunTally
+    runs: TeamGoalRuns | None = None
     access: AccessPolicy = field(default_factory=AccessPolicy)
     read_watched: Callable[[], Mapping[str, WatchState]] = dict
     mask: Callable[[str], str] = str
@@ -76,6 +78,7 @@ def make_web_core(core: SurfaceCore, team: TeamApp, conversations: Conversations
         indexing=IndexRequests(deps.repositories),
         records=deps.records,
         tally=tally,
+        runs=core.runs,
         access=core.access,
         read_watched=lambda: {each.repository: each for each in team.stock.watcher.status()},
         mask=deps.mask,

@@ -22,6 +22,7 @@ from bot.surfaces.principals import Principal, Tokens, make_local_principal
 from bot.surfaces.team_surfaces import Late, SurfaceCore
 from bot.surfaces.web.ask_pages import AskPages
 from bot.surfaces.web.cited_code import MEMORY, SECONDS, WORKER, CodeHighlighter
+from bot.surfaces.web.goal_pages import GOALS, GoalPages
 from bot.surfaces.web.page_files import PageFiles
 from bot.surfaces.web.repository_pages import RepositoryPages
 from bot.surfaces.web.request_guard import LOGIN, SHARED, RequestGuard, WebAddress
@@ -30,6 +31,7 @@ from bot.surfaces.web.web_core import RunTally, WebCore, make_web_core, send_htm
 from bot.surfaces.web.web_sessions import LoginLink, WebSession, WebSessions
 from indexer import ConfinedWorker
 
+PAGES = (("/", "Ask"), ("/repositories", "Repositories"), ("/runs", "Runs"))
 WRONG_TOKEN = "Unknown token. Ask your citebot administrator for a new one."  # noqa: S105 - a sentence
 USED_LINK = "This link is wrong or was already used."
 
@@ -67,6 +69,7 @@ class WebSurface:
             AskPages(self._core, self._files, self._guard, CodeHighlighter(self._worker)),
             RepositoryPages(self._core, self._files, self._guard),
             RunPages(self._core, self._files, self._guard),
+            GoalPages(self._core, self._files, self._guard),
         )
         self._warnings = RareWarnings(log)
 
@@ -90,6 +93,8 @@ class WebSurface:
             stack.callback(self._worker.close)
             await stack.enter_async_context(core.indexing.open())
             await stack.enter_async_context(core.turns.open())
+            has_goals = core.runs is not None and core.runs.is_on
+            self._files.define("pages", [*PAGES, *([(GOALS, "Goal runs")] if has_goals else [])])
             self._core.open(core)
             stack.callback(self._core.close)
             yield

@@ -18,7 +18,8 @@ from tests.waiting import LIMIT_SECONDS
 ANN, EVE = "citebot_of-ann", "citebot_of-eve"
 PUBLIC = "citebot.example.com"
 NAMES = ("shopfront", "strongroom")  # Ann may ask about the first alone, Eve about neither
-PATHS = ("/", "/repositories", "/runs", "/repositories/list", "/c/x", "/turns/x/events", "/turns/x/code/1", "/nothing")
+PARTS = ("/repositories/list", "/goals/x/part", "/c/x", "/turns/x/events", "/turns/x/code/1")
+PATHS = ("/", "/repositories", "/runs", "/goals", *PARTS, "/nothing")
 PAGE = f'[web]\nenabled = true\nurl = "https://{PUBLIC}"\n'
 TOKENS = "".join(
     f'[[mcp.tokens]]\nperson = "slack:{name}"\nsha256 = "{hash_token(token)}"\n'
@@ -114,7 +115,7 @@ async def test_without_a_token_nothing_tells_of_a_repository(serving: Serve) -> 
             seen.append((answer.status, await answer.text()))
 
     # Who asks for a page is sent to where one signs in; for what is no page, nothing is there.
-    assert [status for status, _ in seen] == [200] * 7 + [404] + [401] * 7 + [404] + [403, 200, 403, 200]
+    assert [status for status, _ in seen] == [200] * 9 + [404] + [401] * 9 + [404] + [403, 200, 403, 200]
     for _, text in seen:
         assert not any(name in text for name in (*NAMES, "ANN", "EVE"))
 

@@ -28,6 +28,7 @@ from bot.surfaces.principals import Tokens, hash_token
 from bot.surfaces.questions import Questions
 from bot.surfaces.surface_replies import SurfaceReplies
 from bot.surfaces.team_surfaces import SurfaceCore
+from bot.surfaces.web.web_sessions import LoginLink
 from bot.surfaces.web.web_surface import WebOptions
 from tests.agent.conftest import redact
 from tests.agent.goals.conftest import PARSER, GoalBench
@@ -40,8 +41,12 @@ from tests.waiting import LIMIT_SECONDS, expect
 PEOPLE = {"ann": "slack:ann", "ben": "slack:ben", "dan": "discord:dan", "kim": "slack:kim", "eve": "slack:eve"}
 # Of those who may ask about the shop, Kim may start nothing there; Eve may start runs, and see none of its code.
 ACCESS = AccessPolicy(
-    run=("slack:ann", "dan", "slack:eve"),
-    rules=(AccessRule(repositories=("shop",), people=("ann", "ben", "discord:dan", "kim"), channels=("direct",)),),
+    run=("slack:ann", "dan", "slack:eve", "terminal:local"),
+    rules=(
+        AccessRule(
+            repositories=("shop",), people=("ann", "ben", "discord:dan", "kim", "terminal:local"), channels=("direct",)
+        ),
+    ),
 )
 
 
@@ -51,6 +56,7 @@ class GoalTeam:
 
     bench: GoalBench
     gemini: FakeGemini
+    link: LoginLink
     address: str = ""
     session: aiohttp.ClientSession = field(default_factory=aiohttp.ClientSession)
 
@@ -104,11 +110,15 @@ async def open_team(folder: Path, gemini: FakeGemini, limits: QuestionLimits | N
             lookups=CodeLookups(library=library, access=ACCESS, mask=deps.mask, counter=deps.counter),
             questions=Questions(deps), tokens=Tokens(tokens), access=ACCESS, runs=TeamGoalRuns(conversations),
         )  # fmt: skip
-        surfaces, server = TeamSurfaces(has_api=True, page=WebOptions(tokens=core.tokens)), make_application()
+        link = LoginLink()
+        surfaces, server = (
+            TeamSurfaces(has_api=True, page=WebOptions(tokens=core.tokens, link=link)),
+            make_application(),
+        )
         for surface in surfaces.make():
             surface.join(server.router)
         address = await enter(run_http_server(server, host="127.0.0.1", port=0))
         await enter(surfaces.serve(core))
         await enter(surfaces.serve_page(core, make_team(library), conversations))
         session = await enter(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=LIMIT_SECONDS)))
-        yield GoalTeam(bench, gemini, address, session)
+        yield GoalTeam(bench, gemini, link, address, session)

@@ -1,0 +1,117 @@
+"""Goal runs on the page: asked for in a form, decided about under the proposal, and watched to their verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Mapping
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route, Router
+
+from bot.errors import NotAllowed, UnknownGoalRun
+from bot.surfaces.goal_runs import LONGEST_TASK, GoalRun, TeamGoalRuns
+from bot.surfaces.team_surfaces import Late
+from bot.surfaces.web.answer_markup import AnswerMarkup
+from bot.surfaces.web.page_files import PageFiles
+from bot.surfaces.web.request_guard import RequestGuard
+from bot.surfaces.web.web_core import WebCore, send_html
+from bot.surfaces.web.web_sessions import WebSession
+
+GOALS = "/goals"
+# What the words beside each kind of goal are; a claim needs none.
+WORDS = {"pytest": "select", "command": "argv", "claim": "", "types": "paths", "lint": "paths"}
+NOTHING_WRITTEN = dict.fromkeys(("goal", "repository", "task", "words"), "")
+OFF = "Goal runs are off here."
+
+
+class GoalPages:
+    """The pages of goal runs."""
+
+    def __init__(self, core: Late[WebCore], files: PageFiles, guard: RequestGuard) -> None:
+        self._core = core
+        self._files = files
+        self._guard = guard
+        self._markup = AnswerMarkup()
+
+    def join(self, router: Router) -> None:
+        """Add the paths to those of the server."""
+        guard, one = self._guard, f"{GOALS}/{{run}}"
+        router.routes += [
+            Route(GOALS, guard.require_session(self.show_list)),
+            Route(GOALS, guard.require_form(self.propose), methods=["POST"]),
+            Route(one, guard.require_session(self.show)),
+            Route(f"{one}/part", guard.require_session(self.show_part)),
+            Route(f"{one}/decide", guard.require_form(self.decide), methods=["POST"]),
+        ]
+
+    async def show_list(self, _: Request, session: WebSession) -> Response:
+        """Show the runs that a person may see, and the form that asks for one."""
+        return await self._send_list(session)
+
+    async def propose(self, _: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
+        """Have a run proposed, and show it."""
+        goal, task = fields.get("goal", ""), fields.get("task", "").strip()[:LONGEST_TASK]
+        try:
+            words = shlex.split(fields.get("words", ""))
+            arguments = {name: words} if words and (name := WORDS.get(goal, "")) else {}
+            run = await self._get_runs().begin(
+                session.principal, goal, task, arguments, repository=fields.get("repository") or None
+            )
+        except (NotAllowed, ValueError) as error:
+            return await self._send_list(session, str(error), fields)
+        return RedirectResponse(f"{GOALS}/{run}", 303)
+
+    async def show(self, request: Request, session: WebSession) -> Response:
+        """Show a run."""
+        return await self._send_run(request, session)
+
+    async def show_part(self, request: Request, session: WebSession) -> Response:
+        """Show how far a run has come, for a page that is open."""
+        return await self._send_run(request, session, is_part=True)
+
+    async def decide(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
+        """Approve what was shown, or abort it."""
+        name, decision = request.path_params["run"], fields.get("decision")
+        try:
+            await self._get_runs().decide(
+                session.principal, name, "approve" if decision == "approve" else "abort", fields.get("proposal", "")
+            )
+        except UnknownGoalRun as error:
+            raise HTTPException(404, str(error)) from error
+        except NotAllowed as error:
+            return await self._send_run(request, session, str(error))
+        return RedirectResponse(f"{GOALS}/{name}", 303)
+
+    def _get_runs(self) -> TeamGoalRuns:
+        runs = self._core.get().runs
+        if runs is None or not runs.is_on:
+            raise HTTPException(404, OFF)
+        return runs
+
+    async def _send_list(
+        self, session: WebSession, problem: str = "", written: Mapping[str, str] | None = None
+    ) -> Response:
+        page = self._files.render(
+            "goals.html", title="Goal runs", here="Goal runs", session=session, kinds=[*WORDS], problem=problem,
+            runs=await self._get_runs().list_visible(session.principal), written={**NOTHING_WRITTEN, **(written or {})},
+            repositories=self._core.get().list_visible(session.principal),
+        )  # fmt: skip
+        return send_html(page, status=422 if problem else 200)
+
+    async def _send_run(
+        self, request: Request, session: WebSession, problem: str = "", *, is_part: bool = False
+    ) -> Response:
+        try:
+            run: GoalRun = await self._get_runs().find(session.principal, request.path_params["run"])
+        except UnknownGoalRun as error:
+            raise HTTPException(404, str(error)) from error
+        text = await asyncio.to_thread(self._markup.write, run.text)
+        if is_part:
+            return send_html(self._files.call("goal_run.html", "show_run", run, text, session))
+        page = self._files.render(
+            "goal.html", title="Goal run", here="Goal runs", session=session, run=run, text=text, problem=problem
+        )
+        return send_html(page, status=409 if problem else 200)
