@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -13,10 +14,12 @@ from agent import AgentError
 from bot.adapters.slack.rendering import PREFIX
 from bot.app import examine_sandboxes
 from bot.settings import Settings
+from bot.surfaces.principals import hash_token
 from tests.agent.goals.conftest import PARSER
 from tests.agent.goals.test_goal_runs import claim_test
 from tests.bot.offices import Processes, in_slack
 from tests.bot.slack_worlds import shown
+from tests.bot.surfaces.goal_worlds import ApiCaller
 from tests.fakes.gemini import FakeGemini, calls, running_gemini
 from tests.fakes.prepared_python import prepared_python
 from tests.fakes.repositories import GitRepo
@@ -151,6 +154,40 @@ async def test_a_run_goes_on_after_a_kill_and_another_is_stopped_with_its_comman
             await ann.ask("stop", thread)
             await ann.see(thread, "Stopped, as you asked.")
             assert not is_running(ENDLESS)
+            assert await processes.end(second) == 128 + signal.SIGTERM
+        finally:
+            await processes.close()
+
+
+@pytest.mark.exhaustive
+async def test_a_run_that_was_asked_for_over_the_api_goes_on_after_a_kill(
+    forks: ForkServer, python: Path, gemini: FakeGemini, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    async with in_slack() as office, ApiCaller.open(f"http://127.0.0.1:{port}") as api:
+        ann = Asker(office.fake)
+        variables = {**write_settings(ann, gemini, python, tmp_path), "CITEBOT_WEB_PORT": port}
+        with (tmp_path / "citebot.toml").open("a") as config:
+            config.write(f'[[mcp.tokens]]\nperson = "slack:{ann.id}"\nsha256 = "{hash_token("citebot_of-ann")}"\n')
+        await require_sandbox(variables, tmp_path)
+        processes = Processes(forks, variables, tmp_path, [office])
+        try:
+            dying = await processes.start("command!2")
+            gemini.replies += [
+                calls(("bash_exec", {"command": "cat parser.py"})),
+                calls(("file_write", {"path": "test_citebot_claim.py", "content": claim_test(8)})),
+            ]
+            status, asked = await api.call("ann", body={"goal": "claim", "task": "parse('7') returns [8]"})
+            assert (status, asked["state"]) == (200, "proposed")
+            await api.call("ann", f"/{asked['id']}/resume", {"decision": "approve", "proposal": asked["proposal"]})
+            assert await processes.end(dying, 0) == -signal.SIGKILL
+
+            second = await processes.start()
+            end = await api.see_end("ann", asked["id"])
+            assert "**False.** The claim is false" in end["text"]
+            assert "+def test_claim_holds():" in end["patch"]["text"]
+            assert len(gemini.received) == 2
             assert await processes.end(second) == 128 + signal.SIGTERM
         finally:
             await processes.close()

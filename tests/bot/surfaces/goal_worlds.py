@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +51,18 @@ ACCESS = AccessPolicy(
 
 
 @dataclass
-class GoalTeam:
-    """A server with the API and the page."""
+class ApiCaller:
+    """People who ask the API of a server about goal runs, each with a token."""
 
-    bench: GoalBench
-    gemini: FakeGemini
-    link: LoginLink
-    address: str = ""
-    session: aiohttp.ClientSession = field(default_factory=aiohttp.ClientSession)
+    address: str
+    session: aiohttp.ClientSession
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, address: str) -> AsyncIterator[ApiCaller]:
+        """Call a server that citebot serves elsewhere."""
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=LIMIT_SECONDS)) as session:
+            yield cls(address, session)
 
     async def call(
         self, who: str, path: str = "", body: Mapping[str, Any] | None = None, **headers: str
@@ -84,6 +88,15 @@ class GoalTeam:
     async def see_end(self, who: str, run: str) -> dict[str, Any]:
         """Follow a run to its end."""
         return [state async for state in self.follow(who, run)][-1]
+
+
+@dataclass
+class GoalTeam(ApiCaller):
+    """A server with the API and the page."""
+
+    bench: GoalBench
+    gemini: FakeGemini
+    link: LoginLink
 
 
 @asynccontextmanager
@@ -121,4 +134,4 @@ async def open_team(folder: Path, gemini: FakeGemini, limits: QuestionLimits | N
         await enter(surfaces.serve(core))
         await enter(surfaces.serve_page(core, make_team(library), conversations))
         session = await enter(aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=LIMIT_SECONDS)))
-        yield GoalTeam(bench, gemini, link, address, session)
+        yield GoalTeam(address, session, bench, gemini, link)
