@@ -312,7 +312,7 @@ class Settings(BaseModel):
     webhook_secret: SecretStr | None = Field(default=None, validation_alias="CITEBOT_WEBHOOK_SECRET")
     prices: dict[Annotated[str, AfterValidator(_check_model_name)], PriceTable] = Field(default_factory=dict)
     stall_seconds: float = Field(default=0.05, ge=0.005, le=60)
-    otlp_endpoint: str | None = Field(default=None, validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT", pattern=HTTP)
+    otlp_endpoint: str | None = Field(default=None, validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")
     otlp_headers: SecretStr | None = Field(default=None, validation_alias="OTEL_EXPORTER_OTLP_HEADERS")
     otel_service: str = Field(default="citebot", min_length=1, validation_alias="OTEL_SERVICE_NAME")
     trace_content: Annotated[

@@ -65,7 +65,10 @@ async def export_traces(
 
 
 def _open_provider(endpoint: str, headers: str, service: str) -> tuple[TracerProvider, SpanExporter] | None:
-    """Open what sends spans; None, with a warning, where the extra is missing."""
+    """Open what sends spans; None, with a warning, where that cannot be. The address may be meant for others."""
+    if not endpoint.startswith(("http://", "https://")):
+        log.warning("OTEL_EXPORTER_OTLP_ENDPOINT does not begin with http:// or https://, so no traces are sent.")
+        return None
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource

@@ -223,6 +223,15 @@ def test_a_collector_that_is_down_costs_a_warning(
     assert caplog.messages == ["Traces are lost: the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not take them."]
 
 
+def test_an_address_that_was_meant_for_another_program_stops_nothing(
+    citebot: Citebot, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317")
+
+    assert citebot("ask", "where is parse_date defined?").code == 0
+    assert "does not begin with http:// or https://, so no traces are sent" in caplog.text
+
+
 def test_a_missing_extra_is_named_with_the_command_that_installs_it(
     citebot: Citebot, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
