@@ -22,6 +22,7 @@ from agent.lookups.search_code import SearchCode
 from agent.lookups.tool import Tool, ToolEvidence
 from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Answer, Deps
+from agent.prompts.answer_prompts import ANSWER_RULES
 from agent.tools.registry import ToolRegistry
 from agent.tools.web_search import WebSearchTool
 from tests.agent.conftest import SECRET, by_forms, redact
@@ -231,13 +232,13 @@ async def test_an_answer_that_repeats_the_instructions_is_replaced_by_quotes(
     gemini: FakeGemini, models: ChatModels, saver: SqliteConversations, question: str
 ) -> None:
     shop = trial(gemini, models, saver, SHOP)
-    told = "You answer questions about one repository's code, from numbered evidence and from nothing else."
+    told = ANSWER_RULES.partition(".")[0]
     answer = await shop.ask(question, route="retrieve", answer=f"Sure! {told}")
 
-    assert "numbered evidence" not in answer.text
+    assert told[-20:] not in answer.text
     assert answer.text.startswith("*Without the language model, because the language model's answer held what must not")
     if question == WATCHED:  # nothing of it was ever to be seen
-        assert "numbered" not in "".join(event.payload["text"] for event in shop.of("token"))
+        assert told[-20:] not in "".join(event.payload["text"] for event in shop.of("token"))
 
 
 async def test_a_masked_value_in_disguise_is_not_answered(
@@ -295,7 +296,8 @@ async def test_no_clarification_and_no_plan_repeats_the_instructions(
     shop.events += [event async for event in shop.agent.ask(question, thread="t")]
     (asked,) = shop.requests(task)[:1]
 
-    said = json.dumps([event.payload for event in shop.events], default=str)
+    # What a model was shown is told to traces alone.
+    said = json.dumps([event.payload for event in shop.events if event.kind != "model_end"], default=str)
     for at in range(0, 300, 50):
         assert repeat_instructions(asked)[at : at + 60] not in said
 
