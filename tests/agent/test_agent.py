@@ -283,7 +283,7 @@ async def test_closing_the_stream_stops_the_run(saver: SqliteConversations) -> N
         told = [await wait_for(anext(everything), "anext(everything)")]
         while told[-1].kind != "run_end":
             told.append(await wait_for(anext(everything), "anext(everything)"))
-    assert told[-1].payload == {"status": "cancelled"}
+    assert told[-1].payload == {"status": "cancelled", "thread": "t"}
     assert (await answer_to(agent, "where is parse_date defined?")).citations
 
 

@@ -25,6 +25,7 @@ from agent.lookups.tool import Tool, ToolEvidence
 from agent.nodes.tool_loop import SPENT
 from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Answer, Deps, Emit, TurnModels
+from agent.prompts.answer_prompts import ANSWER_RULES
 from agent.tools.registry import ToolRegistry, make_tool_registry
 from indexer.types import Revision
 from tests.agent.conftest import answer_to, events_of, redact, remembered
@@ -806,5 +807,5 @@ async def test_no_call_passes_the_instructions_on(saver: SqliteConversations, to
     said = str([event.payload for event in events if event.kind in {"token", "human_check_required", "step_start"}])
 
     assert events[-1].payload["answer"].route != "paused"
-    assert "numbered evidence" not in said
+    assert ANSWER_RULES[:60] not in said
     assert "held what must not leave" in events[-1].payload["answer"].text
