@@ -633,6 +633,7 @@ def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:
         fallback=settings.fallback_model,
         google_api_key=settings.google_api_key,
         google_base_url=settings.google_api_base_url,
+        ollama_host=settings.ollama_host,
         ceilings=TurnLimits(
             seconds=settings.max_seconds,
             tokens=settings.max_tokens,

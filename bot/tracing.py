@@ -105,7 +105,11 @@ def _warn_of_losses(exporter: OTLPSpanExporter) -> None:
     warnings, send = RareWarnings(log), exporter.export
 
     def export(spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        result = send(spans)
+        try:
+            result = send(spans)
+        except Exception as error:  # what cannot be encoded raises errors of many kinds, which the SDK does not show
+            warnings.warn(f"Traces are lost: {type(error).__name__}.")
+            raise
         if result.name != "SUCCESS":
             warnings.warn("Traces are lost: the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not take them.")
         return result
@@ -299,7 +303,8 @@ class _RunTrace:
             return
         content = content() if callable(content) else content
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
-        span.set_attribute(name, self._mask(text))
+        # A lone surrogate, as JSON may hold one, cannot be sent.
+        span.set_attribute(name, self._mask(text).encode("utf-8", "replace").decode())
 
 
 def _fail(span: Span, kind: str) -> None:

@@ -51,7 +51,7 @@ class _Sentence:
 async def mend_claims(examined: ExaminedAnswer, readings: Readings, deps: Deps) -> MendedAnswer:
     """Ask once; where the model fails, takes too long or gives something away, the answer stays as it is."""
     unchanged = MendedAnswer(text=examined.text)
-    failed = list(islice(_list_sentences(examined, readings, deps), MAX_SENTENCES))
+    failed = await asyncio.to_thread(lambda: list(islice(_list_sentences(examined, readings, deps), MAX_SENTENCES)))
     if not failed or deps.models.main is None or deps.budget.is_low:
         return unchanged
     material: dict[str, str] = {}

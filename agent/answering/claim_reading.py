@@ -44,7 +44,8 @@ async def read_again(examined: ExaminedAnswer, deps: Deps) -> dict[ReadingKey, L
     model = deps.models.check
     if model is None or examined.fit is None or deps.budget.is_low:
         return {}
-    cases = list(islice(_list_cases(examined, deps), MAX_CLAIMS))
+    # Weighing a claim against all that was read takes tens of milliseconds, in which others would wait.
+    cases = await asyncio.to_thread(lambda: list(islice(_list_cases(examined, deps), MAX_CLAIMS)))
     batches = [cases[at : at + CLAIMS_PER_CALL] for at in range(0, len(cases), CLAIMS_PER_CALL)]
     answers = await asyncio.gather(*(_ask(batch, model, deps) for batch in batches))
     return {key: place for answer in answers for key, place in answer.items()}

@@ -244,6 +244,7 @@ async def open_models(
     fallback: str | None = None,
     google_api_key: SecretStr | None = None,
     google_base_url: str | None = None,
+    ollama_host: str = "",
     ceilings: TurnLimits | None = None,
     retry: RetryPolicy | None = None,
     answers: Sampling | None = None,
@@ -266,7 +267,9 @@ async def open_models(
     checking = None if check == NONE else check
     for spec in dict.fromkeys(filter(None, (name, small, checking, fallback))):
         chats[spec] = LangChainChatModel(
-            parse_model_spec(spec, google_api_key=google_api_key, google_base_url=google_base_url),
+            parse_model_spec(
+                spec, google_api_key=google_api_key, google_base_url=google_base_url, ollama_host=ollama_host
+            ),
             answers=answers,
             forms=forms,
         )

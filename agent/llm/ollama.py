@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from agent.llm.providers import add_scheme
+
 _SECONDS = 0.5  # a server on the same machine answers at once
 _PORT = 11434
 _LARGEST = 1_000_000  # bytes of one answer
@@ -30,14 +32,14 @@ async def read_context_length(model: str, host: str = "") -> int | None:
 
 
 async def _fetch(host: str, method: str, path: str, body: Mapping[str, str] | None = None) -> Mapping[str, Any]:
-    """Ask the server; nothing where there is none, or it is another kind of server."""
+    """Ask the server; nothing where there is none, it is another kind of server, or its address cannot be read."""
     import httpx
 
-    address = urlsplit(host if "://" in host else f"http://{host}")
-    if (address.hostname or "") not in _LOOPBACK:
-        return {}
-    url = f"http://127.0.0.1:{address.port or _PORT}{path}"
     try:
+        address = urlsplit(add_scheme(host) or "http://")
+        if (address.hostname or "") not in _LOOPBACK:
+            return {}
+        url = f"http://127.0.0.1:{address.port or _PORT}{path}"
         async with (
             httpx.AsyncClient(timeout=_SECONDS, trust_env=False) as client,
             client.stream(method, url, json=body) as response,

@@ -182,7 +182,7 @@ class ModelSpec:
 
 
 def parse_model_spec(
-    spec: str, *, google_api_key: SecretStr | None = None, google_base_url: str | None = None
+    spec: str, *, google_api_key: SecretStr | None = None, google_base_url: str | None = None, ollama_host: str = ""
 ) -> ModelSpec:
     """Read `provider:model`; `ModelMisconfigured` says what is missing. Google's key goes to Google's class alone."""
     name, _, model = spec.partition(":")
@@ -206,8 +206,13 @@ def parse_model_spec(
         provider=provider,
         model=model,
         api_key=google_api_key if is_google else None,
-        base_url=google_base_url if is_google else None,
+        base_url=google_base_url if is_google else add_scheme(ollama_host) if name == "ollama" else None,
     )
+
+
+def add_scheme(host: str) -> str | None:
+    """Return the address of an Ollama that may be named by its host and port alone; None where none is named."""
+    return None if not host else host if "://" in host else f"http://{host}"
 
 
 _BLOCKED = frozenset(
@@ -216,6 +221,12 @@ _BLOCKED = frozenset(
 _MALFORMED = frozenset("MALFORMED_FUNCTION_CALL UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS MALFORMED_RESPONSE".split())
 _SECONDS = re.compile(r"(\d{1,5}(?:\.\d{1,9})?)")
 _RETRY_IN = re.compile(r"(?i)retry(?: in |delay\W{1,6})(\d{1,5}(?:\.\d{1,9})?) ?s")
+# Not of one of their parameters: "does not support tools", "function calling is not enabled for this model".
+_NO_CALLS = re.compile(
+    r"(?:n[o']t support|unsupported:?) {0,3}(?:[a-z]{1,9} ){0,2}(?:tools?|function call|tool (?:use|call))"
+    r"|(?:function call(?:ing|s)|tool (?:use|call(?:ing|s)?)|tools?['\"]?) (?:is|are) "
+    r"(?:not (?:supported|enabled)|unsupported)"
+)
 _LONGEST_TEXT = 20_000  # characters of an error
 _CUT = frozenset({"MAX_TOKENS", "LENGTH"})
 _UNBLOCKED = frozenset({"", "0", "BLOCK_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED"})
@@ -244,8 +255,7 @@ def map_provider_error(error: Exception, model: str, key_variable: str) -> Model
 def _is_calling_refused(error: BaseException) -> bool:
     """Tell that a model has no function calls: services have no code for it, and say so in words."""
     said = " ".join(str(each)[:2000].lower() for each in _iter_causes(error))
-    is_about_calls = any(word in said for word in ("tool", "function call"))
-    return is_about_calls and any(word in said for word in ("not support", "unsupported", "not enabled"))
+    return _NO_CALLS.search(said) is not None
 
 
 def _find_retry_delay(error: BaseException) -> float:

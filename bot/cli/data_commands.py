@@ -97,12 +97,20 @@ def gaps(invocation: CliContext, *, days: int, as_json: bool) -> int:
     "--threshold", type=click.IntRange(0, 100), metavar="PERCENT",
     help="Fail as well where a smaller share is answered right.",
 )  # fmt: skip
+@click.option("--accept", is_flag=True, help="Compare the next runs with this one, also where it got worse.")
 @click.option("--no-model", is_flag=True, help="Answer without a language model, whatever the settings say.")
 @add_json_option
 @add_repo_option
 @click.pass_obj
 def evaluate(
-    invocation: CliContext, file: Path, *, threshold: int | None, no_model: bool, as_json: bool, repo: str | None
+    invocation: CliContext,
+    file: Path,
+    *,
+    threshold: int | None,
+    accept: bool,
+    no_model: bool,
+    as_json: bool,
+    repo: str | None,
 ) -> int:
     """Ask questions with known answers, and compare.
 
@@ -123,7 +131,7 @@ def evaluate(
                 table = await asyncio.to_thread(invocation.choose_table, name or repo, settings)
                 apps[name] = await stack.enter_async_context(invocation.open(settings, table))
             return await run_evaluation(
-                settings, file, asked, apps, Terminal.standard(), threshold=threshold, as_json=as_json
+                settings, file, asked, apps, Terminal.standard(), threshold=threshold, accept=accept, as_json=as_json
             )
 
     return invocation.print_outcome(work())

@@ -90,16 +90,19 @@ class QuestionFile(BaseModel):
     @classmethod
     def _check_texts(cls, questions: tuple[TeamQuestion, ...]) -> tuple[TeamQuestion, ...]:
         if not questions:
-            raise ValueError("there are none; write a table [[questions]] for each")
+            raise ValueError("there are no questions; write a table [[questions]] for each")
         texts = [one.question for one in questions]
         if repeated := next((text for text in texts if texts.count(text) > 1), None):
-            raise ValueError(f"{repeated!r} is in it twice")
+            raise ValueError(f"the question {repeated!r} appears twice")
         return questions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvalResult:
-    """What came of a question; `wrong` says what its answer lacks. `commits` are those that were read."""
+    """The result of a question; `wrong` says what its answer lacks. `commits` are those that were read.
+
+    One that `is_failed` has no answer, such as where the provider of the model is down.
+    """
 
     found: bool = False
     cited: bool = False
@@ -109,6 +112,7 @@ class EvalResult:
     dollars: float | None = 0.0
     seconds: float = 0.0
     commits: Mapping[str, str] = field(default_factory=dict)
+    is_failed: bool = False
 
     @property
     def right(self) -> bool:
@@ -150,18 +154,26 @@ async def run_evaluation(
     terminal: Terminal,
     *,
     threshold: int | None,
+    accept: bool,
     as_json: bool,
 ) -> CommandOutcome:
     """Ask every question of a file, keep the results in the data folder, and report them beside those of the last run.
 
-    A failure where a question got worse, or a smaller share than the threshold is right. `apps` are by the names of
-    their repositories; None is the one of questions that name none.
+    A failure where a question got worse, or a smaller share than the threshold is right. What got worse is compared
+    with what it was, until it is so again or the run is accepted. `apps` are by the names of their repositories; None
+    is the one of questions that name none.
     """
     kept = await asyncio.to_thread(_find_kept, settings, file)
     before = await asyncio.to_thread(_read_run, kept)
     results = {one.question: await _ask(one, apps, terminal, settings.access) for one in asked}
-    await asyncio.to_thread(_keep_run, kept, results)
     changes = {question: _compare(result, before.get(question)) for question, result in results.items()}
+    kept_rows = {
+        question: before.get(question)
+        if result.is_failed or (changes[question] == "worse" and not accept)
+        else {**asdict(result), "right": result.right}
+        for question, result in results.items()
+    }
+    await asyncio.to_thread(_keep_run, kept, {question: row for question, row in kept_rows.items() if row is not None})
     right = sum(result.right for result in results.values())
     is_enough = threshold is None or right * 100 >= threshold * len(results)
     ok = is_enough and "worse" not in changes.values()
@@ -187,7 +199,7 @@ async def _ask(
             asked.question, conversation=make_thread(), is_shown=False
         )
     except (AgentError, AnswerFailed, IndexerError) as error:
-        return EvalResult(wrong=(str(error), *refused))
+        return EvalResult(wrong=(str(error), *refused), is_failed=True)
     answer, record = shown.answer, shown.record
     cited = any(place.is_cited_by(one) for place in asked.places for one in answer.citations)
     return EvalResult(
@@ -216,9 +228,11 @@ def _find_wrong_access(asked: TeamQuestion, names: Sequence[str], access: Access
     for person in (*asked.seen_by, *asked.hidden_from):
         platform, _, own = person.partition(":")
         writer = Principal(name=person, platform=platform, person=own)
-        may = set(access.list_visible(writer.write(), names)) == set(names)
-        if may != (person in asked.seen_by):
-            yield f"{person} may {'' if may else 'not '}ask about {', '.join(names)}"
+        visible = access.list_visible(writer.write(), names)
+        if person in asked.seen_by and set(visible) != set(names):
+            yield f"{person} may not ask about {', '.join(name for name in names if name not in visible)}"
+        if person in asked.hidden_from and visible:
+            yield f"{person} may ask about {', '.join(visible)}"
 
 
 def _find_kept(settings: Settings, file: Path) -> Path:
@@ -237,10 +251,9 @@ def _read_run(kept: Path) -> Mapping[str, Any]:
     return run["questions"] if isinstance(run, dict) and run.get("format") == FORM else {}
 
 
-def _keep_run(kept: Path, results: Mapping[str, EvalResult]) -> None:
+def _keep_run(kept: Path, rows: Mapping[str, Mapping[str, Any]]) -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
-    questions = {question: {**asdict(result), "right": result.right} for question, result in results.items()}
-    run = {"format": FORM, "at": datetime.now(UTC).isoformat(timespec="seconds"), "questions": questions}
+    run = {"format": FORM, "at": datetime.now(UTC).isoformat(timespec="seconds"), "questions": rows}
     draft = kept.with_suffix(".new")
     draft.write_text(json.dumps(run, indent=1, ensure_ascii=False), encoding="utf-8")
     draft.replace(kept)

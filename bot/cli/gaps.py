@@ -57,7 +57,7 @@ async def report_gaps(
     if as_json:
         record = {"days": days, "asked": len(turns), "gaps": [_to_record(gap) for gap in gaps]}
         return CommandOutcome(output=output.to_json(record), note="\n".join(notes))
-    total = f"{len(gaps):,} of {len(turns):,} questions of the last {days} days were not answered."
+    total = f"{len(gaps):,} of {len(turns):,} questions of the last {days} days were not answered, or not well."
     return CommandOutcome(output="\n".join([total, *_format_gaps(gaps)]), note="\n".join(notes if gaps else ()))
 
 
@@ -115,6 +115,6 @@ def _format_gaps(gaps: Sequence[Gap]) -> Sequence[str]:
             question = f": {to_one_line(gap.turn.record.question)}" if gap.turn.record.question else ""
             lines.append(f"  {datetime.fromtimestamp(gap.turn.at).astimezone():%Y-%m-%d}  {gap.reason}{question}")
             for path in gap.turn.record.files[:NEAREST]:
-                owners = " ".join(gap.owners.get(path, ()))
+                owners = to_one_line(" ".join(gap.owners.get(path, ())))
                 lines.append(f"{'':<14}{to_one_line(path)}{f'  owned by {owners}' if owners else ''}")
     return lines

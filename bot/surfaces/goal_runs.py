@@ -21,10 +21,11 @@ from bot.surfaces.ask_events import SurfaceValue
 from bot.surfaces.principals import Principal
 from bot.surfaces.visible_code import explain_choice
 
-LONGEST_TASK = 4_000  # characters
+MAX_TASK_CHARACTERS = 4_000
+MAX_WORDS = 50  # of one argument
 LOOK_SECONDS = 0.5  # from one look at a run to the next: another process may be at it
-MOST_LISTED = 50
-MOST_SEARCHED = 500  # of the newest runs, for those that a person may see
+MAX_LISTED = 50
+MAX_SEARCHED = 500  # of the newest runs, for those that a person may see
 UNKNOWN = "There is no goal run of this name that you may see."
 
 Arguments = Mapping[str, str | list[str]]
@@ -125,8 +126,8 @@ class TeamGoalRuns:
 
     async def list_visible(self, principal: Principal) -> Sequence[GoalRun]:
         """Return the newest runs that a person may see."""
-        newest = await self._deps.inbox.list_newest(SURFACE, most=MOST_SEARCHED)
-        visible = [entry for entry in newest if self._may_see(principal, entry)][:MOST_LISTED]
+        newest = await self._deps.inbox.list_newest(SURFACE, most=MAX_SEARCHED)
+        visible = [entry for entry in newest if self._may_see(principal, entry)][:MAX_LISTED]
         return [await self._describe(principal, entry) for entry in visible]
 
     async def decide(self, principal: Principal, name: str, decision: Decision, proposal: str) -> GoalRun:

@@ -41,7 +41,6 @@ _AT_TOP = re.compile(
     rb"""|(?:<meta\b[^>]*?\bcharset\s*=\s*["']?|\\usepackage\[)([\w.:-]{2,40})"""
 )
 _AT_END = re.compile(rb"(?im)^\W+(?:(?:vim?|ex):[^\n]*?\b(?:fileencoding|fenc)=|coding:[ \t]*)([\w.:-]{2,40})")
-_BEYOND_ASCII = re.compile(rb"[^\n]*[\x80-\xff][^\n]*\n?")
 _JUDGED = 65_536  # bytes whose words are looked at
 _TELLING = 20  # letters beyond ASCII that tell their encoding
 _ACCENTS = 3  # such letters that hardly make a word of another script
@@ -171,7 +170,7 @@ def _detect_by_words(data: bytes, usual: str) -> str | None:
     """Judge by the lines that are not ASCII; None where they are no text in any known encoding."""
     if _is_damaged_utf8(data):
         return "utf-8"
-    lines = b"".join(_BEYOND_ASCII.findall(data))[:_JUDGED]
+    lines = b"".join(line for line in data.split(b"\n") if not line.isascii())[:_JUDGED]
     found = chardet.detect_all(lines, ignore_threshold=True, include_encodings=_ENCODINGS, no_match_encoding="utf-8")
     scores = {
         encoding: each["confidence"]

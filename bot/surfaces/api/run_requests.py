@@ -17,10 +17,10 @@ from bot.http.event_streams import EventStream, wait_while_connected, write_even
 from bot.surfaces.api.ask_requests import wants_events
 from bot.surfaces.api.problems import API_HEADERS, GONE, RequestProblem, explain_error
 from bot.surfaces.api.repeated_questions import KEY, read_key
-from bot.surfaces.goal_runs import LONGEST_TASK, Decision, GoalRun, TeamGoalRuns
+from bot.surfaces.goal_runs import MAX_TASK_CHARACTERS, MAX_WORDS, Decision, GoalRun, TeamGoalRuns
 from bot.surfaces.principals import Principal
 
-Words = Annotated[str, Field(max_length=LONGEST_TASK)]
+Words = Annotated[str, Field(max_length=MAX_TASK_CHARACTERS)]
 
 
 class RunRequest(BaseModel):
@@ -30,10 +30,10 @@ class RunRequest(BaseModel):
 
     goal: Annotated[str, Field(max_length=40, description="`pytest`, `command`, `claim`, `types` or `lint`.")]
     task: Annotated[
-        str, Field(min_length=1, max_length=LONGEST_TASK, description="What is wanted; of a `claim`, the claim.")
+        str, Field(min_length=1, max_length=MAX_TASK_CHARACTERS, description="What is wanted; of a `claim`, the claim.")
     ]
     arguments: Annotated[
-        dict[Annotated[str, Field(max_length=40)], Words | Annotated[list[Words], Field(max_length=50)]],
+        dict[Annotated[str, Field(max_length=40)], Words | Annotated[list[Words], Field(max_length=MAX_WORDS)]],
         Field(
             max_length=10,
             description="Lists of words: `select` (tests) of `pytest`, `argv` of `command`, `paths` of `types` and "

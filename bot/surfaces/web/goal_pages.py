@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router
 
 from bot.errors import NotAllowed, UnknownGoalRun
-from bot.surfaces.goal_runs import LONGEST_TASK, GoalRun, TeamGoalRuns
+from bot.surfaces.goal_runs import MAX_TASK_CHARACTERS, MAX_WORDS, GoalRun, TeamGoalRuns
 from bot.surfaces.team_surfaces import Late
 from bot.surfaces.web.answer_markup import AnswerMarkup
 from bot.surfaces.web.page_files import PageFiles
@@ -53,9 +53,9 @@ class GoalPages:
 
     async def propose(self, _: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
         """Have a run proposed, and show it."""
-        goal, task = fields.get("goal", ""), fields.get("task", "").strip()[:LONGEST_TASK]
+        goal, task = fields.get("goal", ""), fields.get("task", "").strip()
         try:
-            words = shlex.split(fields.get("words", ""))
+            words = _read_words(task, fields.get("words", ""))
             arguments = {name: words} if words and (name := WORDS.get(goal, "")) else {}
             run = await self._get_runs().begin(
                 session.principal, goal, task, arguments, repository=fields.get("repository") or None
@@ -115,3 +115,12 @@ class GoalPages:
             "goal.html", title="Goal run", here="Goal runs", session=session, run=run, text=text, problem=problem
         )
         return send_html(page, status=409 if problem else 200)
+
+
+def _read_words(task: str, written: str) -> list[str]:
+    """Split what is written beside a task; `ValueError` says of both what is too much."""
+    words = shlex.split(written)
+    if not 0 < len(task) <= MAX_TASK_CHARACTERS or len(words) > MAX_WORDS:
+        limit = f"{MAX_TASK_CHARACTERS:,} characters, and at most {MAX_WORDS} words beside it"
+        raise ValueError(f"Say what you want in at most {limit}.")
+    return words

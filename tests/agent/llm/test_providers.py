@@ -62,10 +62,9 @@ async def test_a_provider_is_asked_where_its_own_variable_says(
     assert asked[0].get("cache_control") == ({"type": "ephemeral"} if spec.startswith("anthropic") else None)
 
 
-async def test_a_local_server_is_told_how_long_the_prompt_is(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_local_server_is_told_how_long_the_prompt_is() -> None:
     with serving_json({"": QWEN}) as (url, asked):
-        monkeypatch.setenv("OLLAMA_HOST", url)
-        async with open_models("ollama:qwen3") as models:
+        async with open_models("ollama:qwen3", ollama_host=url.removeprefix("http://")) as models:
             main = models.make_turn_models(Budget(), Told()).main
             assert main is not None
             for length in (10, 60_000, 10):  # each change would make it load the model anew

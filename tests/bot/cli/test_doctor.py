@@ -300,8 +300,9 @@ async def test_a_model_of_this_machine_is_offered_and_told_apart(gemini: FakeGem
     assert "use it with CITEBOT_MODEL=ollama:qwen3:8b." in offered.advice
     assert "is set up and reads up to 40,960 tokens" in used.what
     assert "ollama" not in declined.advice
-    (elsewhere,) = await asked(gemini, GOOGLE_API_KEY="", OLLAMA_HOST="192.0.2.1:11434")
-    assert "ollama" not in elsewhere.advice
+    for host in ("192.0.2.1:11434", "::1", "localhost:port"):
+        (elsewhere,) = await asked(gemini, GOOGLE_API_KEY="", OLLAMA_HOST=host)
+        assert "ollama" not in elsewhere.advice
 
 
 async def test_a_model_is_not_called_unless_that_is_wanted(gemini: FakeGemini) -> None:

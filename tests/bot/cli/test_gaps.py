@@ -75,7 +75,7 @@ def test_each_gap_has_its_reason_and_the_owners_of_the_nearest_place(
 
     lines = done.out.splitlines()
     assert (done.code, done.err) == (0, "")
-    assert lines[0] == "4 of 5 questions of the last 30 days were not answered."
+    assert lines[0] == "4 of 5 questions of the last 30 days were not answered, or not well."
     assert lines[2] == "till: 3"
     assert lines[3].endswith("no place clearly answers it: how do refunds work?")
     assert lines[4].strip() == "till/pay.py  owned by @acme/payments"

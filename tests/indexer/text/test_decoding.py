@@ -145,3 +145,9 @@ def test_lines_of_utf8_text_keep_their_numbers(text: str) -> None:
     decoded = decode_file(text.encode())
     assert decoded is not None
     assert decoded.count("\n") == text.count("\n")
+
+
+def test_a_long_line_beside_one_in_another_encoding_is_read_in_one_pass() -> None:
+    data = b"caf\xe9 noir\n" + b"a" * 900_000
+
+    assert decode_file(data) == f"café noir\n{'a' * 900_000}"
