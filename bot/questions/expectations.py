@@ -1,4 +1,4 @@
-"""What an answer to a question with a known answer is held against: places that it cites, words that it says."""
+"""Expectations of an answer that is known: the places that it should cite, and the words that it should say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which languages are read, and how, by what is installed here."""
+"""The grammars that are installed here, and how each language is read with them."""
 
 from __future__ import annotations
 
