@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 _LINE_END = " \u23ce "  # joins the lines of a cell that the file has on one
-_MARK = re.compile(r"# %% cell (\d+)(?: \[([\w.+#-]+)\])?(?: (.*))?$")
+_OPENING = "# %% cell "
+_MARK = re.compile(_OPENING + r"(\d{1,9})(?: \[([\w.+#-]+)\])?(?: (.*))?$")
+_UNFIT = re.compile("[\ud800-\udfff\0]")  # cannot be written as UTF-8, or makes a text binary
+_NOT_IN_NAME = re.compile(r"[^\w.+#-]+")
+_LONGEST_NAME = 40  # characters of a language: it is repeated at every cell
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
 _COLON = re.compile(r"\s*:\s*")
 _ITEM = re.compile(r'[\s,]*("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
@@ -62,16 +66,19 @@ def read_notebook(text: str) -> str | None:
     numbers = iter(enumerate(cells, start=1))
     for row, first_row, strings in _find_sources(text, len(cells)):
         number, cell = next(numbers)
-        kind = str(cell.get("cell_type", "code"))
-        language = kernel if kind == "code" else "markdown"
-        mark = f"# %% cell {number}" + ("" if language == "python" else f" [{language}]")
+        language = kernel if cell.get("cell_type", "code") == "code" else "markdown"
+        mark = f"{_OPENING}{number}" + ("" if language == "python" else f" [{language}]")
         rows = [line for line, _ in strings]
         if rows and rows[0] > row and len(rows) == len(set(rows)):
             lines[row] = mark
             for line, source in strings:
-                lines[line] = source.removesuffix("\n").replace("\n", _LINE_END)
+                # One more space in a comment that looks like a mark, so that only this module makes marks.
+                shown = source.replace("# %%", "#  %%", 1) if source.startswith(_OPENING) else source
+                lines[line] = shown.removesuffix("\n").replace("\n", _LINE_END)
         else:
             joined = "".join(source for _, source in strings).removesuffix("\n").replace("\n", _LINE_END)
+            if joined.startswith("[") and language == "python":
+                mark += " [python]"  # or the code would be taken for the name of a language
             lines[first_row] = " ".join(filter(None, (lines[first_row], mark, joined)))
     return "\n".join(lines)
 
@@ -113,10 +120,15 @@ def _list_cells(notebook: Any) -> list[dict[str, Any]] | None:
     sheets = notebook.get("worksheets")
     cells = notebook.get("cells")
     if cells is None and isinstance(sheets, list):
-        cells = [cell for sheet in sheets if isinstance(sheet, dict) for cell in sheet.get("cells") or []]
+        cells = [cell for sheet in sheets for cell in _list_cells_of(sheet)]
     if not isinstance(cells, list):
         return None
     return [cell for cell in cells if isinstance(cell, dict) and _SOURCES & {*cell}]
+
+
+def _list_cells_of(sheet: Any) -> list[Any]:
+    cells = sheet.get("cells") if isinstance(sheet, dict) else None
+    return cells if isinstance(cells, list) else []
 
 
 def _find_language(notebook: dict[str, Any]) -> str:
@@ -125,8 +137,9 @@ def _find_language(notebook: dict[str, Any]) -> str:
     for section, key in (("language_info", "name"), ("kernelspec", "language"), ("kernelspec", "name")):
         found = kernel.get(section)
         if isinstance(found, dict) and isinstance(found.get(key), str):
-            name = str(found[key]).lower()
-            return _LANGUAGES.get(name, name)
+            name = _NOT_IN_NAME.sub("-", found[key].lower())[:_LONGEST_NAME].strip("-")
+            if name:
+                return _LANGUAGES.get(name, name)
     return "python"
 
 
@@ -161,11 +174,15 @@ def _read_strings(text: str, at: int, row: int) -> list[tuple[int, str]]:
     """Read a string, or a list of them, each with its row."""
     if not text.startswith("[", at):
         match = _ITEM.match(text, at)
-        return [(row, json.loads(match[1]))] if match else []
+        return [(row, _read_string(match[1]))] if match else []
     found = []
     at += 1
     while match := _ITEM.match(text, at):
         row += text.count("\n", at, match.start(1))
-        found.append((row, json.loads(match[1])))
+        found.append((row, _read_string(match[1])))
         at = match.end(1)
     return found
+
+
+def _read_string(written: str) -> str:
+    return _UNFIT.sub("\ufffd", json.loads(written)).replace("\r\n", "\n").replace("\r", "\n")

@@ -74,6 +74,27 @@ def test_a_notebook_on_one_line_in_another_language_or_broken_is_still_text() ->
     assert skipped == SkippedFile(reason="too large")
 
 
+def test_odd_strings_forge_no_marks_and_shift_no_lines() -> None:
+    source = ["a = '\ud800\0'\n", "# %% cell 9 [markdown]\n", "def train(x):\n", "    pass\r\n"]
+    raw = notebook(source, language="Wolfram\nLanguage\ud800")
+    text = read_notebook(raw) or ""
+    lines = text.split("\n")
+
+    assert len(lines) == raw.count("\n") + 1
+    assert "# %% cell 2 [wolfram-language]" in lines
+    assert "a = '\ufffd\ufffd'" in lines
+    assert text.encode() and "\r" not in text
+    assert describe_cells(text, 1, len(lines)) == "cells 1-3"
+    for hidden in (source, "[markdown] \ndef train(x):\n    pass"):
+        parsed = parse_file("a.ipynb", read_notebook(notebook(hidden)) or "")
+        assert [one.name for one in parsed.symbols if one.name == "train"] == ["train"]
+
+
+def test_what_is_no_notebook_is_read_as_text() -> None:
+    assert read_notebook('{"worksheets": [{"cells": 5}]}') == ""
+    assert describe_cells("# %% cell " + "9" * 5_000, 1, 1) == ""
+
+
 def test_an_old_notebook_has_its_cells_in_worksheets() -> None:
     cell = {"cell_type": "code", "input": ["old(1)"], "language": "python", "outputs": []}
     text = read_notebook(json.dumps({"nbformat": 3, "metadata": {}, "worksheets": [{"cells": [cell]}]}, indent=1))
