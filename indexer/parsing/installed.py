@@ -40,6 +40,8 @@ def list_languages() -> list[ReadLanguage]:
             found = "the code in it, and uses in its markup" if language.name in CONTAINERS else "words"
         elif is_installed(language.grammar):
             found = "definitions, uses of names, imports"
+        elif not language.grammar.package:  # bundled, and the bundle has none for this machine
+            found = "words (no grammar for this system)"
         else:
             found = "words; definitions with the extra `languages`"
         files = (*(f".{ending}" for ending in (*language.endings, *language.shared_endings)), *language.file_names)

@@ -129,6 +129,14 @@ def test_the_table_says_what_is_found_in_each_language() -> None:
     assert found["csv"] == "words"
 
 
+def test_the_extra_is_named_only_for_grammars_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("indexer.parsing.installed.is_installed", lambda grammar: False)
+    found = {row.name: row.found for row in list_languages()}
+
+    assert found["SQL"] == "words; definitions with the extra `languages`"
+    assert found["GraphQL"] == "words (no grammar for this system)"
+
+
 def test_what_a_missing_grammar_leaves_out_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     groovy = find_language("groovy")
     assert groovy is not None
