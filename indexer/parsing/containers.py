@@ -48,7 +48,7 @@ _RAZOR_BLOCK = re.compile(r"@(?:code|functions)?\s{0,9}(?=\{)")
 _RAZOR_CALL = re.compile(
     r"@(?:await\s{1,9})?([A-Za-z_][\w.]*)\s{0,9}[(<]|@on\w+\s?=\s?\"@?([A-Za-z_][\w.]*)\"|@bind[\w:-]*=\"([\w.]+)\""
 )
-_FENCE = re.compile(r"^[ \t>]{0,12}(`{3,}|~{3,})[ \t]*\{?[.\s]*([\w+#.-]*)", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t>]{0,12}(`{3,}|~{3,})[ \t]*\{?[. \t]*([\w+#.-]*)", re.MULTILINE)
 _KEYWORDS = frozenset(
     "if elseif else for foreach while switch with case lock using catch return new in and or not is".split()
 )

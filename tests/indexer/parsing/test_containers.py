@@ -155,3 +155,7 @@ def test_code_within_other_text_is_found_at_its_own_lines(
     assert [f"{one.module}:{one.line}" for one in parsed.imports] == imports
     lines = text.split("\n")
     assert all(one.text == "\n".join(lines[one.start_line - 1 : one.end_line]) for one in parsed.chunks)
+
+
+def test_a_bare_fence_takes_no_language_from_its_code() -> None:
+    assert parse_file("a.md", "```\npython\nsend(1)\n```\n").references == ()
