@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
+from string import ascii_lowercase, ascii_uppercase
 
 from indexer.parsing.grammars import GRAMMARS
 from indexer.parsing.telling_paths import COMPONENT_ENDINGS
@@ -26,7 +27,8 @@ _LONGEST_TAG = 2_000  # characters
 _LONGEST_EXPRESSION = 5_000
 _MOST_UNCLOSED = 100
 
-_HIDDEN = re.compile(r"<!--|<(script|style)(?=[\s>/])", re.IGNORECASE)
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)  # unlike `lower`, keeps every length
+_HIDDEN = re.compile(r"<!--|<(script|style)(?=[\s>/])")  # of a page in lower case
 _LANG = re.compile(r"\b(?:lang|type)\s*=\s*[\"']?([\w/+.-]+)")
 _SCRIPTS = {"module": "javascript", "text/javascript": "javascript", "application/javascript": "javascript"}
 _SCRIPTS |= {"js": "javascript", "jsx": "javascript", "ts": "typescript", "tsx": "tsx", "text/typescript": "typescript"}
@@ -211,7 +213,7 @@ def _read_scripts(page: _Page) -> tuple[str, bool]:
     """Add the scripts of a page and its tags of components; return the rest, and whether a script is TypeScript."""
     found: dict[str, list[Range]] = {}
     hidden: list[Range] = []
-    low, at = page.text.lower(), 0
+    low, at = page.text.translate(_LOWER), 0
     while (match := _HIDDEN.search(low, at)) and len(hidden) < _MOST_RANGES:
         if match[1] is None:
             end = low.find("-->", match.end())

@@ -157,5 +157,11 @@ def test_code_within_other_text_is_found_at_its_own_lines(
     assert all(one.text == "\n".join(lines[one.start_line - 1 : one.end_line]) for one in parsed.chunks)
 
 
+def test_letters_that_grow_in_lower_case_move_no_code() -> None:
+    parsed = parse_file("a.html", "<p>" + "\u0130" * 9 + "</p>\n<SCRIPT TYPE='text/JavaScript'>start(1)</Script>\n")
+
+    assert [(one.name, one.line) for one in parsed.references] == [("start", 2)]
+
+
 def test_a_bare_fence_takes_no_language_from_its_code() -> None:
     assert parse_file("a.md", "```\npython\nsend(1)\n```\n").references == ()
