@@ -1,7 +1,7 @@
 """Finds the code in files that hold more than one language: components, templates, pages, documents and notebooks.
 
-What is no code is blank, so that every line keeps its number, and no line changes its length. All scans are linear:
-they find delimiters, and give up on what is not closed within some thousand characters.
+What is no code is blank, so that every line keeps its number, and no line changes its length. All scans are
+bounded: they give up on a delimiter that is not closed within some thousand characters, and on a page after many such.
 """
 
 from __future__ import annotations
@@ -213,8 +213,8 @@ def _read_scripts(page: _Page) -> tuple[str, bool]:
     """Add the scripts of a page and its tags of components; return the rest, and whether a script is TypeScript."""
     found: dict[str, list[Range]] = {}
     hidden: list[Range] = []
-    low, at = page.text.translate(_LOWER), 0
-    while (match := _HIDDEN.search(low, at)) and len(hidden) < _MOST_RANGES:
+    low, at, unclosed = page.text.translate(_LOWER), 0, 0
+    while (match := _HIDDEN.search(low, at)) and len(hidden) < _MOST_RANGES and unclosed < _MOST_UNCLOSED:
         if match[1] is None:
             end = low.find("-->", match.end())
             at = end + 3 if end >= 0 else len(low)
@@ -223,6 +223,7 @@ def _read_scripts(page: _Page) -> tuple[str, bool]:
         begin = _find_tag_end(page.text, match.end())
         if begin < 0:
             at = match.end()
+            unclosed += 1
             continue
         end = low.find(f"</{match[1]}", begin)
         end = len(low) if end < 0 else end
@@ -277,19 +278,26 @@ def _find_between(text: str, opening: str, closing: str) -> Iterator[Range]:
         at = end + len(closing)
 
 
-def _find_braces(text: str, *, pair: str = "{}") -> Iterator[Range]:
+def _find_braces(text: str) -> Iterator[Range]:
     """Yield what is in braces that are in no others."""
     at = unclosed = 0
-    while (start := text.find(pair[0], at)) >= 0 and unclosed < _MOST_UNCLOSED:
-        depth, at = 0, start + 1
-        for place in range(start, min(len(text), start + _LONGEST_EXPRESSION)):
-            depth += (text[place] == pair[0]) - (text[place] == pair[1])
-            if depth == 0:
-                yield start + 1, place
-                at = place + 1
-                break
+    while (start := text.find("{", at)) >= 0 and unclosed < _MOST_UNCLOSED:
+        end = _find_closing(text, start, "{}")
+        if end >= 0:
+            yield start + 1, end
         else:
             unclosed += 1
+        at = max(start, end) + 1
+
+
+def _find_closing(text: str, start: int, pair: str) -> int:
+    """Return the place of the sign that closes the one at `start`, or -1."""
+    depth = 0
+    for place in range(start, min(len(text), start + _LONGEST_EXPRESSION)):
+        depth += (text[place] == pair[0]) - (text[place] == pair[1])
+        if depth == 0:
+            return place
+    return -1
 
 
 def _read_tags(language: str) -> Callable[[_Page], None]:
@@ -341,14 +349,17 @@ def _read_blade(page: _Page) -> None:
         *_find_between(markup, "{!!", "!!}"),
         *_find_between(markup, "@php", "@endphp"),
     ]
-    for match in islice(_DIRECTIVE.finditer(markup), _MOST_RANGES):
-        near = markup[match.end() : match.end() + _LONGEST_EXPRESSION]
-        inside = next(((match.end() + a, match.end() + b) for a, b in _find_braces(near, pair="()")), None)
-        name = _STRING.match(markup, inside[0]) if inside else None
-        if name and match[1] in _BLADE_FILES:
+    at = unclosed = 0
+    while (match := _DIRECTIVE.search(markup, at)) and unclosed < _MOST_UNCLOSED:
+        end = _find_closing(markup, match.end(), "()")
+        at = max(match.end(), end)
+        name = _STRING.match(markup, match.end() + 1)
+        if end < 0:
+            unclosed += 1
+        elif name and match[1] in _BLADE_FILES:
             page.add_import(name[0].strip("\"'").replace(".", "/"), match.start())
-        elif inside:
-            ranges.append(inside)
+        else:
+            ranges.append((match.end() + 1, end))
     page.add_code("php", ranges, only_uses=True)
 
 
@@ -392,11 +403,12 @@ def _read_markdown(page: _Page) -> None:
 def _read_mdx(page: _Page) -> None:
     """Read a document with components: imports and exports between its paragraphs, tags, and fenced blocks."""
     _read_markdown(page)
-    fenced = [(part.first_row, part.first_row + part.text.count("\n") + 1) for part in page.contents.parts]
+    parts = page.contents.parts
+    fenced = {part.first_row + row for part in parts for row in range(part.text.count("\n") + 1)}
     lines = page.text.split("\n")
     is_code = False
     for row, line in enumerate(lines):
-        is_fenced = any(first <= row < last for first, last in fenced)
+        is_fenced = row in fenced
         is_code = not is_fenced and bool(line.strip()) and (is_code or line.startswith(("import ", "export ")))
         if not is_code:
             for tag in () if is_fenced else _TAG.finditer(line):
@@ -404,7 +416,7 @@ def _read_mdx(page: _Page) -> None:
                     Reference(name=tag[1].rpartition(".")[2], qualifier="", kind="call", line=row + 1, scope="")
                 )
             lines[row] = ""
-    page.contents.parts.insert(0, Part(language="tsx", text="\n".join(lines)))
+    parts.insert(0, Part(language="tsx", text="\n".join(lines)))
 
 
 def _read_notebook(page: _Page) -> None:

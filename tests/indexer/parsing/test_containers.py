@@ -165,3 +165,15 @@ def test_letters_that_grow_in_lower_case_move_no_code() -> None:
 
 def test_a_bare_fence_takes_no_language_from_its_code() -> None:
     assert parse_file("a.md", "```\npython\nsend(1)\n```\n").references == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "unclosed", "call"),
+    [("a.vue", "<script ", "<script>go()</script>"), ("a.blade.php", "@if(", "@if(go())")],
+)
+def test_what_is_often_not_closed_is_given_up_on(path: str, unclosed: str, call: str) -> None:
+    """So that the work on a page is bounded; a few are passed over."""
+    few, many = (parse_file(path, unclosed * count + " \n" * 3_000 + call).references for count in (3, 200))
+
+    assert [one.name for one in few] == ["go"]
+    assert [one.name for one in many] == []
