@@ -1,7 +1,7 @@
 """Finds the code in files that hold more than one language: components, templates, pages, documents and notebooks.
 
-What is no code is blank, so that every line keeps its number, and no line changes its length. All scans are
-bounded: they give up on a delimiter that is not closed within some thousand characters, and on a page after many such.
+What is no code is blank, so that every line keeps its number, and no line changes its length. All scans are bounded:
+they give up on a delimiter that is not closed within some thousand characters, and on a page after many such.
 """
 
 from __future__ import annotations
