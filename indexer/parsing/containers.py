@@ -38,7 +38,7 @@ _ATTRIBUTE = re.compile(
     r"\s*=\s*(?:\"([^\"]{0,2000})\"|'([^']{0,2000})')"
 )
 _HANDLER = re.compile(r"\s*([\w$]+(?:\.[\w$]+)*)\s*")
-_CALL = re.compile(r"([\w$.]+)\s*\(")
+_CALL = re.compile(r"(?<![\w$.])([\w$.]+)\s*\(")
 _FILTER = re.compile(r"\|\s*([A-Za-z_]\w*)")
 _STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
 _STATEMENT = re.compile(r"\s*-?\s*(end)?(macro|block|extends|include|import|from|embed)\b\s*([\"']?)([\w./:-]*)")
