@@ -130,7 +130,7 @@ def test_the_table_says_what_is_found_in_each_language() -> None:
 
 
 def test_the_extra_is_named_only_for_grammars_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("indexer.parsing.installed.is_installed", lambda grammar: False)
+    monkeypatch.setattr("indexer.parsing.installed.is_installed", lambda _: False)
     found = {row.name: row.found for row in list_languages()}
 
     assert found["SQL"] == "words; definitions with the extra `languages`"

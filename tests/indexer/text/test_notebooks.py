@@ -83,7 +83,8 @@ def test_odd_strings_forge_no_marks_and_shift_no_lines() -> None:
     assert len(lines) == raw.count("\n") + 1
     assert "# %% cell 2 [wolfram-language]" in lines
     assert "a = '\ufffd\ufffd'" in lines
-    assert text.encode() and "\r" not in text
+    assert text.encode()
+    assert "\r" not in text
     assert describe_cells(text, 1, len(lines)) == "cells 1-3"
     for hidden in (source, "[markdown] \ndef train(x):\n    pass"):
         parsed = parse_file("a.ipynb", read_notebook(notebook(hidden)) or "")
