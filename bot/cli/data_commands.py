@@ -97,8 +97,8 @@ def gaps(invocation: CliContext, *, days: int, as_json: bool) -> int:
     "--threshold", type=click.IntRange(0, 100), metavar="PERCENT",
     help="Fail as well where a smaller share is answered right.",
 )  # fmt: skip
-@click.option("--accept", is_flag=True, help="Compare the next runs with this one, also where it got worse.")
-@click.option("--no-model", is_flag=True, help="Answer without a language model, whatever the settings say.")
+@click.option("--accept", is_flag=True, help="Take this run as what the next ones are compared with.")
+@click.option("--no-model", is_flag=True, help="Answer without a language model, even where one is set.")
 @add_json_option
 @add_repo_option
 @click.pass_obj

@@ -71,9 +71,8 @@ def script(request: Received) -> Reply:
             return (
                 _act(request)
                 if "tools" in request.body
-                else says(
-                    "The `Order` is paid through its session by `pay` [E1], and it is sent again while it can be."
-                )
+                # A name that the lines do not have: so that the claim is read again.
+                else says("The `Order` is paid as `settle_debts` says [E1], and it is sent again while it can be.")
             )
 
 
