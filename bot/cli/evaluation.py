@@ -56,7 +56,7 @@ Names = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidat
 People = Annotated[tuple[Annotated[str, Field(pattern=PERSON)], ...], BeforeValidator(_split_one)]
 
 
-class TeamQuestion(BaseModel):
+class EvalCase(BaseModel):
     """A table `[[questions]]`: a question, and what a right answer has.
 
     It cites one of `places`, and says all of `words`; one that may be said in several ways is a list of those.
@@ -84,11 +84,11 @@ class QuestionFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    questions: tuple[TeamQuestion, ...]
+    questions: tuple[EvalCase, ...]
 
     @field_validator("questions")
     @classmethod
-    def _check_texts(cls, questions: tuple[TeamQuestion, ...]) -> tuple[TeamQuestion, ...]:
+    def _check_texts(cls, questions: tuple[EvalCase, ...]) -> tuple[EvalCase, ...]:
         if not questions:
             raise ValueError("there are no questions; write a table [[questions]] for each")
         texts = [one.question for one in questions]
@@ -120,7 +120,7 @@ class EvalResult:
         return not self.wrong
 
 
-def read_questions(file: Path) -> Sequence[TeamQuestion]:
+def read_questions(file: Path) -> Sequence[EvalCase]:
     """Read a file of questions; `BotError` lists everything that is wrong with it, with lines and keys."""
     try:
         text = file.read_text(encoding="utf-8")
@@ -140,7 +140,7 @@ def _list_problems(error: ValidationError, text: str) -> Iterator[str]:
         if len(detail["loc"]) > 1 and isinstance(number := detail["loc"][1], int):
             line = f" (line {begins[number]})" if number < len(begins) else ""
             where, keys = f"question {number + 1}{line}: ", keys[2:]
-        table = TeamQuestion if where else QuestionFile
+        table = EvalCase if where else QuestionFile
         known = ", ".join(one.alias or name for name, one in table.model_fields.items())
         told = _PROBLEMS.get(detail["type"], detail["msg"].removeprefix("Value error, ")).replace("{keys}", known)
         yield where + ": ".join(filter(None, (".".join(keys), told)))
@@ -149,7 +149,7 @@ def _list_problems(error: ValidationError, text: str) -> Iterator[str]:
 async def run_evaluation(
     settings: Settings,
     file: Path,
-    asked: Sequence[TeamQuestion],
+    asked: Sequence[EvalCase],
     apps: Mapping[str | None, App],
     terminal: Terminal,
     *,
@@ -187,9 +187,7 @@ async def run_evaluation(
     return CommandOutcome(output="\n".join(lines), ok=ok)
 
 
-async def _ask(
-    asked: TeamQuestion, apps: Mapping[str | None, App], terminal: Terminal, access: AccessPolicy
-) -> EvalResult:
+async def _ask(asked: EvalCase, apps: Mapping[str | None, App], terminal: Terminal, access: AccessPolicy) -> EvalResult:
     """Ask a question; an error is what is wrong with its answer."""
     chosen = [apps[name] for name in (asked.repositories or (None,))]
     names = [(await app.index.status()).repository for app in chosen]
@@ -214,7 +212,7 @@ async def _ask(
     )
 
 
-def _find_missing(asked: TeamQuestion, answer: Answer, *, is_cited: bool) -> Iterator[str]:
+def _find_missing(asked: EvalCase, answer: Answer, *, is_cited: bool) -> Iterator[str]:
     if asked.places and not is_cited:
         yield f"cites none of {', '.join(place.path for place in asked.places)}"
     wording = Wording(answer.text)
@@ -223,7 +221,7 @@ def _find_missing(asked: TeamQuestion, answer: Answer, *, is_cited: bool) -> Ite
             yield f"does not say {' or '.join(map(repr, spellings))}"
 
 
-def _find_wrong_access(asked: TeamQuestion, names: Sequence[str], access: AccessPolicy) -> Iterator[str]:
+def _find_wrong_access(asked: EvalCase, names: Sequence[str], access: AccessPolicy) -> Iterator[str]:
     """Say who may ask about the repositories, or may not, against what is expected."""
     for person in (*asked.seen_by, *asked.hidden_from):
         platform, _, own = person.partition(":")
