@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from indexer.errors import BadPattern
 from indexer.generations.grep import grep_texts
 from indexer.git.file_selection import FileSelection, judge_content, judge_path
-from indexer.git.gitattributes import FileAttributes, GitAttributes, list_attribute_files
+from indexer.git.gitattributes import FileAttributes, GitAttributes, is_attributes_file, list_attribute_files
 from indexer.parsing.file_parser import LONG_LINE_CUT, parse_file
 from indexer.secrets import redact_secrets
 from indexer.text.decoding import decode_file
@@ -80,7 +80,7 @@ globs = among(
 attributes = among(
     (
         "*.py ", "linguist-generated", "-linguist-generated", "linguist-vendored=false", "=true", " ",
-        "\n", "#", '"', "[attr]x", "!",
+        "\n", "#", '"', "[attr]x", "!", "working-tree-encoding=", "koi8-r", "\ncharset = ",
     ),
     most=12,
 )  # fmt: skip
@@ -88,7 +88,8 @@ attributes = among(
 
 @given(
     st.dictionaries(
-        st.sampled_from([".gitattributes", "a/.gitattributes"]), st.lists(st.tuples(globs, attributes), max_size=5)
+        st.sampled_from([".gitattributes", "a/.gitattributes", ".editorconfig"]),
+        st.lists(st.tuples(globs, attributes), max_size=5),
     ),
     paths,
 )
@@ -99,7 +100,8 @@ def test_attributes_of_a_repository_say_something_or_nothing(
     marks = GitAttributes(texts).of(path)
 
     assert isinstance(marks, FileAttributes)
-    assert all(name.endswith(b".gitattributes") for name in list_attribute_files([path.encode("utf-8", "replace")]))
+    looked_for = list_attribute_files([path.encode("utf-8", "replace")])
+    assert all(is_attributes_file(name.decode()) for name in looked_for)
 
 
 @given(st.lists(globs, max_size=4), paths)
