@@ -14,7 +14,7 @@ from indexer.text.linear_patterns import compile_pattern
 
 STEM = 4  # letters by which a word is known, in whatever form and language
 _SHORT = 3  # letters of a name whose last `s` is no plural
-_ACRONYM = re.compile(r"\b[A-Z][A-Z0-9]{2,}(?:-?\d+)?\b")
+_ACRONYM = re.compile(r"\b[A-Z][A-Z0-9]{2,}(?:-\d+)?\b")
 _COUNTER = re.compile(r"^[\W_]*\d+\s*[.)|]")  # before an entry of a list or in the first cell of a row
 _NUMBER = re.compile(r"\d+")
 _GROUPING = re.compile(r"(?<=\d)[,_](?=\d)")

@@ -42,7 +42,7 @@ class _Hunk:
 
 
 _TO_CHECKERS = re.compile(
-    r"\s*(?:#|//)\s?(?:type: ?ignore|noqa|nosec|pragma:|pylint:|pyright:|fmt:|eslint-|@ts-|nolint|prettier-).*"
+    r"(?:#|//)\s?(?:type: ?ignore|noqa|nosec|pragma:|pylint:|pyright:|fmt:|eslint-|@ts-|nolint|prettier-).*"
 )
 
 

@@ -41,7 +41,7 @@ _HANDLER = re.compile(r"\s*([\w$]+(?:\.[\w$]+)*)\s*")
 _CALL = re.compile(r"(?<![\w$.])([\w$.]+)\s*\(")
 _FILTER = re.compile(r"\|\s*([A-Za-z_]\w*)")
 _STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'")
-_STATEMENT = re.compile(r"\s*-?\s*(end)?(macro|block|extends|include|import|from|embed)\b\s*([\"']?)([\w./:-]*)")
+_STATEMENT = re.compile(r"\s*(?:-\s*)?(end)?(macro|block|extends|include|import|from|embed)\b\s*([\"']?)([\w./:-]*)")
 _NAMED = re.compile(r"\bimport\s+(\w+(?:\s*,\s*\w+)*)")
 _DIRECTIVE = re.compile(r"@(\w+)\s*(?=\()")
 _BLADE_FILES = {"include", "includeIf", "extends", "component", "livewire", "each"}
@@ -201,7 +201,7 @@ def _add_braces(page: _Page, markup: str) -> None:
     for start, end in _find_braces(markup):
         sign = re.match(r"[#:@/]\s*\w*", markup[start:end])
         begin = start + sign.end() if sign else start
-        handler = _HANDLER.fullmatch(markup, begin, end)
+        handler = _HANDLER.fullmatch(markup[begin:end])
         if handler and re.search(r"\bon:?\w+=$", markup[max(0, start - 40) : start - 1]):
             page.add_use(handler[1], begin)
         elif not (sign and sign[0].startswith("/")):
@@ -326,7 +326,8 @@ def _read_statements(page: _Page, markup: str) -> None:
     """Read the statements of Jinja, Django, Twig or Liquid: macros and blocks, what is included, what is called."""
     opened: list[tuple[str, str, int]] = []
     for start, end in _find_between(markup, "{%", "%}"):
-        match = _STATEMENT.match(markup, start, end)
+        code = markup[start:end]
+        match = _STATEMENT.match(code)
         if match is None:
             page.add_calls(start, end)
         elif match[1] and opened and opened[-1][0] == match[2]:
@@ -336,7 +337,7 @@ def _read_statements(page: _Page, markup: str) -> None:
         elif match[2] in {"macro", "block"} and not match[1]:
             opened.append((match[2], match[4], start))
         elif match[3]:
-            names = _NAMED.search(markup, match.end(), end) if match[2] == "from" else None
+            names = _NAMED.search(code, match.end()) if match[2] == "from" else None
             for name in names[1].split(",") if names else [""]:
                 page.add_import(match[4], start, name.strip())
 
@@ -391,13 +392,19 @@ def _read_markdown(page: _Page) -> None:
         first = page.line(fence.start())
         if first <= row or len(page.contents.parts) >= _MOST_PARTS:
             continue
-        closing = re.compile(rf"[ \t>]*{re.escape(fence[1][0])}{{{len(fence[1])},}}\s*$")
-        row = next((place for place in range(first, len(lines)) if closing.match(lines[place])), len(lines)) + 1
+        ends = (place for place in range(first, len(lines)) if _is_closed(fence[1], lines[place]))
+        row = next(ends, len(lines)) + 1
         name = fence[2].lower().strip(".")
         language = find_language(name) or find_language_by_ending(name) or find_language(detect_language(name, ""))
         if language is not None and language.name in GRAMMARS:
             text = "\n".join(lines[first : row - 1])
             page.contents.parts.append(Part(language=language.name, text=text, first_row=first, only_uses=True))
+
+
+def _is_closed(fence: str, line: str) -> bool:
+    """Tell whether a line closes a block: it has the fence, or a longer one, and nothing else."""
+    mark = line.lstrip(" \t>").rstrip()
+    return mark.startswith(fence) and not mark.strip(fence[0])
 
 
 def _read_mdx(page: _Page) -> None:

@@ -68,7 +68,7 @@ class DocumentationFinder:
                     return row if self._lines[row].lstrip().startswith(opening) else last + 1
             return last + 1
         row = last
-        while row >= 0 and last - row < _LONGEST_COMMENT and self._line_comment.match(self._lines[row]):
+        while row >= 0 and last - row < _LONGEST_COMMENT and self._line_comment.match(self._lines[row].lstrip()):
             row -= 1
         return row + 1
 
@@ -79,7 +79,7 @@ def _compile_line_comment(name: str) -> re.Pattern[str]:
     language = find_language(name)
     marks = {*(language.line_comments if language else ()), "#"}
     others = "".join(f"|{re.escape(mark)}" for mark in sorted(marks - {"#"}))
-    return re.compile(rf"\s*(?:#(?=[\s#:]|$){others})")
+    return re.compile(rf"#(?=[\s#:]|$){others}")
 
 
 def read_docstring(source: bytes, body: int) -> str:
