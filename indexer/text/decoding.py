@@ -40,7 +40,9 @@ _AT_TOP = re.compile(
     rb"""(?i)\A(?:[^\n]*\n)?\s*[^\w\s][^\n]*?(?:coding|charset)[ \t:=]+["']?([\w.:-]{2,40})"""
     rb"""|(?:<meta\b[^>]*?\bcharset\s*=\s*["']?|\\usepackage\[)([\w.:-]{2,40})"""
 )
-_AT_END = re.compile(rb"(?im)^\W+(?:(?:vim?|ex):[^\n]*?\b(?:fileencoding|fenc)=|coding:[ \t]*)([\w.:-]{2,40})")
+_AT_END = re.compile(
+    rb"(?im)^(?:[^\w\n]+\n?|\n)(?:(?:vim?|ex):[^\n]*?\b(?:fileencoding|fenc)=|coding:[ \t]*)([\w.:-]{2,40})"
+)
 _JUDGED = 65_536  # bytes whose words are looked at
 _TELLING = 20  # letters beyond ASCII that tell their encoding
 _ACCENTS = 3  # such letters that hardly make a word of another script
