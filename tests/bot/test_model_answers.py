@@ -342,7 +342,7 @@ READINGS = "It is paid by `pay` [E1]. You may also have meant the parcels."
 
 def asks_back(asked: Received) -> Reply:
     """Ask what is meant, unless that was said or nobody could say it."""
-    if "name the other readings" in asked.prompt:
+    if "Nobody can reply to a question of yours" in asked.prompt:
         return says(READINGS)
     said = "the order's" in asked.prompt
     return says("It is paid by `pay` [E1].") if said else calls(("ask_person", {"question": "Which payment?"}))
