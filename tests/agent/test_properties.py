@@ -44,7 +44,7 @@ def assert_sound(answer: Answer) -> None:
         citation.mark for citation in answer.citations
     ]
     assert SECRET not in answer.text
-    assert all(citation.path in SHOP for citation in answer.citations)
+    assert all(citation.path in SHOP or not citation.path for citation in answer.citations)  # a commit has no path
 
 
 async def ask_all(questions: list[str]) -> list[Answer]:
