@@ -171,13 +171,13 @@ async def test_a_model_is_shown_both_sides_and_cites_each_at_its_commit(
             line.partition(" ")[0] for line in lines if line.startswith("[E") and "src/parser.py lines 3-3" in line
         ]
         assert any(line.strip().startswith("3: ") and "text.split()" in line for line in lines)
-        return f"It used to split at spaces {marks[0]}, and splits at commas now {marks[1]}."
+        return f"It used to split at spaces {marks[0]}, and `split` takes a comma now {marks[1]}."
 
     model = ScriptedModel({"executor_llm": [answer_from]})
     agent = Agent(code, saver, redact, models=ScriptedModels(model))
     answer = await answer_to(agent, "what changed between v1.0 and v2.0 in the parser?")
 
-    assert answer.text == "It used to split at spaces [1], and splits at commas now [2]."
+    assert answer.text == "It used to split at spaces [1], and `split` takes a comma now [2]."
     assert [(one.path, one.commit) for one in answer.citations] == [
         ("src/parser.py", repository.sha("v1.0")),
         ("src/parser.py", repository.sha("v2.0")),
