@@ -71,8 +71,8 @@ def script(request: Received) -> Reply:
             return (
                 _act(request)
                 if "tools" in request.body
-                # A name that the lines do not have: so that the claim is read again.
-                else says("The `Order` is paid as `settle_debts` says [E1], and it is sent again while it can be.")
+                # Nothing of it stands in the lines, so that the claim is read again.
+                else says("Money leaves every customer quietly by `pay` [E1], and it is sent again while it can be.")
             )
 
 
