@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from http import HTTPStatus
@@ -71,7 +72,10 @@ class HttpApi:
 
     def join(self, router: Router) -> None:
         """Add the paths to those of the server."""
-        router.routes.append(Mount(PREFIX, self.application))
+        mount = Mount(PREFIX, self.application)
+        # Starlette's own does not take a path with a line break in it, which is refused as this API refuses.
+        mount.path_regex = re.compile(f"^{PREFIX}/(?P<path>.*)$", re.DOTALL)
+        router.routes.append(mount)
 
     def _add_operations(self) -> None:
         add = self.application.add_api_route
