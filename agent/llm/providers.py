@@ -198,7 +198,7 @@ def parse_model_spec(
         error = ModelMisconfigured(problem)
         error.package = package
         raise error
-    is_google = name == GOOGLE
+    is_google, is_ollama = name == GOOGLE, name == "ollama"
     if is_google and google_api_key is None:
         raise ModelMisconfigured(f"The language model {spec} needs a key: set the variable {provider.key_variable}.")
     return ModelSpec(
@@ -206,13 +206,15 @@ def parse_model_spec(
         provider=provider,
         model=model,
         api_key=google_api_key if is_google else None,
-        base_url=google_base_url if is_google else add_scheme(ollama_host) if name == "ollama" else None,
+        base_url=(google_base_url if is_google else None) or (add_scheme(ollama_host) if is_ollama else None),
     )
 
 
 def add_scheme(host: str) -> str | None:
     """Return the address of an Ollama that may be named by its host and port alone; None where none is named."""
-    return None if not host else host if "://" in host else f"http://{host}"
+    if not host:
+        return None
+    return host if "://" in host else f"http://{host}"
 
 
 _BLOCKED = frozenset(

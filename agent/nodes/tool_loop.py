@@ -13,7 +13,7 @@ from agent import chat
 from agent.answering.rounds import KeptReply, answer_with_tools, limit_reply
 from agent.errors import ModelError
 from agent.ports import ChatModel, Deps, Runtime, ToolOutcome
-from agent.prompts.output_schemas import is_turn_tool
+from agent.prompts.output_schemas import ASK_PERSON, is_turn_tool
 from agent.prompts.prompt_evidence import EvidenceNumbers
 from agent.prompts.research_prompts import (
     find_fitting_results,
@@ -117,6 +117,7 @@ async def _ask_model(
 
 REPEATED = "This call was made before; its result is there. Use that, or ask for something else."
 FAILED_BEFORE = "This call has failed before, and was not made again: "
+NOBODY = "Nobody can reply to a question here. Call another tool, or write the answer."
 SPENT = "That can be called once in a turn, by itself and with valid arguments. Call another tool, or write the answer."
 UNREADABLE = "The arguments of this call are not valid JSON. Call the tool again with correct ones."
 
@@ -203,7 +204,7 @@ async def _find_repeats(
     for at, (name, args) in enumerate(wanted):
         key = make_call_key(name, args)
         if is_turn_tool(name):
-            text = SPENT
+            text = SPENT if deps.can_ask or name != ASK_PERSON else NOBODY
         elif ended.get(key) is False and not deps.tools.is_approval_required(name):
             text = FAILED_BEFORE + (await deps.evidence.texts([key])).get(key, "")
         elif key in begun or (ended.get(key) and key in told):

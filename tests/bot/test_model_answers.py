@@ -424,7 +424,7 @@ def test_a_model_that_asks_back_although_nobody_can_reply_is_told_so_and_answers
     done = citebot("ask", BROAD)
 
     assert (done.code, done.out.partition("[")[0]) == (0, "It is paid by `pay` ")
-    assert "Call another tool, or write the answer." in str(gemini.received[1].body["contents"])
+    assert "Nobody can reply to a question here." in str(gemini.received[1].body["contents"])
 
 
 @pytest.mark.exhaustive
