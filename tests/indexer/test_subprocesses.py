@@ -40,8 +40,10 @@ ALLOWED = {
 }  # fmt: skip
 ADDED_BY_OTHERS = {"PWD", "SHLVL", "_", "OLDPWD"}
 
-# Stands before a program on the PATH: notes the environment and the folder it got, then becomes that program.
-SPY = """#!{python} -I
+# Stands before a program on the PATH: notes the environment and the folder it got, then becomes that program. A shell
+# starts it, as the path of Python behind `#!` could have no blank in it; to Python the second line is a text.
+SPY = """#!/bin/sh
+"exec" "{python}" "-I" "$0" "$@"
 import json, os, sys
 with open({log!r}, "a") as log:
     print(json.dumps([sys.argv, dict(os.environ), os.getcwd()]), file=log)
