@@ -12,6 +12,7 @@ from indexer.lazy_names import load_lazily
 if TYPE_CHECKING:
     from agent.agent import Agent
     from agent.answers.extractive import describe_meanings
+    from agent.citations.claims import find_claimed_numbers, find_names
     from agent.conversations import open_conversations, prune_idle_conversations
     from agent.errors import (
         INTERRUPTED,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from agent.guard.size import MAX_QUESTION, MAX_RAW_TEXT, QUESTION_TOO_LONG, fit_text
     from agent.guard.thread_quotes import BACKGROUND_HEADING, quote_line, read_quotes, with_background
     from agent.history.changes import AskedComparison, parse_comparison
+    from agent.kinds.stored_queries import StoredQuery, run_again, store_queries
     from agent.limits import TokenUsage, TurnLimits
     from agent.llm.chat_model import ping_model
     from agent.llm.models import RetryPolicy, open_models

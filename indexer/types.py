@@ -396,6 +396,43 @@ class Drift:
     uncommitted: tuple[str, ...] = ()
 
 
+# What became of lines: nothing; they are elsewhere; only white space, or only comments differ; something differs that
+# the claim does not name; something that it names; they are gone.
+LineFate = Literal["same", "moved", "reformatted", "commented", "edited", "changed", "gone"]
+TELLING_FATES: frozenset[LineFate] = frozenset({"changed", "gone"})  # after which a claim may be wrong
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CitedLines:
+    """Lines of a file at a commit, and the words of the claim that rests on them, in lower case."""
+
+    path: str
+    start_line: int
+    end_line: int
+    words: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FollowedLines:
+    """Where cited lines are at a later commit, and what became of them; those that are gone keep their last place."""
+
+    path: str
+    start_line: int
+    end_line: int
+    fate: LineFate
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PushedLines:
+    """What became of cited lines, in their order, and the words of all lines that were added or removed.
+
+    `words` is None where too many lines differ to tell.
+    """
+
+    followed: tuple[FollowedLines, ...]
+    words: frozenset[str] | None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
     """How far a refresh has come; `total` is 0 while it is not known."""

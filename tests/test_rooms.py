@@ -22,7 +22,7 @@ FLOORS = {
         "storage access tasks config_file pictures",
         "ports http",
         "repositories replies jobs settings drawings webhooks tracing",
-        "app monitoring maintenance",
+        "app monitoring maintenance living",
         "questions",
         "conversations",
         "surfaces",

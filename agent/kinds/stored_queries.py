@@ -1,0 +1,68 @@
+"""Lookups that an answer rests on as a whole: a "no" and a complete list, kept to be made again at a later commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from agent.kinds.fetching import fetch_evidence
+from agent.ports import CodeSearch
+from agent.state import EvidenceRef, Lookup, RetrievalRequest
+
+MAX_ITEMS = 200  # that are kept of one list; the totals count all
+# A list of these is complete: it says all that there is.
+_LISTS: frozenset[Lookup] = frozenset({"usages", "callers", "callees", "tests", "options", "entry_points", "lists"})
+_NAMES: frozenset[Lookup] = frozenset({"definition", "attribute"})  # of which only a "no" is about the whole code
+_OWN = frozenset({"definition", "parent"})  # roles of what the list is about, which citations follow
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredQuery:
+    """A lookup and what it found, without line numbers: the places by their names, and how many there are of each kind.
+
+    The same lookup at another commit is equal to it where it finds the same.
+    """
+
+    request: RetrievalRequest
+    items: tuple[str, ...]
+    totals: Mapping[str, int]
+
+    @property
+    def name(self) -> str:
+        """The name that the lookup is about; empty where it is about all of a kind."""
+        return self.request["query"].rpartition(".")[2] if "parts" not in self.request else ""
+
+    def to_fields(self) -> Mapping[str, Any]:
+        """Return the query as JSON has it."""
+        return {"request": self.request, "items": list(self.items), "totals": dict(self.totals)}
+
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> StoredQuery:
+        """Read what `to_fields` has written."""
+        request = cast("RetrievalRequest", fields["request"])
+        return cls(request=request, items=tuple(fields["items"]), totals=fields["totals"])
+
+
+async def store_queries(code: CodeSearch, requests: Sequence[RetrievalRequest]) -> Sequence[StoredQuery]:
+    """Make those lookups of an answer again that it may rest on as a whole, to remember what they find."""
+    exact = [request for request in requests if request["lookup"] in _LISTS | _NAMES and "commit" not in request]
+    found = [await _look_up(code, request) for request in exact]
+    return [query for query in found if query.request["lookup"] in _LISTS or not query.items]
+
+
+async def run_again(code: CodeSearch, query: StoredQuery) -> StoredQuery:
+    """Make a lookup again at the commit of the code."""
+    return await _look_up(code, query.request)
+
+
+async def _look_up(code: CodeSearch, request: RetrievalRequest) -> StoredQuery:
+    found = await fetch_evidence(code, request)
+    is_name = request["lookup"] in _NAMES
+    items = sorted(_name_item(ref) for ref in found.refs if is_name or ref["role"] not in _OWN)
+    totals = {kind: count for kind, count in found.totals.items() if count}
+    return StoredQuery(request=request, items=tuple(items[:MAX_ITEMS]), totals=totals)
+
+
+def _name_item(ref: EvidenceRef) -> str:
+    return f"{ref['path']} {ref['symbol']}".strip()

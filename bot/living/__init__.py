@@ -1,0 +1,1 @@
+"""Answers that know when the code that they cite changes."""

@@ -1,0 +1,98 @@
+"""The evidence of an answer: the lines that it cites, and the lookups that it rests on where it is a "no" or a list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agent import Answer, CodeSearch, StoredQuery, find_claimed_numbers, find_names, run_again, store_queries
+from agent.text.citation_markers import find_markers
+from indexer import IndexerError
+
+if TYPE_CHECKING:
+    from bot.ports import Repositories
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CitedPlace:
+    """Lines that an answer cites, at the commit it was read at, with the names and numbers that its claims state."""
+
+    mark: int
+    repository: str
+    commit: str
+    path: str
+    start_line: int
+    end_line: int
+    words: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerEvidence:
+    """The evidence of one answer; `queries` are by their repositories, and `commits` is what each was read at."""
+
+    commits: Mapping[str, str]
+    places: Sequence[CitedPlace] = ()
+    queries: Mapping[str, Sequence[StoredQuery]] | None = None
+
+
+async def collect_evidence(
+    answer: Answer, requests: Sequence[Any], repositories: Repositories
+) -> AnswerEvidence | None:
+    """Collect the evidence of an answer, from the requests that its router made; None where it has none.
+
+    Lines of other commits never change. A repository that has moved on meanwhile cannot say what a lookup found, so
+    that nothing of it is known.
+    """
+    commits = answer.read_at
+    places = tuple(_list_places(answer))
+    queries: dict[str, Sequence[StoredQuery]] = {}
+    for name, commit in commits.items():
+        own = [one for one in requests if one.get("repository", name) == name]
+        code = await _hold(repositories, name, commit) if own else None
+        if found := await store_queries(code, own) if code is not None else ():
+            queries[name] = found
+    return AnswerEvidence(commits=commits, places=places, queries=queries) if places or queries else None
+
+
+async def is_unchanged(evidence: AnswerEvidence, repositories: Repositories) -> bool:
+    """Whether every cited file is as it was, and every lookup finds what it found; where that is unknown, it is not."""
+    try:
+        for name, commit in evidence.commits.items():
+            paths = sorted({place.path for place in evidence.places if place.repository == name})
+            drift = await repositories.drift(name, commit, paths)
+            if drift.changed is None or drift.changed:
+                return False
+        for name, queries in (evidence.queries or {}).items():
+            code = await repositories.pin_existing(name)
+            if any([await run_again(code, query) != query for query in queries]):
+                return False
+    except IndexerError:
+        return False
+    return True
+
+
+def _list_places(answer: Answer) -> Iterable[CitedPlace]:
+    words: dict[int, frozenset[str]] = {}
+    for marker in find_markers(answer.text):
+        said = find_names(marker.claim) | find_claimed_numbers(marker.claim)
+        words[marker.number] = words.get(marker.number, frozenset()) | said
+    for citation in answer.citations:
+        if citation.path and not citation.is_elsewhere:
+            yield CitedPlace(
+                mark=citation.mark,
+                repository=citation.repository or answer.repository,
+                commit=citation.commit,
+                path=citation.path,
+                start_line=citation.start_line,
+                end_line=citation.end_line,
+                words=words.get(citation.mark, frozenset()),
+            )
+
+
+async def _hold(repositories: Repositories, name: str, commit: str) -> CodeSearch | None:
+    try:
+        code = await repositories.pin_existing(name)
+    except IndexerError:
+        return None
+    return code if code.commit.sha == commit else None

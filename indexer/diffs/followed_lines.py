@@ -1,0 +1,280 @@
+"""Follows cited lines through a push: one diff for all of them, and the arithmetic of its hunks for each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from itertools import accumulate
+from pathlib import PurePosixPath
+
+from indexer.git.git_errors import decode_output
+from indexer.git.repository import Repository
+from indexer.text.decoding import decode_file
+from indexer.text.languages import find_language_by_ending
+from indexer.types import TELLING_FATES, CitedLines, FollowedLines, LineFate, PushedLines
+
+MOST_WORDS_READ = 5_000_000  # bytes of a diff, beyond which nobody says which words it touches
+_SECONDS = 20.0
+_MOST_MOVES = 200_000  # lines that were added, among which lines that are gone are looked for
+_MOST_COMPARED = 20_000  # lines of a file that git does not compare
+_WINDOW = 3  # lines that have to come again together
+_SHARE_FOUND = 0.8  # of these windows, for a move
+_SHARE_KEPT = 0.5  # of the lines, below which it is another text
+_SHORTEST_LINE, _SHORTEST_MOVE = 4, 30  # characters, below which lines come again by chance
+# Git reads a person's settings for a patch; the same algorithm at every step keeps positions comparable.
+_PATCH = (
+    "diff-tree", "-r", "-p", "--unified=0", "--inter-hunk-context=0", "--full-index", "--diff-algorithm=histogram",
+    "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short",
+)  # fmt: skip
+_RAW = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev")
+_HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_INDEX = re.compile(rb"index ([0-9a-f]{40,64})\.\.([0-9a-f]{40,64})")
+_WORD = re.compile(r"[^\W\d]\w+|\d+(?:\.\d+)?")
+_NO_FILES = frozenset({"160000", "120000"})  # modes of submodules and symlinks
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines that were replaced; of a side without any, the number of the line before."""
+
+    old_line: int
+    old_count: int
+    new_line: int
+    new_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A file that differs: its newer name, empty where it is gone, and its contents on both sides."""
+
+    path: str
+    old_blob: str
+    new_blob: str
+
+
+@dataclass(slots=True)
+class _Patch:
+    """The hunks of files, by their contents before and after, and the lines that were added."""
+
+    hunks: dict[tuple[str, str], list[Hunk]] = field(default_factory=lambda: defaultdict(list))
+    added: list[tuple[str, int, str]] = field(default_factory=list)  # new blob, line, text
+    words: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """The effect of hunks on lines: how many hunks touch them, how many are kept, where they begin and end then."""
+
+    touched: int
+    kept: int
+    start: int
+    end: int
+
+
+def follow_lines(repository: Repository, older: str, newer: str, cited: Sequence[CitedLines]) -> PushedLines | None:
+    """Follow lines from one commit to another, which need not come from it; None where one of the two is not here."""
+    renames: tuple[str, ...] = ("-M", "-l0")
+    output = repository.git.try_run(*_RAW, *renames, older, newer, "--", seconds=_SECONDS)
+    if output is None:  # too many renames to look for, or a commit that is not here
+        renames = ("--no-renames",)
+        output = repository.git.try_run(*_RAW, *renames, older, newer, "--", seconds=_SECONDS)
+    if output is None:
+        return None
+    changes = dict(_read_changes(output))
+    patch = repository.git.try_run(*_PATCH, *renames, older, newer, "--", seconds=_SECONDS)
+    push = _Push(repository, changes, patch)
+    return PushedLines(followed=tuple(push.follow(one) for one in cited), words=push.words)
+
+
+def shift_range(hunks: Sequence[Hunk], start: int, end: int) -> Shift:
+    """Compute what the hunks of a file, in their order, do to a range of lines.
+
+    Of lines that are touched, the range reaches from the image of the first to that of the last, with what replaced
+    them; where nothing did, it ends before it begins. An insertion directly above or below is outside.
+    """
+    delta, touched, kept, first = 0, 0, end - start + 1, start
+    for hunk in hunks:
+        final = hunk.old_line + max(hunk.old_count - 1, 0)
+        if hunk.old_line > end or (hunk.old_count == 0 and hunk.old_line == end):
+            break
+        if final >= start:
+            if not touched:
+                begins_before = hunk.old_count and hunk.old_line <= start
+                first = hunk.new_line + (hunk.new_count == 0) if begins_before else start + delta
+            touched += 1
+            kept -= min(final, end) - max(hunk.old_line, start) + 1 if hunk.old_count else 0
+            if final > end:
+                return Shift(touched, kept, first, hunk.new_line + max(hunk.new_count - 1, 0))
+        delta += hunk.new_count - hunk.old_count
+    return Shift(touched, kept, first if touched else start + delta, end + delta)
+
+
+class _Push:
+    """What differs between two commits, and what that does to lines that were cited at the older one."""
+
+    def __init__(self, repository: Repository, changes: Mapping[str, _Change], patch: bytes | None) -> None:
+        self._repository = repository
+        self._changes = changes
+        self._patch = _read_patch(patch) if patch is not None else _Patch()
+        self.words = frozenset(self._patch.words) if patch is not None and len(patch) <= MOST_WORDS_READ else None
+        self._texts: dict[str, list[str]] = {}
+        self._places: dict[str, list[tuple[str, int]]] | None = None
+
+    def follow(self, cited: CitedLines) -> FollowedLines:
+        """Follow one range."""
+        change = self._changes.get(cited.path)
+        here = FollowedLines(path=cited.path, start_line=cited.start_line, end_line=cited.end_line, fate="same")
+        if change is None:
+            return here
+        if not change.path:
+            return self._find_moved(cited, change) or replace(here, fate="gone")
+        if change.old_blob == change.new_blob:
+            return replace(here, path=change.path, fate="same" if change.path == cited.path else "moved")
+        shift = shift_range(self._list_hunks(change), cited.start_line, cited.end_line)
+        there = FollowedLines(path=change.path, start_line=shift.start, end_line=shift.end, fate="same")
+        if not shift.touched:
+            is_here = (there.path, there.start_line) == (here.path, here.start_line)
+            return there if is_here else replace(there, fate="moved")
+        fate = self._judge(cited, change, shift)
+        moved = self._find_moved(cited, change) if fate in TELLING_FATES and not shift.kept else None
+        return moved or replace(here if fate == "gone" else there, fate=fate)
+
+    def _judge(self, cited: CitedLines, change: _Change, shift: Shift) -> LineFate:
+        """Say how lines differ from what replaced them."""
+        old = self._read(change.old_blob)[cited.start_line - 1 : cited.end_line]
+        new = self._read(change.new_blob)[shift.start - 1 : shift.end]
+        if not new:
+            return "gone"
+        if _has_lines(new, _squeeze(old)):
+            return "reformatted"
+        words, is_worded = _list_differing_words(old, new)
+        is_named = bool(cited.words & words)
+        code = _squeeze(_drop_comments(old, change.path))
+        if code and code == _squeeze(_drop_comments(new, change.path)) and not is_named:
+            return "commented"
+        share = shift.kept / (cited.end_line - cited.start_line + 1)
+        is_close = share >= _SHARE_KEPT and is_worded and not is_named
+        return "edited" if is_close else "changed"
+
+    def _list_hunks(self, change: _Change) -> Sequence[Hunk]:
+        """Return the hunks of a file; where git compares it as binary, or not at all, those of its lines."""
+        hunks = self._patch.hunks.get((change.old_blob, change.new_blob))
+        if hunks is not None:
+            return hunks
+        old, new = (self._read(blob)[:_MOST_COMPARED] for blob in (change.old_blob, change.new_blob))
+        opcodes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        return [
+            Hunk(a1 + (a2 > a1), a2 - a1, b1 + (b2 > b1), b2 - b1) for tag, a1, a2, b1, b2 in opcodes if tag != "equal"
+        ]
+
+    def _read(self, blob: str) -> list[str]:
+        if blob not in self._texts:
+            data = next(data for _, data in self._repository.iter_blobs([blob]))
+            self._texts[blob] = (decode_file(data) or "").split("\n")
+        return self._texts[blob]
+
+    def _find_moved(self, cited: CitedLines, change: _Change) -> FollowedLines | None:
+        """Find lines that are gone among those that were added: nearly all of them in order, in one place alone."""
+        old = self._read(change.old_blob)[cited.start_line - 1 : cited.end_line]
+        telling = [(number, text) for number, line in enumerate(old) if len(text := _squeeze([line])) >= _SHORTEST_LINE]
+        if sum(len(text) for _, text in telling) < _SHORTEST_MOVE:
+            return None
+        places = self._index_added()
+        size = min(_WINDOW, len(telling))
+        windows = [telling[first : first + size] for first in range(len(telling) - size + 1)]
+        votes = Counter[tuple[str, int]]()
+        for window in windows:
+            found = ({(blob, line - number) for blob, line in places.get(text, ())} for number, text in window)
+            votes.update(set.intersection(*found))
+        best = votes.most_common(2)
+        if not best or best[0][1] < _SHARE_FOUND * len(windows) or (len(best) > 1 and 2 * best[1][1] >= best[0][1]):
+            return None
+        (blob, start), _ = best[0]
+        paths = [one.path for one in self._changes.values() if one.new_blob == blob]
+        if len(paths) != 1:
+            return None
+        (path,) = paths
+        end = start + cited.end_line - cited.start_line
+        return FollowedLines(path=path, start_line=start, end_line=end, fate="moved")
+
+    def _index_added(self) -> Mapping[str, Sequence[tuple[str, int]]]:
+        if self._places is None:
+            self._places = defaultdict(list)
+            for blob, line, text in self._patch.added[:_MOST_MOVES]:
+                self._places[_squeeze([text])].append((blob, line))
+        return self._places
+
+
+def _read_changes(output: bytes) -> Iterator[tuple[str, _Change]]:
+    """Read what `git diff-tree --raw -z` printed: files by their older names, where new ones have no other."""
+    fields = iter(output.split(b"\0"))
+    for facts in fields:
+        if not facts.startswith(b":"):
+            continue
+        _, mode, old_blob, new_blob, fate = facts.decode("ascii", "replace").split(" ")
+        name = decode_output(next(fields, b""))
+        path = decode_output(next(fields, b"")) if fate[:1] in {"R", "C"} else name
+        is_gone = fate[:1] == "D" or mode in _NO_FILES
+        yield name, _Change("" if is_gone else path, old_blob, new_blob)
+
+
+def _read_patch(patch: bytes) -> _Patch:
+    """Read the hunks, by the contents that their header names, and what was added; lines are passed over by count."""
+    read, key, minus, plus, line = _Patch(), ("", ""), 0, 0, 0
+    for text in patch.split(b"\n"):
+        if plus and text[:1] == b"+":
+            plus -= 1
+            if len(read.added) < _MOST_MOVES:
+                read.added.append((key[1], line, text[1:].decode("utf-8", "replace")))
+            line += 1
+        elif minus and text[:1] == b"-":
+            minus -= 1
+        elif found := _HUNK.match(text):
+            minus, plus, line = int(found[2] or b"1"), int(found[4] or b"1"), int(found[3])
+            read.hunks[key].append(Hunk(int(found[1]), minus, line, plus))
+            continue
+        elif header := _INDEX.match(text):
+            key = header[1].decode(), header[2].decode()
+            continue
+        else:
+            continue
+        if len(patch) <= MOST_WORDS_READ:
+            read.words.update(_list_words([text[1:].decode("utf-8", "replace")]))
+    return read
+
+
+def _squeeze(lines: Sequence[str]) -> str:
+    """Return lines without what formatters change: white space, the kind of quotes, commas, which may trail."""
+    return "".join("".join(lines).split()).replace("'", '"').replace(",", "")
+
+
+def _has_lines(lines: Sequence[str], text: str) -> bool:
+    """Whether some of the lines, in their order, are a text that is squeezed."""
+    pieces = [_squeeze([line]) for line in lines]
+    ends = list(accumulate(map(len, pieces), initial=0))
+    whole, bounds = "".join(pieces), frozenset(ends)
+    if not text:
+        return not whole
+    return any(whole.startswith(text, at) and at + len(text) in bounds for at in bounds)
+
+
+def _list_differing_words(old: Sequence[str], new: Sequence[str]) -> tuple[frozenset[str], bool]:
+    """Return the words of the lines that only one side has, and whether words differ at all, and not only signs."""
+    before, after = (Counter(map(str.strip, side)) for side in (old, new))
+    removed, added = ([*(before - after).elements()], [*(after - before).elements()])
+    is_worded = Counter(_WORD.findall(" ".join(removed))) != Counter(_WORD.findall(" ".join(added)))
+    return _list_words([*removed, *added]), is_worded
+
+
+def _list_words(lines: Sequence[str]) -> frozenset[str]:
+    return frozenset(word.lower() for line in lines for word in _WORD.findall(line))
+
+
+def _drop_comments(lines: Sequence[str], path: str) -> Sequence[str]:
+    """Return the lines that are no comments as wholes."""
+    language = find_language_by_ending(PurePosixPath(path).suffix.lower().removeprefix("."))
+    marks = language.line_comments if language is not None else ()
+    return [line for line in lines if not line.lstrip().startswith(marks)]
