@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from agent.llm.models import RetryPolicy, open_models
     from agent.llm.ollama import list_ollama_models, read_context_length
     from agent.llm.providers import Sampling
+    from agent.llm.recorded_model import RecordedModels, record_reply
     from agent.lookups.catalogue import LOOKUPS
     from agent.lookups.lookup import Arguments, CodeLookup, Look, Offset, explain_arguments
     from agent.lookups.read_file import read_lines
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
     from agent.questions.terms import find_content_terms, match_terms
     from agent.sandbox.trials import SandboxTrial, find_sandbox, try_sandboxes
     from agent.sandbox.working_copy import WorkingCopy
+    from agent.state import PastTurn
     from agent.tools.web_search import DuckDuckGoSearch, SearxngSearch
 
 __getattr__ = load_lazily(__name__)

@@ -51,6 +51,7 @@ from indexer.errors import IndexerError
 if TYPE_CHECKING:
     from agent.persistence.conversation_saver import ConversationSaver
     from agent.persistence.evidence_store import RunClaim
+    from agent.state import PastTurn
 
 LONGEST_READ = MAX_RAW_TEXT  # characters of a message that are looked through for secrets; few of them are kept
 
@@ -184,6 +185,12 @@ class Agent:
             claim = await self._saver.claim_run(thread)
             await self._turns.remember(claim, turn)
             await self._evidence.drop(claim)
+
+    async def restore(self, turns: Sequence[PastTurn], *, thread: str) -> None:
+        """Remember turns of another conversation as those of one that has none."""
+        async with self._tasks.lock(thread):
+            for turn in turns:
+                await self._turns.remember(await self._saver.claim_run(thread), turn)
 
     async def forget(self, thread: str, *, run_id: str | None = None) -> None:
         """Delete everything that is remembered of a conversation, once its running turn is over.

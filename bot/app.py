@@ -7,7 +7,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
@@ -322,6 +324,27 @@ def open_joint_assistant(
     return opening(settings, NamedLibrary(indexes, refs))
 
 
+@asynccontextmanager
+async def open_replaying(
+    settings: Settings,
+    indexes: Mapping[str, RepositoryIndex],
+    refs: Mapping[str, RefSource],
+    *,
+    models: ModelSource | None,
+    asked_at: float,
+) -> AsyncGenerator[Agent]:
+    """Open what derives an answer again, as of the time of its question; it keeps nothing, and has no web search."""
+    from agent import Agent, open_conversations
+    from indexer import CachedRedactor
+
+    with TemporaryDirectory(prefix="citebot-replay-") as folder:
+        async with open_conversations(Path(folder) / "conversations.sqlite") as saver:
+            yield Agent(
+                NamedLibrary(indexes, refs), saver, CachedRedactor(make_redactor(settings)), models=models,
+                approval_calls=settings.approval_calls, clock=lambda: asked_at,
+            )  # fmt: skip
+
+
 def make_path_table(settings: Settings, path: Path) -> RepositoryTable:
     """Describe the repository at (or around) a path as citebot.toml would."""
     return RepositoryTable(path=path, include=settings.include, exclude=settings.exclude)
@@ -601,6 +624,20 @@ def make_redactor(settings: Settings) -> Callable[[str], str]:
         return redact_secrets(text)
 
     return mask
+
+
+def name_versions(settings: Settings) -> Mapping[str, str]:
+    """Name all beside the commit and the models that an answer depends on: the same give the same answer."""
+    from indexer import name_formats
+
+    masks = sum(len(value) >= _SHORTEST for value in settings.list_secret_values())
+    return {
+        "version": version("citebot"),
+        **name_formats(),
+        "configured masks": str(masks),
+        "embedder": settings.embedder,
+        "fusion": settings.fusion,
+    }
 
 
 async def find_writer(settings: Settings) -> str:

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         find_index_folder,
         list_index_folders,
     )
+    from indexer.store.fingerprint import name_formats
     from indexer.store.vector_place import remove_index
     from indexer.subprocesses import (
         find_editor,

@@ -52,6 +52,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "feedback": "feedback --since 30 --json",
         "questions": "questions --export asked",
         "gaps": "gaps --days 7",
+        "replay": "replay 0f3c",
         "eval": "eval questions.toml --threshold 90",
         "backup": "backup citebot.backup",
         "restore": "restore citebot.backup --force",

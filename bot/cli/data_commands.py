@@ -91,6 +91,33 @@ def gaps(invocation: CliContext, *, days: int, as_json: bool) -> int:
     return invocation.print_outcome(work())
 
 
+@click.command()
+@click.argument("run", default="")
+@add_json_option
+@click.pass_obj
+def replay(invocation: CliContext, run: str, *, as_json: bool) -> int:
+    """Derive the answer of a RUN again, and compare.
+
+    Uses the same commit and the recorded replies of models; no model is asked. Also lists the evidence that was
+    rejected. Fails where anything differs. Without RUN, lists the newest answers. Only the accounts in `questions` of
+    [access] may read this.
+    """
+
+    async def work() -> CommandOutcome:
+        from bot.cli.replay import list_answers, replay_answer
+        from bot.clock import SystemClock
+
+        settings = invocation.settings()
+        if not run:
+            return await list_answers(settings, SystemClock(), as_json=as_json)
+        tables: Sequence[RepositoryTable] = settings.repositories
+        tables = tables or await asyncio.to_thread(invocation.choose_tables, None, settings)
+        opening = [partial(invocation.open, settings, table) for table in tables]
+        return await replay_answer(settings, SystemClock(), opening, run, as_json=as_json)
+
+    return invocation.print_outcome(work())
+
+
 @click.command("eval")
 @click.argument("file", metavar="QUESTIONS.toml", type=click.Path(path_type=Path))
 @click.option(

@@ -34,7 +34,7 @@ from bot.cli.context import (
     complete_repository,
     print_error,
 )
-from bot.cli.data_commands import backup, evaluate, gaps, migrate, questions, restore, sweep
+from bot.cli.data_commands import backup, evaluate, gaps, migrate, questions, replay, restore, sweep
 from bot.cli.goals import goal
 from bot.errors import BotError, describe_unexpected
 from bot.storage.permissions import restrict_umask
@@ -452,7 +452,7 @@ def languages(name: str) -> None:
 
 
 for _command in (
-    backup, evaluate, gaps, goal, migrate, questions, restore, sweep,
+    backup, evaluate, gaps, goal, migrate, questions, replay, restore, sweep,
     _make_name_command("symbols", "List the definitions of NAME (`send` or `Session.send`)."),
     _make_name_command("callers", "List where the function or class NAME is called."),
     _make_name_command("callees", "List what the function NAME calls."),

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from agent import Database
 from bot.adapters.terminal import output
 from bot.adapters.terminal.output import CommandOutcome
 from bot.app import locate_repositories, open_team_repositories
@@ -164,19 +165,31 @@ def _measure_usage(settings: Settings) -> DiskUsage:
 
 
 @asynccontextmanager
-async def open_records(settings: Settings, clock: Clock) -> AsyncGenerator[TurnRecordStore | None]:
-    """Open the records of turns; None where nobody has asked anything yet, and nothing is made."""
+async def open_existing_store(settings: Settings) -> AsyncGenerator[Database | None]:
+    """Open the database; None where nobody has asked anything yet, and nothing is made."""
     if not await asyncio.to_thread(has_store, settings.home, settings.database_url):
         yield None
         return
     async with open_store(settings.home, settings.database_url) as database:
-        yield TurnRecordStore(database, clock)
+        yield database
+
+
+@asynccontextmanager
+async def open_records(settings: Settings, clock: Clock) -> AsyncGenerator[TurnRecordStore | None]:
+    """Open the records of turns; None where nobody has asked anything yet."""
+    async with open_existing_store(settings) as database:
+        yield TurnRecordStore(database, clock) if database is not None else None
 
 
 def open_questions(settings: Settings, clock: Clock) -> AbstractAsyncContextManager[TurnRecordStore | None]:
     """Open them to read what was asked; `NotAllowed` unless this account is one that may."""
-    settings.access.check_questions(pwd.getpwuid(os.geteuid()).pw_name)
+    check_reader(settings)
     return open_records(settings, clock)
+
+
+def check_reader(settings: Settings) -> None:
+    """Raise `NotAllowed` unless this account may read what was asked."""
+    settings.access.check_questions(pwd.getpwuid(os.geteuid()).pw_name)
 
 
 async def export_feedback(settings: Settings, clock: Clock, *, days: int | None, as_json: bool) -> CommandOutcome:

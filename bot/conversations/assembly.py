@@ -23,6 +23,7 @@ from bot.repositories.chooser import RepositoryChooser
 from bot.repositories.names import RepositoryProfile
 from bot.repositories.ref_chooser import RefChooser
 from bot.settings import PriceTable
+from bot.storage.answer_records import AnswerRecordStore
 from bot.storage.inbox import Inbox, make_process_name
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from bot.storage.shareable_answers import ShareableAnswerStore
@@ -53,6 +54,7 @@ class ChatPolicy:
     mask: Callable[[str], str] = str
     mask_question: Callable[[str], str] | None = None
     goals_problem: str = OFF
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 @asynccontextmanager
@@ -99,7 +101,7 @@ async def open_conversations(
         deps = TurnDeps(
             open_agent=lambda: nullcontext(agent), agent=agent, repositories=repositories,
             queue=AnswerQueue(policy.max_concurrent), inbox=inbox, commands=commands, chooser=chooser, records=records,
-            shareable=shareable,
+            answers=AnswerRecordStore(database, clock, mask=policy.mask), versions=policy.versions, shareable=shareable,
             shared=SharedAnswerStore(database, clock), access=policy.access, counter=counter, clock=clock,
             notices=DailyNotices(clock), goals=ChatGoals(
                 access=policy.access, inbox=inbox, records=records, runs=goals, problem=policy.goals_problem,

@@ -23,6 +23,7 @@ from bot.monitoring.observer import ConversationObserver, NullObserver
 from bot.ports import Answerer, QuestionLimiter, Repositories
 from bot.questions.answer_queue import AnswerQueue, QueueMoved
 from bot.questions.descriptions import find_freshness
+from bot.questions.run_recording import RunRecording
 from bot.repositories.choice import AmbiguousRepository, RepositoryChoice, RoutedQuestion
 from bot.repositories.names import pin_name
 from bot.repositories.ref_chooser import RefChoice, RefChooser, read_ref, write_ref
@@ -31,6 +32,7 @@ from indexer import IndexDamaged, IndexerError, NamedRef, NotIndexed, Progress, 
 
 if TYPE_CHECKING:  # a question of the command line has no database
     from bot.settings import PriceTable
+    from bot.storage.answer_records import AnswerRecordStore
     from bot.storage.inbox import InboxEntry
     from bot.storage.turn_records import TurnRecordStore
 
@@ -55,7 +57,8 @@ class QuestionRouter(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class RunDeps:
-    """The dependencies that all runs share. Without records nothing is kept.
+    """The dependencies that all runs share. Without records nothing is kept; `answers` keeps what answers come from,
+    with the `versions` that take part in that.
 
     `open_agent` opens what answers, for as long as one question takes; `remembers` says that it continues with a
     conversation. Whoever answers questions in this process takes a place of the same `queue`.
@@ -66,6 +69,8 @@ class RunDeps:
     queue: AnswerQueue
     refs: RefChooser = field(default_factory=RefChooser)
     records: TurnRecordStore | None = None
+    answers: AnswerRecordStore | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
     clock: Clock = field(default_factory=SystemClock)
     prices: Mapping[str, PriceTable] = field(default_factory=dict)
     remembers: bool = True
@@ -166,6 +171,7 @@ class AnswerRun:
         self.stats = RunStats(deps.prices)
         self._deps = deps
         self._agent: Answerer | None = None
+        self._recording: RunRecording | None = None
 
     async def choose_ref(self, choice: RepositoryChoice, last: TurnRecord | None, *, at: str = "") -> RefChoice:
         """Choose what is read: what the asker says expressly, else what the question does, or the one before it did."""
@@ -226,6 +232,7 @@ class AnswerRun:
         `take` is called with all that happens. Raises `AnswerFailed` where the run ends without an answer.
         """
         deps, self.is_begun = self._deps, True
+        self._recording = RunRecording(question, attachments) if deps.answers is not None else None
         async with deps.queue.hold_place(show_place), limit(), deps.open_agent() as agent:
             self._agent = agent
             begin = partial(
@@ -248,6 +255,8 @@ class AnswerRun:
         async with aclosing(events) as following:  # type: ignore[type-var]
             async for event in following:
                 self.stats.take(event)
+                if self._recording is not None:
+                    self._recording.take(event)
                 if event.kind == "answer":
                     self.answer = event.payload["answer"]
                 take(event)
@@ -270,9 +279,13 @@ class AnswerRun:
         return replace(record, why=why, goal=goal, at=write_ref(self.next_ref))
 
     async def keep(self, record: TurnRecord, *, held: InboxEntry | None = None) -> None:
-        """Keep the record of the turn; with its message, unless that is another process's by now."""
-        if self._deps.records is not None:
-            await self._deps.records.keep(self.id, self.conversation, record, held=held)
+        """Keep the record of the turn and of its answer; with its message, unless that is another process's by now."""
+        deps, answer = self._deps, self.answer
+        if deps.records is None or not await deps.records.keep(self.id, self.conversation, record, held=held):
+            return
+        if deps.answers is not None and self._recording is not None and answer is not None and answer.read_at:
+            made = self._recording.make_record(answer, write_ref(self.ref), deps.versions)
+            await deps.answers.keep(self.id, self.conversation, made)
 
     async def find_freshness(self, answer: Answer) -> str:
         """Say how old the code is that the answer was read from."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent import AgentError, Database, write_example
-from bot.app import TeamApp, make_redactor
+from bot.app import TeamApp, make_redactor, name_versions
 from bot.clock import Clock, SystemClock
 from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.conversations.goal_turns import NO_SANDBOX, OFF
@@ -269,5 +269,6 @@ def make_chat_policy(settings: Settings, team: TeamApp, *, limits: QuestionLimit
         takes_images=settings.has_model and settings.model_images == "on",
         manners={channel: table.manners for channel, table in settings.channels.items()},
         mask=mask,
+        versions=name_versions(settings),
         mask_question=(lambda text: write_example(mask(text))) if settings.keep_question_days else None,
     )

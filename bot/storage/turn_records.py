@@ -161,12 +161,14 @@ class TurnRecordStore:
         return _make_turns(rows)
 
     async def forget(self, conversation: str) -> None:
-        """Drop the turns of a conversation; opinions stay."""
+        """Drop the turns of a conversation, and what their answers came from; opinions stay."""
+        await self._database.write("DELETE FROM answer_records WHERE conversation = ?", (conversation,))
         await self._database.write("DELETE FROM turns WHERE conversation = ?", (conversation,))
 
     async def forget_old(self, before: float) -> int:
         """Drop the turns and the opinions of before a time; return how many opinions."""
-        await self._database.write("DELETE FROM turns WHERE at < ?", (before,))
+        for table in ("turns", "answer_records"):
+            await self._database.write(f"DELETE FROM {table} WHERE at < ?", (before,))  # noqa: S608 - constants
         return await self._database.write("DELETE FROM feedback WHERE at < ?", (before,))
 
     async def list_questions(self, *, since: float = 0.0) -> Sequence[AskedQuestion]:
@@ -184,7 +186,8 @@ class TurnRecordStore:
         ]
 
     async def forget_question(self, run_id: str) -> None:
-        """Drop the question of a turn, and keep the rest of its record."""
+        """Drop the question of a turn, with what its answer came from, and keep the rest of its record."""
+        await self._database.write("DELETE FROM answer_records WHERE run_id = ?", (run_id,))
         await self._drop_questions(
             await self._database.rows("SELECT run_id, record FROM turns WHERE run_id = ?", (run_id,))
         )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from indexer.secrets import name_rules
 
 if TYPE_CHECKING:
     from indexer.embedding.embedder import Embedder
@@ -16,6 +18,11 @@ def make_fingerprint(embedder: Embedder, include: Sequence[str], exclude: Sequen
     """Name everything but the commit that chunks and vectors depend on."""
     globs = hashlib.blake2b(repr((tuple(include), tuple(exclude))).encode(), digest_size=4).hexdigest()
     return f"{FORMAT}/{embedder.name}/{globs}"
+
+
+def name_formats() -> Mapping[str, str]:
+    """Name what all that is read of a commit depends on beside the settings: the index format, and the masks."""
+    return {"index format": FORMAT, "masks": name_rules()}
 
 
 def is_readable_fingerprint(provenance: str) -> bool:

@@ -39,6 +39,7 @@ NOT_RUN = {
     "git config --system ": "it changes the machine",
     "citebot questions ": "only named accounts may: cli/test_questions.py runs it",
     "citebot gaps ": "only named accounts may: cli/test_gaps.py runs it",
+    "citebot replay ": "only named accounts may: cli/test_replay.py runs it",
     "citebot eval ": "it needs a file of questions: cli/test_evaluation.py has them",
 }
 COMMANDS = [each for each in shown_commands() if each.document != "docs/tutorial.md"]  # which test_tutorial.py runs

@@ -14,6 +14,7 @@ import pytest_asyncio
 from agent import Database
 from bot.ports import QuestionLimiter
 from bot.repositories.choice_store import ChoiceStore
+from bot.storage.answer_records import AnswerRecordStore
 from bot.storage.database import open_database
 from bot.storage.inbox import Inbox
 from bot.storage.leases import Leases
@@ -37,6 +38,7 @@ class ChatStore:
     threads: ThreadStore
     settings: ThreadStore
     records: TurnRecordStore
+    answers: AnswerRecordStore
     ratings: TurnRecordStore
     limiter: QuestionLimiter
     choices: ChoiceStore
@@ -56,6 +58,7 @@ def make_store(database: Database, clock: FakeClock) -> ChatStore:
         threads=threads,
         settings=threads,
         records=records,
+        answers=AnswerRecordStore(database, clock, mask=lambda text: text.replace("hunter2", "***")),
         ratings=records,
         limiter=QuestionCounter(database, clock, LIMITS),
         choices=ChoiceStore(database, clock),

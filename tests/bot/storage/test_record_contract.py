@@ -10,6 +10,7 @@ import pytest
 from bot.errors import LimitReached, NotAllowed, SilentlyThrottled
 from bot.messages import GoalOrder
 from bot.ports import QuestionLimiter
+from bot.storage.answer_records import AnswerRecord, EvidencePlace
 from bot.storage.turn_records import FeedbackEntry, TurnRecord
 from tests.bot.chat import PLACE, message
 from tests.bot.storage.conftest import ChatStore, OpenStore
@@ -41,6 +42,28 @@ async def test_a_record_is_read_as_it_was_kept(store: ChatStore) -> None:
 
     assert await store.records.last("c") == RECORD
     assert await store.records.last_run("c") == "run"
+
+
+async def test_what_an_answer_came_from_is_kept_masked_and_goes_with_its_turn(
+    store: ChatStore, clock: FakeClock
+) -> None:
+    place = EvidencePlace(path="src/漢.py", start_line=1, end_line=2, use="rejected", symbol="a", score=0.5)
+    made = AnswerRecord(
+        question="is hunter2 it?", asked_at=1.5, commits={"shop": "c0"}, text="No [1].", citations=("a",),
+        at={"kind": "tag"}, evidence=(place,), model="m", mode="tools", replies=[{"task": "t", "text": "\ud800"}],
+    )  # fmt: skip
+    for run_id in ("1", "2", "3", "4"):
+        await store.answers.keep(run_id, f"c{run_id}", made)
+        await clock.advance(1)
+
+    (newest, *_) = await store.answers.list_newest(most=2)
+    assert (newest.run_id, newest.record.question) == ("4", "is *** it?")
+    assert newest.record == replace(made, question="is *** it?")
+    await store.records.forget("c1")
+    await store.records.forget_question("2")
+    await store.records.forget_old(clock.now() - 1.5)
+    assert [one.run_id for one in await store.answers.list_newest(most=9)] == ["4"]
+    assert await store.answers.find("1") is None
 
 
 async def test_who_has_lost_a_message_keeps_nothing_of_its_turn(store: ChatStore) -> None:

@@ -1,0 +1,102 @@
+"""Stores what each answer was derived from: the question, the commits, the evidence, the replies of models."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from agent.text.storable import make_storable
+
+if TYPE_CHECKING:  # a question of the command line has a record, and no database
+    from agent import Database, PastTurn
+    from bot.clock import Clock
+
+Use = Literal["cited", "kept", "rejected"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvidencePlace:
+    """Lines that were read for an answer, and what became of them; `commit` is set where it is not the answer's."""
+
+    path: str
+    start_line: int
+    end_line: int
+    use: Use
+    symbol: str = ""
+    score: float = 0.0
+    commit: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerRecord:
+    """All that an answer depends on.
+
+    `commits` has one commit per repository, `at` names what the question was read at unless that was the newest
+    commit. `history` are the turns before it. `mode` is an `AnswerMode`, and `replies` are those of models, in the form
+    of `agent.llm.recorded_model`. `versions` name what the same derivation needs. `obstacle` says why the answer cannot
+    be derived again; empty where it can.
+    """
+
+    question: str
+    asked_at: float
+    commits: Mapping[str, str]
+    text: str
+    citations: tuple[str, ...] = ()
+    at: Mapping[str, str] = field(default_factory=dict)
+    history: Sequence[PastTurn] = field(default_factory=list)
+    evidence: tuple[EvidencePlace, ...] = ()
+    model: str = ""
+    mode: str = "rules"
+    replies: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    obstacle: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptAnswer:
+    """An answer's record as it is kept: the run that gave it, and when."""
+
+    run_id: str
+    at: float
+    record: AnswerRecord
+
+
+class AnswerRecordStore:
+    """The table `answer_records`; rows go with the turns of their conversation. `mask` hides secrets of questions."""
+
+    def __init__(self, database: Database, clock: Clock, *, mask: Callable[[str], str] = str) -> None:
+        self._database = database
+        self._clock = clock
+        self._mask = mask
+
+    async def keep(self, run_id: str, conversation: str, record: AnswerRecord) -> None:
+        """Keep a record; a run that was taken up again replaces its own."""
+        record = dataclasses.replace(record, question=self._mask(record.question))
+        await self._database.write(
+            "INSERT INTO answer_records (run_id, conversation, record, at) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (run_id) DO UPDATE SET record = excluded.record, at = excluded.at",
+            (run_id, conversation, make_storable(json.dumps(dataclasses.asdict(record))), self._clock.now()),
+        )
+
+    async def find(self, run_id: str) -> KeptAnswer | None:
+        """Return the record of a run; None where none is kept."""
+        rows = await self._database.rows("SELECT run_id, at, record FROM answer_records WHERE run_id = ?", (run_id,))
+        return next(map(_parse, rows), None)
+
+    async def list_newest(self, *, most: int) -> Sequence[KeptAnswer]:
+        """Return the newest records, the last one first."""
+        rows = await self._database.rows(
+            "SELECT run_id, at, record FROM answer_records ORDER BY at DESC, run_id LIMIT ?", (most,)
+        )
+        return [*map(_parse, rows)]
+
+
+def _parse(row: Sequence[Any]) -> KeptAnswer:
+    run_id, at, text = row
+    fields = json.loads(text)
+    fields["evidence"] = tuple(EvidencePlace(**one) for one in fields["evidence"])
+    fields["citations"] = tuple(fields["citations"])
+    return KeptAnswer(run_id=run_id, at=at, record=AnswerRecord(**fields))
