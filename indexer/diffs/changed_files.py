@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from indexer.git.git_command import GitCommand
 from indexer.git.git_errors import decode_output
-from indexer.git.objects import GitRunner, TreeEntry, TreeListing
+from indexer.git.objects import TreeEntry, TreeListing
 from indexer.git.repository import Repository
 from indexer.search.path_traits import read_path_traits
 from indexer.types import ChangedFile, FileFate
@@ -124,7 +125,7 @@ def _judge(raw: _Raw, older: _Side, newer: _Side) -> FileDifference | str:
     )
 
 
-def _count_lines(git: GitRunner, older: str, newer: str, files: Sequence[FileDifference]) -> Iterable[FileDifference]:
+def _count_lines(git: GitCommand, older: str, newer: str, files: Sequence[FileDifference]) -> Iterable[FileDifference]:
     """Count the lines that each file has more and fewer; they stay unknown where git takes too long."""
     if not files:
         return files

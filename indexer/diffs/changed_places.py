@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from indexer.diffs.changed_files import FileDifference
 from indexer.diffs.masked_file import read_masked_lines
-from indexer.git.objects import GitRunner, TreeEntry
+from indexer.git.git_command import GitCommand
+from indexer.git.objects import TreeEntry
 from indexer.git.repository import Repository
 from indexer.types import ChangedPlace, DiffQuery
 
@@ -66,7 +67,7 @@ def _read_side(repository: Repository, entry: TreeEntry | None) -> list[str] | s
     return [] if entry is None else read_masked_lines(repository, entry)
 
 
-def _list_hunks(git: GitRunner, one: FileDifference, old: Sequence[str], new: Sequence[str]) -> list[_Hunk]:
+def _list_hunks(git: GitCommand, one: FileDifference, old: Sequence[str], new: Sequence[str]) -> list[_Hunk]:
     if one.old is None or one.new is None:
         return [_Hunk(old_line=min(1, len(old)), old_count=len(old), new_line=min(1, len(new)), new_count=len(new))]
     if one.old.blob == one.new.blob:

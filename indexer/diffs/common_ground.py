@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from indexer.git.objects import GitRunner
+from indexer.git.git_command import GitCommand
 
 _SECONDS = 10.0
 
@@ -18,7 +18,7 @@ class CommonGround:
     behind: int | None = None
 
 
-def find_common_ground(git: GitRunner, older: str, newer: str) -> CommonGround:
+def find_common_ground(git: GitCommand, older: str, newer: str) -> CommonGround:
     """Find where two commits, given by their ids, have parted."""
     output = git.try_run("merge-base", older, newer, seconds=_SECONDS)
     base = (output or b"").split(b"\n")[0].decode("ascii", "replace").strip()

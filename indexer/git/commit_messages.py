@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
+from indexer.git.git_command import GitCommand
 from indexer.git.git_errors import decode_output
 from indexer.git.history import GitHistory, read_subject
-from indexer.git.objects import GitRunner
 from indexer.secrets import redact_secrets
 from indexer.types import CommitMessage
 
@@ -21,7 +21,7 @@ _FORMAT = "%x00%H%x00%s%x00%b%x00"
 _TRAILER = re.compile(r"(?m)^[A-Z][\w-]*-by: .*$")  # who signed off or reviewed says nothing of the code
 
 
-def read_commit_messages(git: GitRunner, history: GitHistory, sha: str, *, since: str = "") -> list[CommitMessage]:
+def read_commit_messages(git: GitCommand, history: GitHistory, sha: str, *, since: str = "") -> list[CommitMessage]:
     """Read the newest commits up to `sha`, newest first, of which `since` has none; merges are left out.
 
     Commits that touch very many files are left out, and so are those whose parents were not fetched, as they look as if

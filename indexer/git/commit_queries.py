@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from indexer.errors import UnknownRevision
+from indexer.git.git_command import GitCommand
 from indexer.git.git_errors import decode_output
 from indexer.git.history import GitHistory, format_person, read_subject, read_time
-from indexer.git.objects import GitRunner
 from indexer.git.safe_paths import is_safe_path
 from indexer.git.tags import TagList
 from indexer.secrets import redact_secrets
@@ -38,7 +38,7 @@ class CommitQueries:
     A commit whose parents were not fetched is left out: it looks as if it had written everything.
     """
 
-    def __init__(self, git: GitRunner, history: GitHistory, tags: TagList) -> None:
+    def __init__(self, git: GitCommand, history: GitHistory, tags: TagList) -> None:
         self._git = git
         self._history = history
         self._tags = tags

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from pathlib import Path
 
+from indexer.git.git_command import GitCommand
 from indexer.git.git_errors import decode_output
-from indexer.git.objects import GitRunner
 from indexer.secrets import redact_secrets
 from indexer.types import Revision
 
@@ -26,7 +26,7 @@ class GitHistory:
     A commit whose parents were not fetched is left out: it looks as if it had written everything.
     """
 
-    def __init__(self, git: GitRunner, git_dir: Path) -> None:
+    def __init__(self, git: GitCommand, git_dir: Path) -> None:
         self._git = git
         self._git_dir = git_dir
 

@@ -7,9 +7,10 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from indexer.errors import RepositoryError
+from indexer.git.git_command import GitCommand
 from indexer.git.git_errors import decode_output, format_path, make_missing_object_error
 from indexer.git.gitattributes import UNMARKED, FileAttributes
 from indexer.types import IndexLimits
@@ -113,20 +114,7 @@ class TreeItem:
         return [cls.parse(line) for line in output.split(b"\0") if line]
 
 
-class GitRunner(Protocol):
-    """Runs git commands in a repository."""
-
-    def run(self, *arguments: str) -> bytes:
-        """Return the output; a failure raises `RepositoryError`."""
-
-    def try_run(self, *arguments: str, seconds: float | None = None) -> bytes | None:
-        """Return the output, or None for a failure or for taking longer."""
-
-    def start(self, *arguments: str) -> Any:
-        """Start a process and communicate with it through pipes."""
-
-
-def read_tree(git: GitRunner, sha: str, *names: bytes) -> list[TreeItem]:
+def read_tree(git: GitCommand, sha: str, *names: bytes) -> list[TreeItem]:
     """List the whole tree of a commit, or only some paths of it."""
     tree = ("-z", "--full-tree", sha, "--", *map(os.fsdecode, names))
     listed = b"" if names else git.run("ls-tree", "-r", *tree)
@@ -148,7 +136,7 @@ def read_tree(git: GitRunner, sha: str, *names: bytes) -> list[TreeItem]:
 class BlobReader:
     """A `git cat-file --batch` process that is started when first needed, and kept running."""
 
-    def __init__(self, git: GitRunner, git_dir: Path) -> None:
+    def __init__(self, git: GitCommand, git_dir: Path) -> None:
         self._git = git
         self._git_dir = git_dir
         self._process: Any = None

@@ -13,20 +13,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, islice
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from indexer.errors import EmptyRepository, NotARepository, RepositoryError, RepositoryTooLarge
+from indexer.errors import EmptyRepository, NotARepository, RepositoryError
 from indexer.git.commit_messages import read_commit_messages
 from indexer.git.commit_queries import CommitQueries
 from indexer.git.file_selection import MAX_BYTES, FileSelection, judge_path
+from indexer.git.git_command import GitCommand
 from indexer.git.git_errors import (
     decode_output,
     format_path,
-    make_command_error,
     make_missing_file_error,
     make_missing_object_error,
-    make_open_error,
-    make_too_large_error,
 )
 from indexer.git.gitattributes import FileAttributes, GitAttributes, is_attributes_file, list_attribute_files
 from indexer.git.history import GitHistory, read_subject, read_time
@@ -34,7 +31,6 @@ from indexer.git.objects import (
     OVER_BYTES,
     OVER_FILES,
     BlobReader,
-    GitRunner,
     Omission,
     TreeChanges,
     TreeEntry,
@@ -47,7 +43,6 @@ from indexer.git.safe_paths import is_safe_path
 from indexer.git.tags import TagList
 from indexer.git.working_tree import WorkingTree
 from indexer.secrets import redact_secrets
-from indexer.subprocesses import read_output, start_git
 from indexer.text.decoding import decode_file, find_encoding, is_legacy
 from indexer.types import Commit, CommitMessage, IndexLimits
 
@@ -60,10 +55,8 @@ SHALLOW = (
 _SUBMODULE, _SYMLINK = "160000", "120000"
 _MOST_PATHS = 500  # named to git one by one
 _MOST_NAMED = 100_000  # bytes of such names, attribute files included; more would be too long for a command line
-_LONGEST = 300.0  # seconds that git may take; a tree can be made so that listing it never ends
 _GREPPING = 5.0  # seconds
 _COMPARING = 5.0  # seconds; git keeps the differences in memory, and where they are too many, the whole tree is listed
-_MOST_OUTPUT = 100_000_000  # bytes, enough to list a million files
 _MOST_ATTRIBUTES = 10_000_000  # bytes of all `.gitattributes`; the same content may be there many times
 _SAMPLES, _SAMPLED = 300, 100_000  # files that are looked at for their encoding, and the bytes of the largest
 _WINDOW = 32  # blobs requested at a time; their names fit a pipe, and their contents fit memory
@@ -72,9 +65,8 @@ _WINDOW = 32  # blobs requested at a time; their names fit a pipe, and their con
 class Repository:
     """A git repository, bare or not; close it, or use it in a `with` statement. It may be shared by threads."""
 
-    def __init__(self, git: _GitCommand, *, root: Path, selection: FileSelection) -> None:
-        self._git = git
-        self.git: GitRunner = git
+    def __init__(self, git: GitCommand, *, root: Path, selection: FileSelection) -> None:
+        self.git = git
         self._selection = selection
         self._blobs = BlobReader(git, git.git_dir)
         self.history = GitHistory(git, git.git_dir)
@@ -92,7 +84,7 @@ class Repository:
 
         The globs are those of `FileSelection`. Raises `NotARepository`, or `RepositoryError` where git refuses.
         """
-        git, root = _GitCommand.discover(_find_folder(path))
+        git, root = GitCommand.discover(_find_folder(path))
         return cls(git, root=root, selection=FileSelection(include, exclude))
 
     @property
@@ -114,13 +106,13 @@ class Repository:
         """Resolve a branch, tag, sha or `HEAD`; `EmptyRepository` if there is no commit yet."""
         output = None
         if ref and not ref.startswith("-"):
-            output = self._git.try_run(
+            output = self.git.try_run(
                 "rev-list", "-1", "--encoding=UTF-8", "--format=%H%x00%ct%x00%s", f"{ref}^{{commit}}", "--"
             )
         if not output:
             raise self._explain_missing_commit(ref)
         sha, committed_at, subject = output.partition(b"\n")[2].removesuffix(b"\n").split(b"\0", 2)
-        name = self._git.try_run("rev-parse", "--symbolic-full-name", ref) or b""
+        name = self.git.try_run("rev-parse", "--symbolic-full-name", ref) or b""
         full_name = decode_output(name.removesuffix(b"\n"))
         return Commit(
             sha=sha.decode(),
@@ -135,14 +127,14 @@ class Repository:
         """Return the sha of a branch, tag or `HEAD`, with one command to git where `commit` needs two."""
         output = None
         if ref and not ref.startswith("-"):
-            output = self._git.try_run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
+            output = self.git.try_run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
         if not output:
             raise self._explain_missing_commit(ref)
         return output.decode().strip()
 
     def count_commits_between(self, old: str, new: str) -> int | None:
         """Count the commits of `new` that `old` does not have; None if one of the two does not exist."""
-        output = self._git.try_run("rev-list", "--count", f"{old}..{new}", "--")
+        output = self.git.try_run("rev-list", "--count", f"{old}..{new}", "--")
         return None if output is None else int(output)
 
     def commit_messages(self, sha: str, *, since: str = "", is_beside: bool = False) -> list[CommitMessage] | None:
@@ -151,28 +143,28 @@ class Repository:
         None if `since` is not one that `sha` was made from, as after a force-push; unless it `is_beside`, as the head
         of another branch is.
         """
-        if since and not is_beside and self._git.try_run("merge-base", "--is-ancestor", since, sha) is None:
+        if since and not is_beside and self.git.try_run("merge-base", "--is-ancestor", since, sha) is None:
             return None
-        return read_commit_messages(self._git, self.history, sha, since=since)
+        return read_commit_messages(self.git, self.history, sha, since=since)
 
     def list_changed_paths(self, old: str, new: str, paths: Sequence[str]) -> tuple[str, ...] | None:
         """List those of the paths that differ between two commits; None if one of the commits does not exist."""
         if not paths:
             return ()
         options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
-        output = self._git.try_run("diff-tree", "-r", *options, old, new, "--", *paths)
+        output = self.git.try_run("diff-tree", "-r", *options, old, new, "--", *paths)
         return None if output is None else tuple(decode_output(name) for name in output.split(b"\0") if name)
 
     def list_tree(self, sha: str) -> list[TreeItem]:
         """List everything in the tree of a commit, whatever it is called."""
-        return read_tree(self._git, sha)
+        return read_tree(self.git, sha)
 
     def files(self, sha: str, limits: IndexLimits | None = None) -> TreeListing:
         """List the files of a commit that the rules let through, and of those only so many, by path.
 
         `MissingObjects` if some are not in the repository.
         """
-        tree = read_tree(self._git, sha)
+        tree = read_tree(self.git, sha)
         return self._select_files(tree, self._read_attributes(tree), limits)
 
     def _select_files(
@@ -206,7 +198,7 @@ class Repository:
         be passed to git.
         """
         options = ("-r", "-z", "--no-renames", "--name-only")
-        output = self._git.try_run("diff-tree", *options, old, new, seconds=_COMPARING)
+        output = self.git.try_run("diff-tree", *options, old, new, seconds=_COMPARING)
         if output is None:
             return None
         names = [name for name in output.split(b"\0") if name]
@@ -232,7 +224,7 @@ class Repository:
         paths = [*names, *sorted(list_attribute_files(names))]
         if sum(map(len, paths)) > _MOST_NAMED:
             return self.files(sha)
-        items = read_tree(self._git, sha, *paths)
+        items = read_tree(self.git, sha, *paths)
         files = [item for item in items if not is_attributes_file(item.path) or item.name in names]
         return self._select_files(files, self._read_attributes(items))
 
@@ -242,7 +234,7 @@ class Repository:
         if not wanted:
             return frozenset()
         patterns = [part for word in wanted for part in ("-e", word)]
-        output = self._git.try_run("grep", "-l", "-z", "-I", "-w", "-F", *patterns, sha, "--", seconds=_GREPPING)
+        output = self.git.try_run("grep", "-l", "-z", "-I", "-w", "-F", *patterns, sha, "--", seconds=_GREPPING)
         return frozenset(decode_output(name).removeprefix(f"{sha}:") for name in (output or b"").split(b"\0") if name)
 
     def iter_blobs(self, shas: Iterable[str]) -> Iterator[tuple[str, bytes]]:
@@ -254,8 +246,8 @@ class Repository:
     @cached_property
     def usual_encoding(self) -> str:
         """The encoding of most of those files at HEAD that are not UTF-8, by a sample; empty where there are none."""
-        head = self._git.try_run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-        tree = read_tree(self._git, head.decode().strip()) if head else []
+        head = self.git.try_run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        tree = read_tree(self.git, head.decode().strip()) if head else []
         shas = [item.sha for item in tree if item.mode != _SYMLINK and 0 < (item.size or 0) < _SAMPLED]
         contents = (data for _, data in self.iter_blobs(shas[:: len(shas) // _SAMPLES + 1]))
         found = Counter(find_encoding(data) for data in contents if is_legacy(data))
@@ -280,7 +272,7 @@ class Repository:
         return judge_path(item.path, item.size or 0, marks)
 
     def _find_web_url(self) -> str | None:
-        output = self._git.try_run("config", "-z", "--get-regexp", r"^remote\..*\.url$") or b""
+        output = self.git.try_run("config", "-z", "--get-regexp", r"^remote\..*\.url$") or b""
         remotes = [decode_output(item).partition("\n") for item in output.split(b"\0") if item]
         remotes.sort(key=lambda remote: remote[0] != "remote.origin.url")
         return next((base for _, _, url in remotes if (base := find_web_base(url))), None)
@@ -289,73 +281,17 @@ class Repository:
         """Find out why a name does not resolve to a commit."""
         if not self.git_dir.exists():
             return NotARepository(f"{format_path(self.root)} is no longer there. Give the path that it has now.")
-        head = self._git.try_run("rev-parse", "--verify", "--quiet", "HEAD")
-        if head is None and not self._git.try_run("for-each-ref", "--count=1"):
+        head = self.git.try_run("rev-parse", "--verify", "--quiet", "HEAD")
+        if head is None and not self.git.try_run("for-each-ref", "--count=1"):
             return EmptyRepository(f"{format_path(self.root)} has no commit yet. Commit something, then try again.")
         if head is None and ref == "HEAD":
             return RepositoryError(
                 f"The branch checked out in {format_path(self.root)} has no commit. Check out another one."
             )
-        is_name = not ref.startswith("-") and self._git.try_run("rev-parse", "--symbolic-full-name", ref)
-        if is_name and self._git.try_run("cat-file", "-e", ref) is None:
+        is_name = not ref.startswith("-") and self.git.try_run("rev-parse", "--symbolic-full-name", ref)
+        if is_name and self.git.try_run("cat-file", "-e", ref) is None:
             return make_missing_object_error(f"the commit of {ref}", self.root)
         return RepositoryError(f"{format_path(self.root)} has no branch, tag or commit {ref!r}. Check the name.")
-
-
-class _GitCommand:
-    """Runs git in one git directory, shielded from the environment and from the repository's configuration."""
-
-    def __init__(self, git_dir: Path, *options: str) -> None:
-        self.git_dir = git_dir
-        self._options = ("-C", str(git_dir), *options)
-
-    @classmethod
-    def discover(cls, start: Path) -> tuple[_GitCommand, Path]:
-        """Find the git directory and the root around a folder as git does, which refuses what other users own."""
-        search = cls(start)
-        status, output, complaint = search._execute("rev-parse", "--absolute-git-dir")
-        if status:
-            raise make_open_error(start, complaint)
-        git_dir = _read_path(output)
-        top = search.try_run("rev-parse", "--show-toplevel")
-        return cls(git_dir, f"--git-dir={git_dir}"), git_dir if top is None else _read_path(top)
-
-    def run(self, *arguments: str) -> bytes:
-        """Run a command and return its output; a failure raises `RepositoryError`."""
-        status, output, complaint = self._execute(*arguments)
-        if status:
-            raise make_command_error(self.git_dir, complaint)
-        return output
-
-    def try_run(self, *arguments: str, seconds: float | None = None) -> bytes | None:
-        """Run a command and return its output; None if it fails, takes too long or writes too much."""
-        try:
-            status, output, _ = self._execute(*arguments, seconds=seconds)
-        except RepositoryTooLarge:
-            return None
-        return None if status else output
-
-    def start(self, *arguments: str) -> Any:
-        """Start a command and communicate with it through pipes."""
-        try:
-            return start_git([*self._options, *arguments])
-        except OSError as error:
-            raise RepositoryError(
-                f"git cannot be started in {format_path(self.git_dir)}: {error}. Install git, and try again."
-            ) from error
-
-    def _execute(self, *arguments: str, seconds: float | None = None) -> tuple[int, bytes, str]:
-        command = self.start(*arguments)  # kept in a variable: it ends its process when it is collected
-        process = command.proc
-        try:
-            output, complaint = read_output(process, seconds=seconds or _LONGEST, most=_MOST_OUTPUT)
-        except TimeoutError:
-            if seconds is None:
-                raise make_too_large_error(self.git_dir, f"git {arguments[0]} took {_LONGEST:g} seconds") from None
-            return process.returncode, b"", ""
-        except OverflowError:
-            raise make_too_large_error(self.git_dir, f"git {arguments[0]} wrote {_MOST_OUTPUT:,} bytes") from None
-        return process.returncode, output, decode_output(complaint).removesuffix("\n")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -392,7 +328,3 @@ def _choose_name(root: Path, web_url: str | None) -> str:
     """Choose what people call a repository: its name on the web, else that of its folder."""
     name = PurePosixPath(web_url).name if web_url else root.name.removesuffix(".git") or root.parent.name
     return decode_output(os.fsencode(name)) or "repository"
-
-
-def _read_path(output: bytes) -> Path:
-    return Path(os.fsdecode(output.removesuffix(b"\n")))

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from indexer.errors import UnknownRevision
+from indexer.git.git_command import GitCommand
 from indexer.git.git_errors import decode_output
 from indexer.git.history import read_time
-from indexer.git.objects import GitRunner
 from indexer.types import Tag
 
 MAX_TAGS = 5_000
@@ -28,7 +28,7 @@ _FINAL = re.compile(r"[-._+]?(?:final|ga|release|stable|post\d{0,4}|p\d{1,4})", 
 class TagList:
     """Finds tags, branches and commits; only names that the repository has are ever handed to git."""
 
-    def __init__(self, git: GitRunner) -> None:
+    def __init__(self, git: GitCommand) -> None:
         self._git = git
 
     def list_tags(self, *, reachable_from: str = "") -> list[Tag]:

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from indexer.git.file_selection import MAX_BYTES
+from indexer.git.git_command import GitCommand
 from indexer.git.git_errors import decode_output
-from indexer.git.objects import BlobReader, GitRunner, TreeItem, read_tree
+from indexer.git.objects import BlobReader, TreeItem, read_tree
 
 _FILES = frozenset({"100644", "100755"})
 _MOST_PATHS = 50
@@ -25,7 +26,7 @@ class WorkingTree:
     `git status` would run the filters that a repository's configuration names.
     """
 
-    def __init__(self, git: GitRunner, blobs: BlobReader, *, root: Path, is_bare: bool) -> None:
+    def __init__(self, git: GitCommand, blobs: BlobReader, *, root: Path, is_bare: bool) -> None:
         self._git = git
         self._blobs = blobs
         self._root = root

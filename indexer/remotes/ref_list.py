@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from indexer.git.git_command import GitCommand
 from indexer.git.git_errors import decode_output
-from indexer.git.objects import GitRunner
 from indexer.git.tags import is_release, match_tag, read_version
 from indexer.text.linear_patterns import compile_pattern
 from indexer.types import NamedRef, RefKind, Tag
@@ -126,7 +126,7 @@ class RefTable:
 class RefList:
     """Asks git which refs a repository has; only names that it has listed are ever handed back to it."""
 
-    def __init__(self, git: GitRunner) -> None:
+    def __init__(self, git: GitCommand) -> None:
         self._git = git
 
     def read(self) -> RefTable:
