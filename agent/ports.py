@@ -192,13 +192,6 @@ class CodeLibrary(Protocol):
         """
 
 
-class Redactor(Protocol):
-    """Masks secrets in text."""
-
-    def __call__(self, text: str) -> str:
-        """Return the text with every known form of secret replaced by a placeholder, lines kept."""
-
-
 Classified = Literal["clean", "suspect", "loading", "unusable", "busy", "slow", "failed", "resting"]
 
 
@@ -386,7 +379,7 @@ class Deps:
     """What the nodes of one run work with: the repository at one commit, the redactor, the listeners, the models."""
 
     code: CodeSearch
-    redact: Redactor
+    redact: Callable[[str], str]
     emit: Emit
     models: TurnModels = field(default_factory=TurnModels)
     budget: Budget = field(default_factory=Budget)

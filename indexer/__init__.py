@@ -95,6 +95,6 @@ if TYPE_CHECKING:
         RefreshReport,
         SearchMode,
     )
-    from indexer.watcher import Watcher, WatchIntervals
+    from indexer.watcher import Watcher, WatchIntervals, WatchStatus
 
 __getattr__ = load_lazily(__name__)

@@ -7,7 +7,7 @@ import logging
 import re
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,14 +26,13 @@ from indexer.store.kept_parses import KeptParses
 from indexer.store.live_catalog import LiveCatalog
 from indexer.store.refresh_attempts import note_attempt
 from indexer.store.vector_place import VectorPlace
-from indexer.types import Commit, Drift, IndexLimits, IndexStatus, PlainFile, Progress, RefreshReport
+from indexer.types import Commit, Drift, IndexLimits, IndexStatus, NamedRef, PlainFile, Progress, RefreshReport
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
     from indexer.embedding.embedder import Embedder
     from indexer.generations.generation_cache import GenerationCache
-    from indexer.generations.history_reader import RefFinder
     from indexer.generations.pipeline import RefreshParts
     from indexer.generations.reader import IndexReader
     from indexer.parser_pool.pool import ParserPool
@@ -89,7 +88,7 @@ class CodeIndex:
         self._readers: weakref.WeakSet[IndexReader] = weakref.WeakSet()
         self._refreshing = asyncio.Lock()
         self._warnings: list[str] = []
-        self._find_ref: RefFinder | None = None
+        self._find_ref: Callable[[str], Awaitable[NamedRef]] | None = None
 
     @classmethod
     async def open(
@@ -165,7 +164,7 @@ class CodeIndex:
         beside._held = self._held  # it begins as a copy of this one, whose arrays are in memory already
         return beside
 
-    def find_refs_by(self, find_ref: RefFinder) -> None:
+    def find_refs_by(self, find_ref: Callable[[str], Awaitable[NamedRef]]) -> None:
         """Ask for commits by names that the repository itself does not have."""
         self._find_ref = find_ref
 

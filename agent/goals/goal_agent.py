@@ -23,7 +23,7 @@ from agent.goals.sandbox_tools import SANDBOX_TOOLS, make_copy_tools
 from agent.goals.workspace import CommandRecord, open_workspace
 from agent.limits import Budget, TokenUsage, TurnLimits
 from agent.persistence.evidence_store import EvidenceStore
-from agent.ports import Answer, Citation, CodeLibrary, CodeSearch, Deps, ModelSource, Redactor, ToolMenu
+from agent.ports import Answer, Citation, CodeLibrary, CodeSearch, Deps, ModelSource, ToolMenu
 from agent.prompts.answer_prompts import make_nonce
 from agent.runs.run_tasks import RunTasks
 from agent.runs.turn_answers import make_unanswered
@@ -54,7 +54,7 @@ class GoalAgent:
         self,
         library: CodeLibrary,
         saver: ConversationSaver,
-        redact: Redactor,
+        redact: Callable[[str], str],
         *,
         sandbox: Sandbox,
         open_copy: Callable[[str, str], AbstractAsyncContextManager[WorkingCopy]],

@@ -9,7 +9,6 @@ from typing import Any
 from agent.goals.goal import Goal, read_stored_changes
 from agent.goals.goal_graph import GoalRun
 from agent.limits import TokenUsage
-from agent.ports import Redactor
 from agent.sandbox.patch import FileChange, format_change, leads_out
 from agent.text.escaping import format_code_block, format_code_span, format_count, replace_control_characters
 from indexer.types import Location
@@ -47,7 +46,7 @@ class GoalVerdict:
     places: tuple[Location, ...] = ()
     refused: tuple[str, ...] = ()
 
-    def to_text(self, redact: Redactor) -> str:
+    def to_text(self, redact: Callable[[str], str]) -> str:
         """Write it as Markdown, with secrets masked; the patch is handed over beside it."""
         return "\n\n".join([*self._describe_outcome(), *self._describe_evidence(redact), self._describe_cost()])
 
@@ -91,7 +90,7 @@ class GoalVerdict:
         )
 
 
-def make_verdict(run: GoalRun, goal: Goal[Any], redact: Redactor) -> GoalVerdict:
+def make_verdict(run: GoalRun, goal: Goal[Any], redact: Callable[[str], str]) -> GoalVerdict:
     """Return what the state at the end of a run says."""
     state = run.state
     selected = goal.select_changes(read_stored_changes(state.get("changes", [])))

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from agent.errors import WorkingCopyError
-from agent.ports import Emit, Redactor
+from agent.ports import Emit
 from agent.sandbox.box_folders import choose_folder, make_passable, remove_folder, wait_for_boxes
 from agent.sandbox.patch import FileChange
 from agent.sandbox.sandbox import Execution, Sandbox, SandboxCommand, SandboxLimits
@@ -93,7 +93,7 @@ OpenCopy = Callable[[], AbstractAsyncContextManager[WorkingCopy]]
 class CommandRecord:
     """What was run in one process for one run, as people are shown it."""
 
-    def __init__(self, emit: Emit, redact: Redactor) -> None:
+    def __init__(self, emit: Emit, redact: Callable[[str], str]) -> None:
         self._emit = emit
         self._redact = redact
         self._lines: list[str] = []

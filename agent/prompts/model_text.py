@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agent.citations.written_citations import WrittenCitation, parse_citations
-from agent.ports import Deps, Redactor
+from agent.ports import Deps
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.state import CitationRef, to_citation
 from agent.text.citation_markers import find_markers, format_marker, replace_markers
@@ -52,7 +52,7 @@ _BEFORE_WORDS = " \t>-*+0123456789.)"  # what a line of a list or a quotation be
 class CitationParser:
     """Turns what a model cites into numbered markers; what it makes up gets one too, which the check takes out."""
 
-    def __init__(self, exhibits: Sequence[PromptEvidence], redact: Redactor) -> None:
+    def __init__(self, exhibits: Sequence[PromptEvidence], redact: Callable[[str], str]) -> None:
         self._shown: Mapping[int, Location] = {one.number: one.location for one in exhibits}
         self._redact = redact
         self._marks: dict[Location, int] = {}
@@ -180,7 +180,7 @@ class CitationParser:
         return self._marks.setdefault(place, len(self._marks) + 1)
 
 
-def clean_model_sentence(sentence: str, redact: Redactor) -> str:
+def clean_model_sentence(sentence: str, redact: Callable[[str], str]) -> str:
     """Clean a model's sentence that has nothing to cite."""
     cleaned = CitationParser((), redact).prose(sentence)
     return replace_markers(cleaned, [""] * len(find_markers(cleaned))).strip()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
 
 import re2
 
@@ -11,13 +10,6 @@ MOST_VALUES = 500
 SHORTEST = 8  # characters; what is shorter, or a mere word, may well stand in an answer for itself
 _PLACEHOLDER = re2.compile(r"\[REDACTED[^\]\n]{0,60}\]")
 MASK = "[REDACTED]"
-
-
-class Masking(Protocol):
-    """Masks secrets in text."""
-
-    def __call__(self, text: str) -> str:
-        """Return the text with placeholders in the place of secrets."""
 
 
 class MaskedValues:
@@ -30,7 +22,7 @@ class MaskedValues:
         """Go through the values."""
         return iter(self._values)
 
-    def watch(self, redact: Masking) -> Masking:
+    def watch(self, redact: Callable[[str], str]) -> Callable[[str], str]:
         """Return a redactor that masks as the given one does, and has remembered here what it masked."""
 
         def redact_and_remember(text: str) -> str:

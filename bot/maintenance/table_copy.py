@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from agent import Values
+from agent import Database
 from agent.text.storable import make_storable_in_postgres
 from bot.errors import MigrationError
 
@@ -22,23 +22,13 @@ _ORDER = "SELECT column_name FROM information_schema.columns WHERE table_name = 
 _NUMBERED = "SELECT pg_get_serial_sequence(?, column_name), column_name FROM information_schema.columns WHERE table_name = ? AND is_identity = 'YES' AND column_name <> 'rowid'"  # noqa: E501
 
 
-class MessageTables(Protocol):
-    """A database whose tables are read or written; raises `InboxError`."""
-
-    async def write(self, sql: str, values: Values = ()) -> int:
-        """Change rows and return how many were changed."""
-
-    async def rows(self, sql: str, values: Values = ()) -> list[tuple[Any, ...]]:
-        """Run a query."""
-
-
-async def list_tables(sqlite: MessageTables) -> dict[str, Sequence[str]]:
+async def list_tables(sqlite: Database) -> dict[str, Sequence[str]]:
     """Return the tables that are copied, and their columns."""
     names = [name for (name,) in await sqlite.rows(_TABLES) if name not in _LEFT_OUT]
     return {name: [column for (column,) in await sqlite.rows(_COLUMNS, (name,))] for name in names}
 
 
-async def copy_to_postgres(sqlite: MessageTables, postgres: MessageTables, table: str, columns: Sequence[str]) -> int:
+async def copy_to_postgres(sqlite: Database, postgres: Database, table: str, columns: Sequence[str]) -> int:
     """Copy a table in the order of its rows; return how many there are. Raises `MigrationError`."""
     count = await _copy(sqlite, postgres, table, columns, order="rowid")
     await _compare(sqlite, postgres, table, columns)
@@ -47,7 +37,7 @@ async def copy_to_postgres(sqlite: MessageTables, postgres: MessageTables, table
     return count
 
 
-async def copy_to_sqlite(postgres: MessageTables, sqlite: MessageTables, table: str, columns: Sequence[str]) -> int:
+async def copy_to_sqlite(postgres: Database, sqlite: Database, table: str, columns: Sequence[str]) -> int:
     """Copy a table in the order of its rows; return how many there are. Raises `MigrationError`."""
     numbered = [column for (column,) in await postgres.rows(_ORDER, (table,))]
     count = await _copy(postgres, sqlite, table, columns, order=numbered[0] if numbered else ", ".join(columns))
@@ -55,7 +45,7 @@ async def copy_to_sqlite(postgres: MessageTables, sqlite: MessageTables, table: 
     return count
 
 
-async def _copy(source: MessageTables, target: MessageTables, table: str, columns: Sequence[str], *, order: str) -> int:
+async def _copy(source: Database, target: Database, table: str, columns: Sequence[str], *, order: str) -> int:
     count = 0
     row = f"({', '.join('?' * len(columns))})"
     async for read in _read(source, table, columns, order=order):
@@ -68,13 +58,13 @@ async def _copy(source: MessageTables, target: MessageTables, table: str, column
     return count
 
 
-async def _compare(source: MessageTables, target: MessageTables, table: str, columns: Sequence[str]) -> None:
+async def _compare(source: Database, target: Database, table: str, columns: Sequence[str]) -> None:
     """Raise `MigrationError` unless two tables hold the same rows."""
     if await _sum_up(source, table, columns) != await _sum_up(target, table, columns):
         raise MigrationError(f"The table {table} was not copied correctly. Nothing was changed; report this.")
 
 
-async def _sum_up(tables: MessageTables, table: str, columns: Sequence[str]) -> tuple[int, int]:
+async def _sum_up(tables: Database, table: str, columns: Sequence[str]) -> tuple[int, int]:
     """Return how many rows a table has, and a sum over what is in them that does not depend on their order."""
     count, total = 0, 0
     async for batch in _read(tables, table, columns, order=", ".join(columns)):
@@ -85,7 +75,7 @@ async def _sum_up(tables: MessageTables, table: str, columns: Sequence[str]) -> 
 
 
 async def _read(
-    tables: MessageTables, table: str, columns: Sequence[str], *, order: str
+    tables: Database, table: str, columns: Sequence[str], *, order: str
 ) -> AsyncIterator[Sequence[tuple[Any, ...]]]:
     sql = f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order} LIMIT {_READ_AT_ONCE} OFFSET ?"  # noqa: S608 - as above
     start = 0

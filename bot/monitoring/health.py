@@ -21,7 +21,8 @@ from bot.monitoring.cluster_state import ClusterState
 from bot.monitoring.metrics import CONTENT_TYPE, ConversationMetrics
 from bot.monitoring.observer import AnswerLoad
 from bot.ports import Repositories
-from bot.repositories.status import RepositoryState, WatchState, read_state
+from bot.repositories.status import RepositoryState, read_state
+from indexer import WatchStatus
 
 T = TypeVar("T")
 Check = Callable[[], Awaitable[None]]
@@ -77,7 +78,7 @@ class Health:
         platforms: Sequence[str],
         repositories: Repositories,
         clock: Clock,
-        watched: Callable[[], Mapping[str, WatchState]] = dict,
+        watched: Callable[[], Mapping[str, WatchStatus]] = dict,
         *,
         needs_indexes: bool = True,
     ) -> None:
@@ -148,7 +149,7 @@ class Health:
             repositories=repositories,
         )
 
-    async def _read_repository_state(self, name: str, watched: Mapping[str, WatchState]) -> RepositoryState:
+    async def _read_repository_state(self, name: str, watched: Mapping[str, WatchStatus]) -> RepositoryState:
         try:
             async with asyncio.timeout(SECONDS):
                 return await read_state(name, lambda: self._repositories.status(name), watched)

@@ -253,19 +253,12 @@ async def _wait_for_nothing(_: str) -> None:
     """Return: nobody watches for pushes."""
 
 
-class StatusSource(Protocol):
-    """Watches the repositories."""
-
-    def sentence(self, repository: str) -> str:
-        """Describe what is wrong with a repository or worth knowing; empty if all is well."""
-
-
 class WatchedRepositories:
     """Repositories whose status includes what their watcher reports."""
 
-    def __init__(self, repositories: Repositories, watch: StatusSource) -> None:
+    def __init__(self, repositories: Repositories, describe_watch: Callable[[str], str]) -> None:
         self._repositories = repositories
-        self._watch = watch
+        self._describe_watch = describe_watch
 
     def list_names(self) -> Sequence[str]:
         """Name them all."""
@@ -274,7 +267,7 @@ class WatchedRepositories:
     async def status(self, name: str) -> IndexStatus:
         """Describe what is indexed, and what keeps it from being the newest."""
         status = await self._repositories.status(name)
-        sentence = self._watch.sentence(name)
+        sentence = self._describe_watch(name)
         return replace(status, warnings=(*status.warnings, sentence)) if sentence else status
 
     async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:

@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 from bot.markdown.formatting import to_one_line
-from indexer import IndexerError, IndexStatus
+from indexer import IndexerError, IndexStatus, WatchStatus
 
 UNINDEXED = "It is not indexed yet: the first question or `citebot index` does it."
-
-
-class WatchState(Protocol):
-    """What the watcher reports of a repository; the sentence is empty if all is well."""
-
-    @property
-    def state(self) -> str:
-        """One word, or a few."""
-
-    @property
-    def sentence(self) -> str:
-        """What is the matter, and what to do about it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +50,7 @@ class RepositoryState:
 
 
 async def read_state(
-    name: str, read: Callable[[], Awaitable[IndexStatus]], watched: Mapping[str, WatchState] | None = None
+    name: str, read: Callable[[], Awaitable[IndexStatus]], watched: Mapping[str, WatchStatus] | None = None
 ) -> RepositoryState:
     """Read the state of a repository; that it cannot be read is a state as well."""
     try:
@@ -71,14 +60,11 @@ async def read_state(
     return describe_state(status, (watched or {}).get(name))
 
 
-def describe_state(status: IndexStatus, watched: WatchState | None = None) -> RepositoryState:
+def describe_state(status: IndexStatus, watched: WatchStatus | None = None) -> RepositoryState:
     """Describe the state of an index; what its watcher reports comes first."""
+    make_state = partial(RepositoryState, name=status.repository, status=status)
     if watched is not None and watched.sentence:
-        state, sentence = watched.state, to_one_line(watched.sentence)
-    elif status.commit is None:
-        state, sentence = "not indexed", UNINDEXED
-    elif status.commits_behind:
-        state, sentence = "behind", ""
-    else:
-        state, sentence = "current", ""
-    return RepositoryState(name=status.repository, state=state, sentence=sentence, status=status)
+        return make_state(state=watched.state, sentence=to_one_line(watched.sentence))
+    if status.commit is None:
+        return make_state(state="not indexed", sentence=UNINDEXED)
+    return make_state(state="behind" if status.commits_behind else "current")

@@ -39,7 +39,7 @@ async def serve_local_page(settings: Settings, repository: Path, say: Announce, 
         address = await enter(run_http_server(application, host=LOOPBACK, port=port, advice=ADVICE))
         database = await enter(open_store(settings.home, settings.database_url))
         team = await enter(TeamApp.open(settings, repository, LoggingDisplay()))
-        repositories = WatchedRepositories(team.stock.library, team.stock.watcher)
+        repositories = WatchedRepositories(team.stock.library, team.stock.watcher.sentence)
         policy = make_chat_policy(settings, team, limits=limits)
         conversations = await enter(
             open_conversations(team.agent, repositories, store=nullcontext(database), policy=policy, clock=clock)

@@ -203,7 +203,9 @@ class _Service:
     async def open_conversations(self, owner: str) -> AsyncIterator[PlatformContext]:
         """Open the conversations, and show their state to the probes."""
         stock, metrics = self.team.stock, self.operations.metrics
-        repositories = WatchedRepositories(stock.library, stock.watcher) if self.duties.indexes else stock.library
+        repositories = (
+            WatchedRepositories(stock.library, stock.watcher.sentence) if self.duties.indexes else stock.library
+        )
         policy = make_chat_policy(self.settings, self.team)
         async with AsyncExitStack() as stack:
             goals, problem = await self._open_goals(stack)

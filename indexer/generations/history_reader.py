@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from indexer.diffs.comparison import compare_commits
 from indexer.diffs.masked_file import read_file_at
@@ -30,13 +29,6 @@ from indexer.types import (
 )
 
 
-class RefFinder(Protocol):
-    """Finds what a name means that the repository itself does not have, and brings its commit here."""
-
-    async def __call__(self, written: str) -> NamedRef:
-        """Return what is meant; `UnknownRevision`, with the nearest names, where there is no such thing."""
-
-
 class HistoryReader:
     """The past of one commit; git runs in threads, and is given up after some seconds.
 
@@ -44,7 +36,11 @@ class HistoryReader:
     """
 
     def __init__(
-        self, repository: Repository, sha: str, contents: GenerationCache, find_ref: RefFinder | None = None
+        self,
+        repository: Repository,
+        sha: str,
+        contents: GenerationCache,
+        find_ref: Callable[[str], Awaitable[NamedRef]] | None = None,
     ) -> None:
         self._repository = repository
         self._sha = sha

@@ -13,7 +13,6 @@ from bot.app import TeamApp
 from bot.clock import Clock, SystemClock
 from bot.conversations.dispatcher import Conversations
 from bot.ports import Repositories
-from bot.repositories.status import WatchState
 from bot.storage.turn_records import TurnRecordStore
 from bot.surfaces.goal_runs import TeamGoalRuns
 from bot.surfaces.principals import Principal
@@ -23,6 +22,7 @@ from bot.surfaces.web.cited_code import CitedCode
 from bot.surfaces.web.index_requests import IndexRequests
 from bot.surfaces.web.live_turns import LiveTurns
 from bot.surfaces.web.shared_turns import SharedTurns
+from indexer import WatchStatus
 
 
 class RunTally:
@@ -57,7 +57,7 @@ class WebCore:
     tally: RunTally
     runs: TeamGoalRuns | None = None
     access: AccessPolicy = field(default_factory=AccessPolicy)
-    read_watched: Callable[[], Mapping[str, WatchState]] = dict
+    read_watched: Callable[[], Mapping[str, WatchStatus]] = dict
     mask: Callable[[str], str] = str
     clock: Clock = field(default_factory=SystemClock)
 

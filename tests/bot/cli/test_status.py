@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bot.repositories.status import describe_state
+from indexer import WatchStatus
 from tests.fakes.citebot import Citebot
 from tests.fakes.parts import FakeIndex
 from tests.fakes.repositories import GitRepo
@@ -54,12 +55,14 @@ def test_people_read_the_state_of_each_repository(citebot: Citebot, several: Pat
 
 
 async def test_what_a_watcher_says_of_a_repository_goes_before() -> None:
-    class Away:
-        state, sentence = "unreachable", "The host does not answer. It is tried again in 60 seconds."
+    away = WatchStatus(
+        repository="site", state="host down", sentence="The host does not answer. It is tried again in 60 seconds.",
+        branch=None, commit=None, indexed=None, looked_at=None, indexed_at=None, failures=1, next_look=60.0,
+    )  # fmt: skip
 
-    told = describe_state(await FakeIndex().status(), Away())
+    told = describe_state(await FakeIndex().status(), away)
 
-    assert (told.state, told.sentence) == ("unreachable", Away.sentence)
+    assert (told.state, told.sentence) == ("host down", away.sentence)
 
 
 def json_of(text: str) -> dict[str, list[dict[str, Any]]]:

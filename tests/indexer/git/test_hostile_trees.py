@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import RepositoryError
-from indexer.git import repository as module
+from indexer.git import git_command, repository
 from indexer.git.repository import Repository
 from tests.fakes.repositories import GitRepo
 
@@ -24,8 +24,8 @@ def repo(tmp_path: Path) -> GitRepo:
 
 
 def test_a_tree_of_billions_of_files_is_refused(repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_OUTPUT", 5_000_000)
-    monkeypatch.setattr(module, "_COMPARING", 0.2)
+    monkeypatch.setattr(git_command, "_MOST_OUTPUT", 5_000_000)
+    monkeypatch.setattr(repository, "_COMPARING", 0.2)
     old = repo.sha()
     new = repo.commit_nested(BREADTH, DEPTH)
 
@@ -37,7 +37,7 @@ def test_a_tree_of_billions_of_files_is_refused(repo: GitRepo, monkeypatch: pyte
 
 
 def test_a_tree_of_billions_of_empty_folders_is_refused(repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LONGEST", 1.0)
+    monkeypatch.setattr(git_command, "_LONGEST", 1.0)
     new = repo.commit_nested(BREADTH, DEPTH, empty=True)
 
     with Repository.open(repo.root) as opened, pytest.raises(RepositoryError, match="too large to be read"):
