@@ -1,4 +1,4 @@
-"""A source in each language that is read by its query alone: what it defines, uses, imports and inherits from.
+"""A source in each language that is parsed: what it defines, uses, imports and inherits from.
 
 `sources/expected.txt` holds what is found in each file of the folder; `python -m tests.indexer.parsing.test_sources`
 prints it, to be read by eye after a change of a query.
@@ -20,13 +20,21 @@ EXPECTED = SOURCES / "expected.txt"
 
 
 def describe(path: Path) -> str:
-    """What is found in a file, a line for each kind."""
+    """What is found in a file, a line for each: definitions with their documentation, uses with what they stand in."""
     parsed = parse_file(path.name, path.read_text(encoding="utf-8"))
-    defined = (f"{one.qualified_name}:{one.start_line}-{one.end_line} {one.kind}" for one in parsed.symbols)
-    used = (
-        f"{f'{one.qualifier}.' if one.qualifier else ''}{one.name}:{one.line} {one.kind}" for one in parsed.references
+    defined = (
+        f"{one.qualified_name}:{one.start_line}-{one.end_line} {one.kind}" + (f": {one.doc}" if one.doc else "")
+        for one in parsed.symbols
     )
-    imported = (f"{one.module} {one.name}".strip() + f":{one.line} import" for one in parsed.imports)
+    used = (
+        f"{f'{one.qualifier}.' if one.qualifier else ''}{one.name}:{one.line} {one.kind}"
+        + (f" in {one.scope}" if one.scope else "")
+        for one in parsed.references
+    )
+    imported = (
+        f"{one.module} {one.name}".strip() + f":{one.line} import" + (f" as {one.alias}" if one.alias else "")
+        for one in parsed.imports
+    )
     return "\n".join([f"== {path.name} {parsed.language}", *defined, *used, *imported, ""])
 
 

@@ -5,8 +5,32 @@ from __future__ import annotations
 import pytest
 
 from indexer.parsing.file_parser import parse_file
-from indexer.types import Symbol
-from tests.indexer.parsing.outlines import bases, calls, imports, symbols
+from indexer.types import ParsedFile, Symbol
+
+
+def symbols(parsed: ParsedFile) -> list[str]:
+    """`4-9 class Foo.Bar` for every definition."""
+    return [f"{s.start_line}-{s.end_line} {s.kind} {s.qualified_name}" for s in parsed.symbols]
+
+
+def calls(parsed: ParsedFile) -> list[str]:
+    """`7 Foo.run: self.x go` for every call: line, scope, qualifier and name."""
+    return [_use(parsed, index) for index, r in enumerate(parsed.references) if r.kind == "call"]
+
+
+def bases(parsed: ParsedFile) -> list[str]:
+    """The same for every base class."""
+    return [_use(parsed, index) for index, r in enumerate(parsed.references) if r.kind == "inherit"]
+
+
+def imports(parsed: ParsedFile) -> list[tuple[int, str, str, str]]:
+    """Line, module, name and alias of every import."""
+    return [(i.line, i.module, i.name, i.alias) for i in parsed.imports]
+
+
+def _use(parsed: ParsedFile, index: int) -> str:
+    reference = parsed.references[index]
+    return f"{reference.line} {reference.scope}: {reference.qualifier} {reference.name}"
 
 
 def only(path: str, text: str) -> Symbol:
@@ -190,3 +214,13 @@ def test_go_modules_are_known_by_their_last_part_without_version() -> None:
         (3, "x/y/v2", "", "_"),
         (4, "x/z/v2", "", "z"),
     ]
+
+
+def test_names_in_a_shell_script_are_of_any_alphabet() -> None:
+    """The parser itself ends the process over some letters that are beyond its table."""
+    script = "# 🚀\ngrüße_世界() { echo {🎉} {\U0010ffff} ${x:-é}; sag_welt; }\nsag_welt() { grüße_世界; }\n"
+    parsed = parse_file("a.sh", script)
+
+    assert symbols(parsed) == ["2-2 function grüße_世界", "3-3 function sag_welt"]
+    assert calls(parsed) == ["2 grüße_世界:  echo", "2 grüße_世界:  sag_welt", "3 sag_welt:  grüße_世界"]
+    assert "".join(chunk.text for chunk in parsed.chunks) == script.strip("\n")
