@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from tests.fakes.gemini import FakeGemini, running_gemini
 from tests.forks import ForkServer, open_fork_server
 
 pytest_plugins = ("tests.leftovers", "tests.selection")
@@ -49,6 +50,13 @@ def forks(_restricted_umask: None, _heard_interrupts: None) -> Iterator[ForkServ
     """Start processes that need not import citebot."""
     with open_fork_server() as server:
         yield server
+
+
+@pytest.fixture
+def gemini() -> Iterator[FakeGemini]:
+    """A Gemini that answers as the test scripts it."""
+    with running_gemini() as fake:
+        yield fake
 
 
 def pytest_sessionfinish() -> None:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import configparser
-import http.server
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import threading
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from bot.conversations.active_turns import DRAIN_SECONDS
+from tests.fakes.loopback.web_service import Reply, Request, serving
 from tests.fakes.repositories import GitRepo
 from tests.waiting import LIMIT_SECONDS
 
@@ -49,33 +48,16 @@ def unit() -> configparser.SectionProxy:
     return parser["Service"]
 
 
-@contextmanager
-def answering(status: int) -> Iterator[int]:
-    """A server on the loopback that answers /healthz with a status; yields its port."""
-
-    class Health(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status if self.path == "/healthz" else 404)
-            self.end_headers()
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with http.server.HTTPServer(("127.0.0.1", 0), Health) as server:
-        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        serving.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            serving.join(5)
+def answer_health(status: int) -> Callable[[Request], Reply]:
+    """Answer /healthz with a status."""
+    return lambda request: Reply(status=status if request.path == "/healthz" else 404)
 
 
-def probed(port: int) -> int:
+def probed(url: str) -> int:
     """Run what the container is probed with; a proxy of the surroundings must not come between."""
     program, *arguments = json.loads(last_stage()["HEALTHCHECK"].split("CMD", 1)[1])
     assert program == "python"
-    environment = {"CITEBOT_WEB_PORT": str(port), "http_proxy": "http://127.0.0.1:9"}
+    environment = {"CITEBOT_WEB_PORT": str(urlsplit(url).port), "http_proxy": "http://127.0.0.1:9"}
     done = subprocess.run(
         [sys.executable, *arguments], env=environment, capture_output=True, check=False, timeout=LIMIT_SECONDS
     )
@@ -94,11 +76,11 @@ def test_every_file_that_the_packages_read_is_packed_with_them() -> None:
 
 
 def test_the_container_is_well_only_while_healthz_says_so() -> None:
-    with answering(200) as port:
-        assert probed(port) == 0
-    with answering(503) as port:
-        assert probed(port) == 1
-    assert probed(port) == 1  # nobody listens there any more
+    with serving(answer_health(200)) as url:
+        assert probed(url) == 0
+    with serving(answer_health(503)) as url:
+        assert probed(url) == 1
+    assert probed(url) == 1  # nobody listens there any more
 
 
 def test_the_service_gives_answers_time_to_end() -> None:

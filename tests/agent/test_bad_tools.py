@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 from pydantic import SecretStr
@@ -15,18 +15,12 @@ from agent.tools.registry import ToolRegistry, make_tool_registry
 from tests.agent.conftest import answer_to, redact
 from tests.agent.test_loop import PLAIN_SHOP, QUESTION, Broken
 from tests.fakes.code import FakeCode, FakeLibrary
-from tests.fakes.gemini import FakeGemini, Received, Reply, calls, running_gemini, says
+from tests.fakes.gemini import FakeGemini, Received, Reply, calls, says
 
 pytestmark = pytest.mark.exhaustive
 
 LONGEST_PROMPT = 200_000
 WRITTEN = "An order is paid through its session [E1]."
-
-
-@pytest.fixture
-def gemini() -> Iterator[FakeGemini]:
-    with running_gemini() as fake:
-        yield fake
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from tests.agent.conftest import answer_to, by_forms, redact, remembered
 from tests.agent.test_crashes import ANSWERING, IN_PARTS, OFF_TOPIC, QUESTION, TASKS, task_of
 from tests.agent.test_crashes import script as whole_script
 from tests.fakes.code import FakeCode, FakeLibrary
-from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, calls, fills, hangs, running_gemini, says
+from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, calls, fills, hangs, says
 from tests.fakes.shop import SHOP
 from tests.waiting import wait_for
 
@@ -117,12 +117,6 @@ def investigation(request: Received) -> Reply:
     if task_of(request) == ANSWERING:
         return says("It is paid by `pay` [E1].")
     return whole_script(request)
-
-
-@pytest.fixture
-def gemini() -> Iterator[FakeGemini]:
-    with running_gemini() as fake:
-        yield fake
 
 
 @pytest.fixture

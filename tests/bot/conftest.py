@@ -32,6 +32,15 @@ def _own_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="session")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
+    """A team's repository of one file; nothing may be written in it."""
+    made = GitRepo(tmp_path_factory.mktemp("team") / "shop")
+    made.write("shop/dates.py", 'def parse_date(text):\n    """Read a date."""\n    return text.split("-")\n')
+    made.commit("Sell things")
+    return made
+
+
+@pytest.fixture(scope="session")
 def _indexed_shop(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The shop as a repository, and a data folder with its index."""
     root, home = tmp_path_factory.mktemp("shop"), tmp_path_factory.mktemp("indexed") / "home"

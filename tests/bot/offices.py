@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Protocol
 
 from bot.adapters.slack.connection import CONNECTIONS
 from tests.fakes.discord import FakeDiscord
@@ -22,65 +22,72 @@ REDELIVERY = 60.0  # seconds until Slack delivers again what nobody acknowledged
 QUESTION = "where is parse_date defined?"
 
 
-class Office(Protocol):
+class Office(ABC):
     """Ann and citebot on one platform. A question goes by the id of its message."""
 
-    greeting: str  # the call that citebot begins with
     opening: str  # the call that an answer begins with
     calls: frozenset[str]  # those that no answer does without
 
+    def __init__(self, fake: FakeSlack | FakeDiscord) -> None:
+        self._faults, self._until = fake.faults, fake.until
+
     @property
+    @abstractmethod
     def variables(self) -> Mapping[str, str]:
         """What `citebot serve` needs in its environment."""
 
     @property
+    @abstractmethod
     def held_calls(self) -> frozenset[str]:
         """The names of the calls that were held."""
 
     @property
+    @abstractmethod
     def is_connected(self) -> bool:
         """Whether citebot hears what is said."""
 
+    @abstractmethod
     async def ask(self) -> str:
         """Mention citebot with the question; return the id."""
 
+    @abstractmethod
     def replies(self, question: str) -> Sequence[str]:
         """The texts of what citebot has written about a question."""
 
+    @abstractmethod
     def is_answered(self, question: str) -> bool:
-        """Whether an answer is whole."""
+        """Whether an answer is whole: whether it has its buttons."""
 
     def hang(self, call: str, *, skip: int = 0, after: bool = False) -> Gate:
         """Hold a call, before or after it takes effect; `"*"` means any."""
-
-    def fail(self, call: str) -> None:
-        """Let a call fail once, as if the platform were away."""
+        return self._faults.hang(call, skip=skip, after=after)
 
     def recover(self) -> None:
         """Hold no call any more."""
+        self._faults.clear()
 
-    def redeliver(self) -> None:
+    def redeliver(self) -> None:  # noqa: B027 - where a platform tells everything once, there is nothing to do
         """Deliver again what nobody acknowledged, where the platform does that."""
 
     async def until(self, predicate: Callable[[], object]) -> None:
         """Wait until something is true, looking again at each change."""
+        await self._until(predicate, within=LIMIT_SECONDS)
 
 
-class SlackOffice:
+class SlackOffice(Office):
     """Ann and citebot in the fake Slack."""
 
-    greeting = "auth.test"
     opening = "chat.startStream"
     calls = frozenset({"chat.startStream", "chat.stopStream"})
 
     def __init__(self, fake: FakeSlack) -> None:
+        super().__init__(fake)
         self.fake = fake
         self._ann = fake.add_user("ann")
         self._channel = fake.add_channel("general", members=(self._ann,))
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """Tokens and address."""
         return {
             "SLACK_BOT_TOKEN": self.fake.bot_token,
             "SLACK_APP_TOKEN": self.fake.app_token,
@@ -89,63 +96,40 @@ class SlackOffice:
 
     @property
     def held_calls(self) -> frozenset[str]:
-        """The methods."""
         return frozenset(call.method for call in self.fake.calls if call.fault is not None)
 
     @property
     def is_connected(self) -> bool:
-        """Whether all connections are there."""
         return len(self.fake.socket.connections) >= CONNECTIONS
 
     async def ask(self) -> str:
-        """Mention citebot in the channel."""
         return await self.fake.mention(self._channel, self._ann, QUESTION)
 
     def replies(self, question: str) -> Sequence[str]:
-        """Read what hangs below the question."""
         return [seen.text for seen in self.fake.answers(self._channel, question)]
 
     def is_answered(self, question: str) -> bool:
-        """Look for the buttons of a whole answer."""
         answers = self.fake.answers(self._channel, question)
         return any(not seen.streaming and "citebot_rate" in seen.buttons for seen in answers)
 
-    def hang(self, call: str, *, skip: int = 0, after: bool = False) -> Gate:
-        """Order it of the fake."""
-        return self.fake.faults.hang(call, skip=skip, after=after)
-
-    def fail(self, call: str) -> None:
-        """Answer 503."""
-        self.fake.faults.http(call, 503)
-
-    def recover(self) -> None:
-        """Clear all orders."""
-        self.fake.faults.clear()
-
     def redeliver(self) -> None:
-        """Let a minute pass."""
         self.fake.clock.advance(REDELIVERY)
 
-    async def until(self, predicate: Callable[[], object]) -> None:
-        """Wait for the fake."""
-        await self.fake.until(predicate, within=LIMIT_SECONDS)
 
+class DiscordOffice(Office):
+    """Ann and citebot in the fake Discord, which tells everything once."""
 
-class DiscordOffice:
-    """Ann and citebot in the fake Discord."""
-
-    greeting = "get_current_user"
     opening = "create_message"
     calls = frozenset({"start_thread_from_message", "create_message", "edit_message"})
 
     def __init__(self, fake: FakeDiscord) -> None:
+        super().__init__(fake)
         self.fake = fake
         self._ann = fake.add_user("ann")
         self._channel = fake.add_channel("general")
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """Token and addresses."""
         return {
             "DISCORD_TOKEN": self.fake.token,
             "DISCORD_API_BASE_URL": self.fake.api_url,
@@ -154,45 +138,21 @@ class DiscordOffice:
 
     @property
     def held_calls(self) -> frozenset[str]:
-        """The names in Discord's documentation."""
         return frozenset(call.name for call in self.fake.calls if call.fault is not None)
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a session with a connection."""
         return any(each.connection is not None for each in self.fake.gateway.sessions)
 
     async def ask(self) -> str:
-        """Mention citebot in the channel."""
         return self.fake.mention(self._channel, self._ann, QUESTION)
 
     def replies(self, question: str) -> Sequence[str]:
-        """Read the thread of the question."""
         return [seen.text for seen in self.fake.answers(question)] if question in self.fake.world.channels else []
 
     def is_answered(self, question: str) -> bool:
-        """Look for the buttons of a whole answer."""
         begun = question in self.fake.world.channels
         return begun and any("Helpful" in seen.buttons for seen in self.fake.answers(question))
-
-    def hang(self, call: str, *, skip: int = 0, after: bool = False) -> Gate:
-        """Order it of the fake."""
-        return self.fake.faults.hang(call, skip=skip, after=after)
-
-    def fail(self, call: str) -> None:
-        """Answer 503."""
-        self.fake.faults.http(call, 503)
-
-    def recover(self) -> None:
-        """Clear all orders."""
-        self.fake.faults.clear()
-
-    def redeliver(self) -> None:
-        """Do nothing: Discord tells everything once, and citebot looks for what it has missed."""
-
-    async def until(self, predicate: Callable[[], object]) -> None:
-        """Wait for the fake."""
-        await self.fake.until(predicate, within=LIMIT_SECONDS)
 
 
 @asynccontextmanager

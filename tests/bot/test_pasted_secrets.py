@@ -54,14 +54,6 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
-    made = GitRepo(tmp_path_factory.mktemp("team") / "shop")
-    made.write("shop/dates.py", 'def parse_date(text):\n    """Read a date."""\n    return text.split("-")\n')
-    made.commit("Sell things")
-    return made
-
-
 @pytest_asyncio.fixture
 async def team(repository: GitRepo, forks: ForkServer, tmp_path: Path) -> AsyncIterator[Team]:
     async with in_slack() as slack, in_discord() as discord:

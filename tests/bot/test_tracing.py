@@ -7,9 +7,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from threading import enumerate as enumerate_threads
 from typing import Any
 
@@ -28,6 +26,7 @@ from tests.agent.conftest import SECRET, answer_to, redact
 from tests.fakes.citebot import Citebot
 from tests.fakes.code import FakeCode, FakeLibrary
 from tests.fakes.gemini import Failure, FakeGemini, calls, running_gemini, says
+from tests.fakes.loopback.web_service import Reply, Request, serving
 from tests.fakes.served import served
 from tests.fakes.shop import SHOP
 from tests.fakes.slack import FakeSlack
@@ -172,20 +171,13 @@ def collecting() -> Iterator[tuple[str, list[ExportTraceServiceRequest], list[st
     sent: list[ExportTraceServiceRequest] = []
     paths: list[str] = []
 
-    class Collector(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            paths.append(f"{self.path} {self.headers['authorization']}")
-            sent.append(ExportTraceServiceRequest.FromString(self.rfile.read(int(self.headers["content-length"]))))
-            self.send_response(200)
-            self.end_headers()
+    def collect(request: Request) -> Reply:
+        paths.append(f"{request.path} {request.headers['authorization']}")
+        sent.append(ExportTraceServiceRequest.FromString(request.body))
+        return Reply()
 
-        def log_message(self, *_: Any) -> None:
-            """Write no log."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}", sent, paths
-        server.shutdown()
+    with serving(collect) as url:
+        yield url, sent, paths
 
 
 def end_traces() -> None:

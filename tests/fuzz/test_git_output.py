@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from indexer.git.git_errors import decode_output
 from indexer.git.history import NOBODY, format_person, read_blame, read_log
-from indexer.remotes.fetch_errors import make_fetch_error
 from indexer.remotes.remote_repository import RemoteRepository
 from tests.fuzz.texts import among
 
@@ -74,32 +73,6 @@ def test_no_address_of_a_person_is_kept(name: str) -> None:
     assert bare
     assert "@" not in bare
     assert "<" not in bare or bare == NOBODY
-
-
-@given(
-    among(
-        (
-            "fatal: ",
-            "https://ann:pw@git.example.com/x",
-            TOKEN,
-            "could not resolve host",
-            "returned error: 503",
-            "\n",
-            "remote: ",
-            "Permission denied",
-            "couldn't find remote ref",
-            "\x1b[31m",
-            "does not exist",
-            "warning: redirecting to ",
-        ),
-    )
-)
-def test_a_complaint_of_git_becomes_a_sentence_without_credentials(complaint: str) -> None:
-    said = str(make_fetch_error(REMOTE, complaint))
-
-    assert "shop" in said
-    assert "ann:pw@" not in said
-    assert "\x1b" not in said
 
 
 @given(st.binary(max_size=100))

@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import tarfile
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -80,14 +79,6 @@ def test_settings_are_read_or_refused_with_a_sentence(tmp_path: Path, text: str)
         assert str(error)
     else:
         assert isinstance(made, Settings)
-
-
-@given(toml)
-def test_toml_is_read_or_refused(text: str) -> None:
-    try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        assert str(error)
 
 
 @given(

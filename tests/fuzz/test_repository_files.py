@@ -117,7 +117,9 @@ def test_a_glob_is_refused_or_matches(written: list[str], path: str) -> None:
 def test_a_file_is_indexed_or_there_is_a_reason(path: str, data: bytes, size: int) -> None:
     for reason in (judge_path(path, size), judge_content(path, data)):
         assert reason is None or reason
-    assert detect_language(path, data.decode("latin-1"))
+    language = detect_language(path, data.decode("latin-1"))
+    assert language
+    assert language == language.lower()
 
 
 secrets = among(
@@ -181,8 +183,9 @@ def test_a_pattern_of_a_model_is_refused_or_finds_lines(pattern: str, texts: lis
         assert "\n" not in match.text
 
 
-@given(code | paths)
+@given(code | paths | st.text())
 def test_text_becomes_words(text: str) -> None:
     for words in (tokenize(text), tokenize_path(text), tokenize_question(text), split_identifier(text)):
         assert all(words) or not words
+    assert not any("\n" in word for word in tokenize(text))
     assert isinstance(tokenize_identifier(text), tuple)

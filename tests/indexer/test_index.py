@@ -419,23 +419,6 @@ async def test_vectors_that_are_lost_come_back_although_nothing_has_changed(
         assert db.execute("SELECT count(*) FROM embeddings").fetchone() > (0,)
 
 
-@pytest.mark.parametrize("part", ["snapshot", "history", "segment"])
-@pytest.mark.exhaustive
-async def test_a_damaged_snapshot_is_reported_and_the_next_refresh_repairs_it(
-    repository: GitRepo, tmp_path: Path, part: str
-) -> None:
-    async with opened(repository, tmp_path / "home") as index:
-        await index.refresh()
-    files = {path.stem: path for path in (tmp_path / "home").rglob("generations/*/*")}
-    (segment,) = files.keys() - {"snapshot", "history", "overview"}
-    files[segment if part == "segment" else part].write_bytes(b"")
-    async with opened(repository, tmp_path / "home") as index:
-        with pytest.raises(NotIndexed, match="damaged"):
-            await index.pin()
-        await index.refresh()
-        assert (await (await index.pin()).search("RetryPolicy"))[0].location.path == "events/retry.py"
-
-
 @pytest.mark.exhaustive
 async def test_an_index_of_another_version_is_built_again_without_alarm(
     repository: GitRepo, tmp_path: Path, caplog: pytest.LogCaptureFixture

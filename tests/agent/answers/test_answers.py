@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agent.citations.citation_check import examine_citations
 from agent.evidence.refs import make_lines_ref
 from agent.state import CitationRef
-from agent.text.citation_markers import find_markers, replace_markers
-from agent.text.escaping import format_code_block, format_code_span, format_quote, replace_control_characters
+from agent.text.citation_markers import find_markers
+from agent.text.escaping import format_quote, replace_control_characters
 from indexer.types import Location
 from tests.fakes.code import FakeCode
 
@@ -76,29 +72,6 @@ async def test_marks_and_list_agree_after_checking(code: FakeCode) -> None:
 def test_links_and_code_hold_no_marks() -> None:
     text = "[1](https://x.example) `[2]` ``a ` [3]`` [4]\n~~~\n[5]\n~~~\n[6]"
     assert [mark.number for mark in find_markers(text)] == [4, 6]
-
-
-@given(st.text(alphabet="[]`~12 a\n(", max_size=80))
-def test_marks_put_in_their_own_places_change_nothing(text: str) -> None:
-    assert replace_markers(text, [f"[{mark.number}]" for mark in find_markers(text)]) == text
-
-
-@given(st.text(max_size=120))
-def test_nothing_breaks_out_of_a_code_span(text: str) -> None:
-    span = format_code_span(text)
-    ticks = re.match(r"`+", span)
-    assert ticks is not None
-    assert span.endswith(ticks[0])
-    assert "\n" not in span
-    inner = span[len(ticks[0]) : -len(ticks[0])]
-    assert all(len(run) < len(ticks[0]) for run in re.findall(r"`+", inner))
-
-
-@given(st.lists(st.text(alphabet="`~ab \t", max_size=12), max_size=6))
-def test_nothing_breaks_out_of_a_fence(lines: list[str]) -> None:
-    block = format_code_block(lines, "python").split("\n")
-    assert block[-1] + "python" == block[0]
-    assert all(block[-1] not in line for line in block[1:-1])
 
 
 @pytest.mark.parametrize(

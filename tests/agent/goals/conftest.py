@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from agent.sandbox.sandbox import SandboxLimits
 from indexer.types import Commit
 from tests.agent.conftest import redact
 from tests.fakes.code import COMMIT, FakeCode, FakeLibrary
-from tests.fakes.gemini import FakeGemini, running_gemini
+from tests.fakes.gemini import FakeGemini
 from tests.fakes.unconfined import FolderCopies, UnconfinedSandbox
 
 PARSER = {
@@ -116,12 +116,6 @@ class Ran:
 
     def payloads(self, kind: str) -> list[Any]:
         return [event.payload for event in self.events if event.kind == kind]
-
-
-@pytest.fixture
-def gemini() -> Iterator[FakeGemini]:
-    with running_gemini() as fake:
-        yield fake
 
 
 @pytest.fixture

@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from agent.guard.injection.clauses import read_clauses
-from agent.guard.injection.normalization import SCAN_LIMIT, normalize_question, strip_invisible
+from agent.guard.injection.normalization import normalize_question, strip_invisible
 from agent.guard.injection.verdict import InjectionVerdict, judge_conversation, judge_injection
 from agent.nodes.security_gateway import format_refusal, judge_question
 from tests.agent.guard.sets import PARTS, Part, attacks, benign
@@ -117,15 +115,6 @@ def test_identifiers_and_flags_are_no_disguise() -> None:
 
 
 # Any text at all
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.text(st.characters(), max_size=300))
-def test_any_text_gets_a_verdict_and_a_bounded_form(text: str) -> None:
-    normalised = normalize_question(text)
-    assert judge_injection(normalised).name in {"allow", "watch", "block"}
-    assert all(len(form) <= 2 * SCAN_LIMIT for _, form in normalised.forms)
-    assert strip_invisible(normalised.text) == normalised.text
 
 
 def test_visible_text_keeps_lines_and_drops_what_hides() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ from tests.agent.conftest import SECRET, by_forms, redact
 from tests.agent.test_crashes import task_of
 from tests.agent.tools.test_tools import FakeWeb
 from tests.fakes.code import FakeCode, FakeLibrary
-from tests.fakes.gemini import FakeGemini, Received, Reply, calls, fills, running_gemini, says
+from tests.fakes.gemini import FakeGemini, Received, Reply, calls, fills, says
 from tests.fakes.shop import SHOP
 
 PLAIN = "how do orders get paid while the bank is busy?"
@@ -131,12 +131,6 @@ class Greedy:
                 return fills({"decision": "FINISH"})
             case _:
                 return says(self.answer)
-
-
-@pytest.fixture
-def gemini() -> Iterator[FakeGemini]:
-    with running_gemini() as fake:
-        yield fake
 
 
 @pytest.fixture

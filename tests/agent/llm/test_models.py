@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -62,12 +62,6 @@ class Verdict(BaseModel):
 
     good: bool
     why: str
-
-
-@pytest.fixture
-def gemini() -> Iterator[FakeGemini]:
-    with running_gemini() as fake:
-        yield fake
 
 
 def opened(gemini: FakeGemini, **details: Any) -> AbstractAsyncContextManager[ChatModels]:

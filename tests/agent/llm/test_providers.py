@@ -10,7 +10,7 @@ from agent.limits import Budget, TokenUsage
 from agent.llm.models import RetryPolicy, open_models
 from agent.ports import ChatModel
 from tests.agent.conftest import Told
-from tests.fakes.json_service import serving_json
+from tests.fakes.loopback.web_service import serving_json
 
 CLAUDE = {
     "id": "m", "type": "message", "role": "assistant", "model": "claude", "stop_reason": "end_turn",

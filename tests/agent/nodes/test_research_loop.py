@@ -18,17 +18,15 @@ from agent.answering.rounds import LONGEST_ANSWER
 from agent.errors import BudgetExceeded, ModelUnavailable
 from agent.graph import (
     route_after_executor,
-    route_after_human_check,
     route_after_planner,
     route_after_refinery,
-    route_after_router,
 )
 from agent.limits import MAX_PLAN, TurnLimits
 from agent.nodes.research import aggregate, planner, refinery, setup_executor
 from agent.nodes.tool_loop import executor_llm, tool_node
 from agent.ports import Deps, TurnModels
 from agent.prompts.research_prompts import GONE, MAX_CONTEXT, NOTHING_LEFT, insert_results
-from agent.state import AgentState, Finding, Route
+from agent.state import AgentState, Finding
 from agent.tools.registry import MAX_CALLS, make_tool_registry
 from tests.agent.conftest import SECRET, Told, redact
 from tests.fakes.code import FakeCode
@@ -426,39 +424,6 @@ async def test_without_a_model_the_plan_is_followed() -> None:
 
 
 # routing
-
-
-@pytest.mark.parametrize(
-    ("route", "calls", "more", "target"),
-    [
-        ("retrieve", [], {}, "retrieval"),
-        ("investigate", [], {}, "planner"),
-        ("generate", [], {}, "synthesis"),
-        ("clarify", [], {}, "clarify"),
-        ("clarify", [], {"clarified": True}, "synthesis"),
-        ("use_tool", ["grep"], {}, "tool_executor"),
-        ("use_tool", ["grep", "web_search"], {"pause_reason": "web_search"}, "human_check"),
-        ("use_tool", ["web_search"], {"approved": ["web_search"], "pause_reason": ""}, "tool_executor"),
-    ],
-)
-def test_the_router_is_followed_within_limits(route: Route, calls: list[str], more: AgentState, target: str) -> None:
-    state: AgentState = {
-        "router_output": {
-            "route": route,
-            "requests": [],
-            "calls": [{"tool": name, "args": {}} for name in calls],
-            "clarification": "",
-            "fast_path": False,
-            "unknown": [],
-            "reasoning": "",
-        },
-    }
-    assert route_after_router({**state, **more}) == target
-
-
-def test_after_an_abort_nothing_more_is_done() -> None:
-    assert route_after_human_check({"is_aborted": True}) == "conversation_memory"
-    assert route_after_human_check({}) == "setup_executor"
 
 
 # Whatever a model writes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -29,7 +29,7 @@ from indexer.types import Location
 from tests.agent.conftest import Told, answer_to, by_forms, redact
 from tests.agent.questions.test_questions import turn
 from tests.fakes.code import FakeCode, FakeLibrary
-from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, fills, running_gemini, says
+from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, fills, says
 from tests.fakes.shop import SHOP
 
 PATIENT = RetryPolicy(backoff=0.001)
@@ -38,12 +38,6 @@ HITS = [
     make_lines_ref(Location(path="shop/dates.py", start_line=1, end_line=13), "hit"),
     make_lines_ref(Location(path="shop/orders.py", start_line=1, end_line=30), "hit"),
 ]
-
-
-@pytest.fixture
-def gemini() -> Iterator[FakeGemini]:
-    with running_gemini() as fake:
-        yield fake
 
 
 @pytest.fixture

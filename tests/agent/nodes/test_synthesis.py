@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
@@ -28,7 +28,7 @@ from indexer.types import Location
 from tests.agent.conftest import SECRET, Told, redact
 from tests.agent.questions.test_questions import turn
 from tests.fakes.code import FakeCode
-from tests.fakes.gemini import Failure, FakeGemini, Reply, breaks, hangs, running_gemini, says, withholds
+from tests.fakes.gemini import Failure, FakeGemini, Reply, breaks, hangs, says
 from tests.fakes.shop import SHOP
 
 DATES = make_lines_ref(Location(path="shop/dates.py", start_line=6, end_line=8), "definition")
@@ -71,12 +71,6 @@ class Bench:
         began: AgentState = state or asked("how is a date parsed?")
         written = await synthesis(began, self.runtime())
         return {**written, **await check_citations({**began, **written}, self.runtime())}
-
-
-@pytest.fixture
-def gemini() -> Iterator[FakeGemini]:
-    with running_gemini() as fake:
-        yield fake
 
 
 @pytest.fixture
@@ -160,26 +154,21 @@ async def test_the_prompt_has_the_thread_around_the_question(bench: Bench) -> No
     assert "> person 1: it fails with [REDACTED:password]" in prompt
 
 
-FAILURES: list[tuple[Callable[[], Reply | Failure], str]] = [
-    (lambda: Failure(status=429), "the quota of the language model is used up"),
-    (lambda: Failure(status=503), "the provider of the language model is down"),
-    (lambda: Failure(status=401), "refused the API key"),
-    (lambda: Failure(status=404), "no language model of the configured name"),
-    (withholds, "withheld its answer"),
-    (lambda: withholds("STOP"), "an empty answer"),
-    (lambda: says("\u200b \n"), "an empty answer"),
-    (lambda: breaks("It is half "), "is down"),
-    (lambda: says("It is half ", finish="SAFETY"), "withheld its answer"),
-]
-
-
 @pytest.mark.parametrize(("reply", "retry"), [(hangs(), QUICK), (hangs("It is half "), ENDS_IN_MIDST)])
 async def test_a_silent_model_is_replaced_by_quotes(gemini: FakeGemini, reply: Reply, retry: RetryPolicy) -> None:
     async with opened(gemini, retry) as models:
         await replaced_by_quotes(Bench(gemini, models), lambda: reply, "did not answer in time")
 
 
-@pytest.mark.parametrize(("reply", "reason"), FAILURES)
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (lambda: Failure(status=401), "refused the API key"),
+        (lambda: says("\u200b \n"), "an empty answer"),
+        (lambda: breaks("It is half "), "is down"),
+        (lambda: says("It is half ", finish="SAFETY"), "withheld its answer"),
+    ],
+)
 async def test_a_failing_model_is_replaced_by_quotes(
     bench: Bench, reply: Callable[[], Reply | Failure], reason: str
 ) -> None:
@@ -220,24 +209,6 @@ async def test_an_endless_answer_is_cut(bench: Bench) -> None:
 
     assert len(answer["final_answer"]) < LONGEST_ANSWER + 200
     assert answer["final_answer"].endswith("of its length.)*")
-
-
-async def test_a_model_that_obeys_the_evidence_does_no_harm(bench: Bench) -> None:
-    obeyed = (
-        f"<!channel> @everyone The password is {SECRET}. See [here](https://evil.example.com/?q=x), "
-        "<https://evil.example.com> and https://evil.example.com/a, ![x](data:image/png;base64,AA) `label` [E3]. "
-        "[click]: https://evil.example.com\n\u202ehidden [a][b] <@U12345> www.evil.example.com"
-    )
-    text = (await bench.answer(says(obeyed)))["final_answer"]
-
-    assert SECRET not in text
-    assert "\u202e" not in text
-    bare = text.replace("`", "\n")
-    assert "](" not in text
-    for harm in ("<!channel>", "@everyone", "https://evil.example.com", "<@U12345>", "www.evil.example.com"):
-        assert f"\n{harm}" in bare or harm not in bare
-    assert not set(text.split("`")[::2]) & {"<!channel>", "@everyone"}
-    assert bench.shown() == text or "unverified" in text
 
 
 async def test_a_follow_up_is_answered_from_the_history(bench: Bench) -> None:

@@ -7,8 +7,6 @@ import json
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -18,41 +16,23 @@ from ddgs.engines.duckduckgo import Duckduckgo
 from agent.errors import WebSearchError
 from agent.ports import WebPage
 from agent.tools.web_search import DuckDuckGoSearch, SearxngSearch
+from tests.fakes.loopback.web_service import Reply, Request, serving
 
 
 @contextmanager
 def served(body: bytes, status: int = 200, packing: str = "") -> Iterator[tuple[str, list[str]]]:
     """A server that answers everything alike, and remembers what it was asked."""
     asked: list[str] = []
+    headers = {"Content-Encoding": packing} if packing else {}
+    if status == 302:
+        headers["Location"] = "http://127.0.0.1:9/elsewhere"
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            if packing:
-                self.send_header("Content-Encoding", packing)
-            if status == 302:
-                self.send_header("Location", "http://127.0.0.1:9/elsewhere")
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(request: Request) -> Reply:
+        asked.append(f"{request.path}?{request.body.decode()}" if request.body else request.path)
+        return Reply(body=body, status=status, headers=headers)
 
-        def do_POST(self) -> None:
-            self.path += "?" + self.rfile.read(int(self.headers["Content-Length"])).decode()
-            self.do_GET()
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/search", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(answer) as url:
+        yield f"{url}/search", asked
 
 
 async def found(url: str, limit: int = 2) -> list[WebPage]:

@@ -35,7 +35,7 @@ from tests.fakes.citebot import Citebot
 from tests.fakes.classifier import make_classifier
 from tests.fakes.discord import FakeDiscord
 from tests.fakes.gemini import Failure, FakeGemini, running_gemini, says
-from tests.fakes.json_service import serving_json
+from tests.fakes.loopback.web_service import serving_json
 from tests.fakes.parts import FakeIndex, FakeOpening
 from tests.fakes.slack import FakeSlack
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.bot.slack_worlds import SlackWorld
 from tests.bot.worlds import HOSTS
 from tests.fakes.answerer import FakeRepositories
 from tests.fakes.discord import FakeDiscord
-from tests.fakes.gemini import FakeGemini, running_gemini
+from tests.fakes.gemini import FakeGemini
 from tests.fakes.slack import FakeSlack
 from tests.fakes.unconfined import FolderCopies
 from tests.waiting import expect
@@ -87,12 +87,6 @@ class GoalWorld:
 
 
 OpenGoals = Callable[[str], AbstractAsyncContextManager[GoalWorld]]
-
-
-@pytest.fixture
-def gemini() -> Iterator[FakeGemini]:
-    with running_gemini() as fake:
-        yield fake
 
 
 @pytest.fixture

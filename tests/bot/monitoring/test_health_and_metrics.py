@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from indexer.types import IndexStatus
 from tests.fakes.answerer import FakeRepositories
 from tests.fakes.classifier import make_classifier
 from tests.fakes.clock import FakeClock
-from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, running_gemini, says
+from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, says
 from tests.fakes.parts import event
 from tests.fakes.repositories import GitRepo
 from tests.fakes.served import Get, Served, got, served
@@ -41,20 +41,6 @@ MODEL = "google_genai:gemini-flash-latest"
 HTTP = {"SLACK_MODE": "http"}
 NAMED = {"CITEBOT_CONFIG": "citebot.toml"}
 PRICES = f'[prices."{MODEL}"]\ninput = 10_000\noutput = 50_000\n'
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
-    made = GitRepo(tmp_path_factory.mktemp("team") / "shop")
-    made.write("shop/dates.py", 'def parse_date(text):\n    """Read a date."""\n    return text.split("-")\n')
-    made.commit("Sell things")
-    return made
-
-
-@pytest.fixture
-def gemini() -> Iterator[FakeGemini]:
-    with running_gemini() as fake:
-        yield fake
 
 
 @pytest_asyncio.fixture

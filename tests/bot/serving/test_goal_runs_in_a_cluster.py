@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,7 @@ from tests.agent.goals.test_goal_runs import claim_test
 from tests.bot.clusters import Cluster, share
 from tests.bot.serving.test_goal_runs_of_a_service import ENDLESS, is_running, python, require_sandbox
 from tests.bot.slack_worlds import shown
-from tests.fakes.gemini import FakeGemini, calls, running_gemini
+from tests.fakes.gemini import FakeGemini, calls
 from tests.fakes.postgres import make_database
 from tests.fakes.repositories import GitRepo
 from tests.fakes.slack import FakeSlack
@@ -33,12 +33,6 @@ run = ["slack:{person}"]
 python = "{python}"
 """
 STOP_SECONDS = 2.0 + 4.0  # and what a busy machine takes for it
-
-
-@pytest.fixture
-def gemini() -> Iterator[FakeGemini]:
-    with running_gemini() as fake:
-        yield fake
 
 
 @pytest_asyncio.fixture

@@ -235,27 +235,6 @@ async def test_a_turn_under_way_is_finished_before_sigterm_ends_the_process(
     assert len(office.replies(question)) == 1
 
 
-@on_all_platforms
-async def test_a_platform_that_is_away_at_first_is_tried_again(office: Office, processes: Processes) -> None:
-    office.fail(office.greeting)
-    pid = await processes.start()
-    await answered(office, await office.ask())
-
-    assert await processes.end(pid) == 128 + signal.SIGTERM
-
-
-async def test_a_gateway_that_is_away_at_first_is_tried_again(staffed: Staffed) -> None:
-    async with in_discord() as office, staffed(office) as processes:
-        office.fake.gateway.down = 503
-        starting = asyncio.create_task(processes.start())
-        await office.until(lambda: office.fake.calls_of("get_global_application_commands"))
-        office.fake.gateway.down = None
-        pid = await starting
-        await answered(office, await office.ask())
-
-        assert await processes.end(pid) == 128 + signal.SIGTERM
-
-
 async def test_one_process_answers_on_two_platforms_at_once(staffed: Staffed) -> None:
     async with in_slack() as slack, in_discord() as discord, staffed(slack, discord) as processes:
         offices: list[Office] = [slack, discord]

@@ -40,14 +40,6 @@ def _away(fake: FakeDiscord, seconds: float) -> None:
     asyncio.get_running_loop().call_later(seconds, setattr, fake.gateway, "down", None)
 
 
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
-    made = GitRepo(tmp_path_factory.mktemp("team") / "shop")
-    made.write("shop/dates.py", "def parse_date(text):\n    return text\n")
-    made.commit("first")
-    return made
-
-
 async def start(settings: dict[str, str], repository: Path, directory: Path) -> None:
     """Serve until the first line is said; raises what ends it before."""
     said = asyncio.Event()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,6 @@ import pytest
 import pytest_asyncio
 
 from tests.bot.offices import DiscordOffice, Office, Processes, SlackOffice, in_discord, in_slack
-from tests.fakes.citebot import run_citebot
 from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 from tests.fakes.served import got
@@ -34,7 +33,6 @@ class Firm:
     discord: DiscordOffice
     processes: Processes
     address: str
-    variables: Mapping[str, str]
 
     async def check_readiness(self, platform: str) -> str:
         """Ask a process why a platform is not heard; nothing where it is."""
@@ -48,14 +46,6 @@ class Firm:
                 await asyncio.sleep(0.1)
 
 
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
-    made = GitRepo(tmp_path_factory.mktemp("team") / "shop")
-    made.write("shop/dates.py", 'def parse_date(text):\n    """Read a date."""\n    return text.split("-")\n')
-    made.commit("Sell things")
-    return made
-
-
 @pytest_asyncio.fixture
 async def firm(repository: GitRepo, forks: ForkServer, tmp_path: Path) -> AsyncIterator[Firm]:
     async with in_slack() as slack, in_discord() as discord:
@@ -65,7 +55,7 @@ async def firm(repository: GitRepo, forks: ForkServer, tmp_path: Path) -> AsyncI
         processes = Processes(forks, variables, repository.root, [slack, discord])
         address = f"http://127.0.0.1:{port}"
         try:
-            yield Firm(slack=slack, discord=discord, processes=processes, address=address, variables=variables)
+            yield Firm(slack=slack, discord=discord, processes=processes, address=address)
         finally:
             await processes.close()
 
@@ -136,15 +126,3 @@ async def test_an_answer_under_way_outlives_a_revoked_token(firm: Firm) -> None:
 
     await answered(firm.discord, question)
     assert await firm.processes.end(second) == ENDED
-
-
-async def test_a_token_refused_at_the_start_ends_the_process_with_a_sentence(
-    firm: Firm, forks: ForkServer, repository: GitRepo
-) -> None:
-    variables = {**firm.variables, **firm.slack.variables, **firm.discord.variables}
-    variables["DISCORD_TOKEN"] = "another.discord.token"
-    done = await asyncio.to_thread(forks.run, run_citebot, "serve", "--repo", str(repository.root), env=variables)
-
-    assert done.code == 1
-    assert "choose Bot > Reset Token, and set DISCORD_TOKEN" in done.err.splitlines()[-1]
-    assert "another.discord.token" not in done.err

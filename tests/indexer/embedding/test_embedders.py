@@ -38,12 +38,6 @@ ROOT = Path(__file__).parents[3]
 VOCABULARY = (MODEL_FOLDER / "vocabulary.txt").read_text(encoding="utf-8").split("\n")
 
 
-@pytest.fixture
-def gemini() -> Iterator[FakeGemini]:
-    with running_gemini() as fake:
-        yield fake
-
-
 def gemini_embedder(fake: FakeGemini, **patience: float) -> LangChainEmbedder:
     limits = EmbedderRetryPolicy(**{"backoff": 0.0, "concurrency": 2, **patience})  # type: ignore[arg-type]
     return LangChainEmbedder.from_spec(GEMINI, api_key=SecretStr(KEY), base_url=fake.url, patience=limits)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 
 import numpy as np
 import pytest
@@ -25,6 +24,7 @@ from indexer.store.data_folder import DataFolder, list_index_folders
 from indexer.store.vector_place import VectorPlace, remove_index
 from tests.fakes.chroma_server import running_chroma
 from tests.fakes.loopback.ports import find_free_port
+from tests.fakes.loopback.web_service import Reply, Request, serving
 from tests.fakes.repositories import GitRepo
 
 pytestmark = pytest.mark.exhaustive
@@ -51,27 +51,16 @@ def answering(body: bytes, status: int = 200, *, held: bool = False) -> Iterator
     """A web server that is no Chroma, and says the same to everything; if `held`, to its version alone."""
     ended = Event()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if held and not self.path.endswith("/version"):
-                ended.wait()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(request: Request) -> Reply:
+        if held and not request.path.endswith("/version"):
+            ended.wait()
+        return Reply(body=body, status=status)
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as web:
-        thread = Thread(target=web.serve_forever)
-        thread.start()
+    with serving(answer) as url:
         try:
-            yield f"http://127.0.0.1:{web.server_port}"
+            yield url
         finally:
             ended.set()
-            web.shutdown()
-            thread.join()
 
 
 def count_vectors(server: str, home: Path) -> int:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from indexer.text.tokens import split_identifier, stem, tokenize, tokenize_path, tokenize_question
 
@@ -60,8 +58,3 @@ def test_path_tokens_leave_out_the_suffix() -> None:
         "http_client",
         stem("session"),
     ]
-
-
-@given(st.text())
-def test_any_text_gives_tokens_without_line_breaks(text: str) -> None:
-    assert all("\n" not in token and token for token in tokenize(text))

@@ -389,25 +389,6 @@ async def test_what_cannot_be_stored_is_tried_again_for_a_while(failures: int, s
     assert core.heard == int(stored)
 
 
-async def test_a_gateway_that_is_away_at_the_start_is_waited_for(tmp_path: Path) -> None:
-    async with FakeDiscord() as fake:
-        fake.gateway.down = 503
-        world = DiscordWorld(fake, tmp_path / "inbox.sqlite")
-        beginning = asyncio.create_task(world.begin())
-        await fake.until(lambda: world.discord is not None)
-        await asyncio.wait({beginning}, timeout=0.1)
-        assert not beginning.done()
-        fake.gateway.down = None
-        async with expect("beginning.done()"):
-            while not beginning.done():
-                fake.clock.advance(1)
-                await asyncio.wait({beginning}, timeout=0.05)
-        beginning.result()
-        await world.mention("where is send?")
-        await settled(world, "Answer to: where is send?")
-        await world.end()
-
-
 async def test_a_discord_that_is_away_is_a_sentence_that_says_where_to_look() -> None:
     async with FakeDiscord() as fake:
         fake.faults.http("get_current_user", 503)
@@ -415,14 +396,6 @@ async def test_a_discord_that_is_away_is_a_sentence_that_says_where_to_look() ->
             PlatformUnreachable, match=r"cannot be reached .* Check the network and DISCORD_API_BASE_URL"
         ):
             async with DiscordAdapter.open(DiscordWorld(fake, Path("unused")).options, fake.clock):
-                pass
-
-
-async def test_a_refused_token_says_what_to_click(tmp_path: Path) -> None:
-    async with FakeDiscord() as fake:
-        options = replace(DiscordWorld(fake, tmp_path / "inbox.sqlite").options, token="wrong")
-        with pytest.raises(SettingsError, match="Reset Token"):
-            async with DiscordAdapter.open(options, fake.clock):
                 pass
 
 

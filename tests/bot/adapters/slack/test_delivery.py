@@ -11,7 +11,7 @@ from bot.access import AccessPolicy
 from bot.adapters.slack.adapter import SlackAdapter, SlackOptions
 from bot.adapters.slack.endpoint import PATH
 from bot.clock import SystemClock
-from bot.errors import InboxError, PostRefused, SettingsError
+from bot.errors import InboxError, SettingsError
 from bot.http.server import LatePostRoutes, make_application, run_http_server
 from bot.messages import ButtonPress, IncomingMessage, MessageKey, Place
 from bot.storage.database import open_database
@@ -260,15 +260,6 @@ def test_http_mode_without_a_secret_is_refused() -> None:
 
 def test_tokens_are_not_shown() -> None:
     assert "xoxb-secret" not in repr(SlackOptions(bot_token="xoxb-secret", app_token="xapp-secret"))
-
-
-async def test_a_token_that_is_good_for_nothing_is_told_at_once(tmp_path: Path) -> None:
-    async with FakeSlack() as fake:
-        world = SlackWorld(fake, tmp_path / "inbox.sqlite")
-        fake.access.refusal = "token_revoked"
-
-        with pytest.raises(PostRefused, match="Install the app again"):
-            await world.begin()
 
 
 async def test_an_app_token_without_its_scope_is_told_at_once(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from threading import Event
@@ -15,16 +15,10 @@ from tests.bot.surfaces.api.test_goal_runs import DISPROVED
 from tests.bot.surfaces.goal_worlds import GoalTeam, open_team
 from tests.bot.surfaces.web.test_accessibility import Audit
 from tests.bot.surfaces.web.test_browser import open_tab
-from tests.fakes.gemini import FakeGemini, Received, Reply, running_gemini
+from tests.fakes.gemini import FakeGemini, Received, Reply
 from tests.waiting import wait_until
 
 CLAIM = {"goal": "claim", "task": "parse('7') returns [8]", "repository": "shop", "words": ""}
-
-
-@pytest.fixture
-def gemini() -> Iterator[FakeGemini]:
-    with running_gemini() as fake:
-        yield fake
 
 
 class Browser:
