@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from indexer.git.local_head import LocalHead
     from indexer.git.repository import locate_repository, open_objects
     from indexer.git.safe_paths import is_safe_path
+    from indexer.git.scratch_copy import ScratchCopy
     from indexer.index import CodeIndex
     from indexer.installation import describe_error, describe_extra
     from indexer.parser_pool.confined_worker import ConfinedWorker
