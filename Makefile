@@ -1,5 +1,6 @@
 # make run [REPO=PATH]                 talk about a repository (default: this one)
 # make ask Q="..." [REPO=PATH]         ask one question
+# make demo [REPO=PATH]                try it in a chat workspace in the browser, without an account
 # make serve [REPO=PATH]               answer a team in Slack and Discord
 # make help                            list these targets
 # make install                         set up .venv
@@ -44,13 +45,16 @@ CITEBOT_CONFIG ?= $(abspath $(HERE)citebot.toml)
 export CITEBOT_CONFIG
 endif
 
-.PHONY: run serve ask help install test test-fast test-all lint bench audit pins lock sbom pictures fuzz clean
+.PHONY: run serve demo ask help install test test-fast test-all lint bench audit pins lock sbom pictures fuzz clean
 
 run: $(INSTALLED)
 	@exec $(BIN)/python -P -m bot chat $${REPO:+--repo "$$REPO"}
 
 serve: $(INSTALLED)
 	@exec $(BIN)/python -P -m bot serve $${REPO:+--repo "$$REPO"}
+
+demo: $(INSTALLED)
+	@exec $(BIN)/python -P -m bot demo $${REPO:+--repo "$$REPO"}
 
 ask: $(if $(Q),$(INSTALLED))
 	@if [ -z "$$Q" ]; then echo 'Usage: make ask Q="where are event retries handled?" [REPO=PATH]' >&2; exit 2; fi

@@ -1,4 +1,5 @@
-"""Make the pictures of the README from the running product: the page, the terminal and a call graph, without a model.
+"""Make the pictures of the documents from the running product, without a model: an animation of the demo workspace,
+stills of it and of the page, the terminal, and a call graph.
 
 Usage: make_pictures.py [FOLDER], by default docs/pictures. It asks about a clone of this repository, with a data folder
 of its own, and needs Chromium.
@@ -15,12 +16,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Page, async_playwright
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
@@ -32,8 +33,11 @@ TERMINAL_QUESTION = f"what does {NAME} do?"
 COLUMNS = 92
 WIDTH, HEIGHT, SCALE = 1240, 660, 2
 COLORS = 128
-MAX_BYTES = 1_000_000  # of all pictures together
-MILLISECONDS = 120_000
+MAX_BYTES = 1_400_000  # of all pictures together
+ANIMATION, MAX_ANIMATION_BYTES = "demo.webp", 600_000
+QUALITY = 82  # of WebP
+FRAME_SECONDS = 0.2  # between two looks at an answer that grows
+MILLISECONDS = 600_000
 # Those of the page in the dark.
 HUES = ((255, 154, 143), (143, 209, 158), (239, 176, 113), (130, 185, 244), (213, 155, 234), (91, 199, 178))
 THEME = TerminalTheme(
@@ -54,10 +58,14 @@ def main(folder: Path) -> None:
         run_citebot(environment, "index", str(repository))
         run_citebot(environment, "callers", NAME, "--repo", str(repository), "--graph", str(folder / "calls.svg"))
         (folder / "terminal.svg").write_text(draw_terminal(environment, repository), encoding="utf-8")
-        with open_page(environment, repository) as address:
-            asyncio.run(photograph(address, folder))
+        with open_page(environment, repository, "web") as address:
+            asyncio.run(photograph(address, photograph_page, folder))
+        with open_page(environment, repository, "demo") as address:
+            asyncio.run(photograph(address, photograph_demo, folder))
     sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
     print("\n".join(f"{size:>8,}  {name}" for name, size in sizes.items()))
+    if sizes[ANIMATION] > MAX_ANIMATION_BYTES:
+        sys.exit(f"{ANIMATION} is larger than {MAX_ANIMATION_BYTES:,} bytes.")
     if sum(sizes.values()) > MAX_BYTES:
         sys.exit(f"Together they are larger than {MAX_BYTES:,} bytes.")
 
@@ -109,9 +117,9 @@ def read_terminal(environment: Mapping[str, str], words: list[str]) -> str:
 
 
 @contextmanager
-def open_page(environment: Mapping[str, str], repository: Path) -> Iterator[str]:
-    """Serve the page; yield the address that signs in."""
-    words = citebot("web", "--repo", str(repository), "--port", "0")
+def open_page(environment: Mapping[str, str], repository: Path, command: str) -> Iterator[str]:
+    """Serve the page of a command; yield the address that signs in."""
+    words = citebot(command, "--repo", str(repository), "--port", "0")
     with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as process:
         try:
             for line in process.stderr or ():
@@ -123,19 +131,21 @@ def open_page(environment: Mapping[str, str], repository: Path) -> Iterator[str]
             process.terminate()
 
 
-async def photograph(address: str, folder: Path) -> None:
-    """Ask on the page, open a citation, and take a picture of it in light and in dark."""
+async def photograph(address: str, work: Callable[[Page, Path], Awaitable[None]], folder: Path) -> None:
+    """Take pictures of a page that an address signs in to."""
     async with async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        await _photograph(browser, address, folder)
+        scale = SCALE if work is photograph_page else 1
+        context = await browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=scale)
+        page = await context.new_page()
+        page.set_default_timeout(MILLISECONDS)
+        await page.goto(address)
+        await work(page, folder)
         await browser.close()
 
 
-async def _photograph(browser: Browser, address: str, folder: Path) -> None:
-    context = await browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, device_scale_factor=SCALE)
-    page = await context.new_page()
-    page.set_default_timeout(MILLISECONDS)
-    await page.goto(address)
+async def photograph_page(page: Page, folder: Path) -> None:
+    """Ask on the page, open a citation, and take a picture of it in light and in dark."""
     await page.fill("#question", PAGE_QUESTION)
     await page.keyboard.press("Enter")
     await page.locator(".rating").wait_for()
@@ -144,6 +154,69 @@ async def _photograph(browser: Browser, address: str, folder: Path) -> None:
         await page.emulate_media(color_scheme=scheme)
         shot = Image.open(io.BytesIO(await page.screenshot()))
         shot.convert("RGB").quantize(COLORS).save(folder / f"page-{scheme}.png", optimize=True)
+
+
+class Film:
+    """The frames of an animation, each with the milliseconds for which it is shown."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self._frames: list[Image.Image] = []
+        self._times: list[int] = []
+
+    async def shoot(self, seconds: float) -> None:
+        """Add the page as it is now; where nothing has changed, the frame before is shown for longer."""
+        frame = Image.open(io.BytesIO(await self._page.screenshot())).convert("RGB")
+        if self._frames and frame.tobytes() == self._frames[-1].tobytes():
+            self._times[-1] += round(1000 * seconds)
+            return
+        self._frames.append(frame)
+        self._times.append(round(1000 * seconds))
+
+    def save(self, path: Path) -> None:
+        """Write the animation, which begins again at its end."""
+        first, *others = self._frames
+        first.save(path, save_all=True, append_images=others, duration=self._times, loop=0, quality=QUALITY, method=6)
+
+
+async def photograph_demo(page: Page, folder: Path) -> None:
+    """Ask in a direct conversation; then, in a film, ask in a channel, watch the answer grow, and open a citation."""
+    box, film, start = page.locator("#question"), Film(page), page.url
+    await page.goto(start.replace("/c/general", "/c/dm-ann"))
+    await page.fill("#question", TERMINAL_QUESTION)
+    await page.keyboard.press("Enter")
+    await page.locator(".message[data-finished]").wait_for()  # from then on the repository is indexed
+    await page.emulate_media(color_scheme="dark")
+    await save_still(page, folder / "direct.webp")
+    await page.emulate_media(color_scheme="light")
+    await page.goto(start)
+    await film.shoot(0.8)
+    words = f"@citebot {PAGE_QUESTION}"
+    for end in (3, 9, 14, len(words)):
+        await box.fill(words[:end])
+        await box.dispatch_event("input")
+        await film.shoot(0.3)
+    await film.shoot(0.4)
+    await page.keyboard.press("Enter")
+    await page.locator(".replies").wait_for()
+    await film.shoot(0.4)
+    await page.locator(".replies").click()
+    while not await page.locator("#thread .buttons", has_text="Helpful").count():
+        await film.shoot(FRAME_SECONDS)
+        await asyncio.sleep(FRAME_SECONDS)
+    await film.shoot(2.2)
+    await page.locator("#thread a.cite").first.hover()
+    await film.shoot(0.6)
+    await page.locator("#thread a.cite").first.click()
+    await page.locator("#panel tr.cited").first.wait_for()
+    await film.shoot(4.0)
+    film.save(folder / ANIMATION)
+    await save_still(page, folder / "thread.webp")
+
+
+async def save_still(page: Page, path: Path) -> None:
+    """Take one picture."""
+    Image.open(io.BytesIO(await page.screenshot())).convert("RGB").save(path, quality=QUALITY, method=6)
 
 
 if __name__ == "__main__":

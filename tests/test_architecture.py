@@ -113,7 +113,7 @@ HOMES = {
     "obstore": ("indexer/segments/bucket.py",),
     "opentelemetry": ("bot/tracing.py",),
     "markdown_it": ("bot/surfaces/web/answer_markup.py",),
-    "markupsafe": ("bot/surfaces/web/",),
+    "markupsafe": ("bot/surfaces/web/", "bot/adapters/local/"),
     "networkx": ("bot/pictures/",),
     "pathspec": ("indexer/text/globs.py",),
     "platformdirs": ("bot/settings.py",),
@@ -137,6 +137,7 @@ HOMES = {
         "bot/surfaces/",
         "bot/serving/monitoring.py",
         "bot/adapters/slack/endpoint.py",
+        "bot/adapters/local/endpoint.py",
     ),
     "tenacity": (
         "bot/tasks.py",

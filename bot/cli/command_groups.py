@@ -22,6 +22,7 @@ _GROUPS: Mapping[str, Mapping[str, str]] = {
         "ask": 'ask "where are retries handled?"',
         "chat": "chat --repo website",
         "web": "web --port 0",
+        "demo": "demo --repo ../website",
         "search": 'search "parse a date" --type code',
         "symbols": "symbols Session.send",
         "callers": "callers parse_date --graph calls.svg",

@@ -84,6 +84,14 @@ class CliContext:
         settings = self.narrow_settings(repo, self.settings())
         self._run_until_signal(serve_local_page(settings, self.find_default_path(settings), print_error, port=port))
 
+    def serve_demo(self, repo: str | None, port: int) -> None:
+        """Serve the demo workspace to the person at this machine until the process is stopped."""
+        from bot.serving.demo import serve_demo
+
+        settings = self.settings()
+        table = self.choose_table(repo, settings)
+        self._run_until_signal(serve_demo(settings, table, print_error, port=port))
+
     def _run_until_signal(self, serving: Coroutine[Any, Any, None]) -> None:
         from bot.monitoring.watchdog import WatchedLoop
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 _CHOICES = """Ask a question here (Ctrl-D to leave), or run one of:
   citebot web     ask in the browser
+  citebot demo    try it in a chat workspace in the browser
   citebot serve   answer a team in Slack and Discord
   citebot --help  list all commands
 """
@@ -176,6 +177,25 @@ def web(invocation: CliContext, repo: str | None, port: int) -> None:
     or the one that --repo names; without either, the current one.
     """
     invocation.serve_page(repo, port)
+
+
+@cli.command()
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8083,
+    show_default=True,
+    help="Port to listen on (0 = any free port).",
+)
+@add_repo_option
+@click.pass_obj
+def demo(invocation: CliContext, repo: str | None, port: int) -> None:
+    """Try citebot in a chat workspace in the browser, without an account (Ctrl-C to stop).
+
+    You play three people, in two channels and a direct conversation with citebot. It answers about a copy of the
+    current repository, or of the one that --repo names. Only this machine can reach it, at the address that it prints.
+    """
+    invocation.serve_demo(repo, port)
 
 
 @cli.command()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from agent import Database
 from agent.text.storable import make_storable
@@ -74,22 +75,28 @@ class ShareableAnswerStore:
         )
 
 
+def write_content(content: MessageContent) -> dict[str, Any]:
+    """Return a content as values that JSON has."""
+    return dataclasses.asdict(content)
+
+
+def read_content(fields: dict[str, Any]) -> MessageContent:
+    """Return the content that was written so."""
+    file = fields["file"]
+    return MessageContent(
+        **fields
+        | {
+            "found": tuple(PlaceLink(**each) for each in fields["found"]),
+            "buttons": tuple(Button(**each) for each in fields["buttons"]),
+            "file": Attachment(**file) if file is not None else None,
+        }
+    )
+
+
 def _serialize(answer: ShareableAnswer) -> str:
     return make_storable(json.dumps(dataclasses.asdict(answer)))
 
 
 def _parse(text: str) -> ShareableAnswer:
     fields = json.loads(text)
-    content = fields["content"]
-    file = content["file"]
-    return ShareableAnswer(
-        content=MessageContent(
-            **content
-            | {
-                "found": tuple(PlaceLink(**each) for each in content["found"]),
-                "buttons": tuple(Button(**each) for each in content["buttons"]),
-                "file": Attachment(**file) if file is not None else None,
-            }
-        ),
-        repositories=tuple(fields["repositories"]),
-    )
+    return ShareableAnswer(content=read_content(fields["content"]), repositories=tuple(fields["repositories"]))

@@ -15,7 +15,7 @@ from tests.bot.contract import (
     a_mention_gets_one_answer,
     an_unclear_question_is_answered_once_its_author_has_chosen,
 )
-from tests.bot.worlds import FakeWorld
+from tests.bot.worlds import FakeWorld, LocalWorld
 from tests.fakes.platform import ABLE
 
 
@@ -28,8 +28,9 @@ async def try_promise(promise: Promise, path: Path, *, able: Capabilities = ABLE
 
 
 @pytest.mark.parametrize("promise", CONTRACT, ids=lambda promise: promise.__name__)
-async def test_the_promise_is_kept(promise: Promise, tmp_path: Path) -> None:
-    await try_promise(promise, tmp_path)
+async def test_the_promise_is_kept_in_the_workspace_of_the_demo(promise: Promise, tmp_path: Path) -> None:
+    async with LocalWorld(tmp_path / "inbox.sqlite").running() as world:
+        await promise(world)
 
 
 @pytest.mark.parametrize("promise", BY_TWO_PROCESSES, ids=lambda promise: promise.__name__)

@@ -18,6 +18,7 @@ NOT_RUN = {
     "make ": "it runs these tests, or what they run: tests/test_documents.py holds that the target is there",
     "citebot goal ": "it needs a language model and a sandbox: test_goal.py has both",
     "citebot web": "it runs until it is ended: test_local_page.py starts and ends it",
+    "citebot demo": "it runs until it is ended: test_demo.py starts and ends it",
     "claude ": "it needs Claude Code",
     "citebot serve": "it runs until it is ended: test_service.py starts and ends it",
     "citebot mcp": "a client starts it: tests/bot/surfaces/test_mcp_stdio.py does",

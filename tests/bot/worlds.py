@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -13,10 +14,13 @@ from pathlib import Path
 from typing import Self
 
 from agent import Database
+from bot.adapters.local.listener import LocalListener
+from bot.adapters.local.platform import LocalPlatform
+from bot.adapters.local.workspace import DIRECT, Person, StoredMessage, Workspace
 from bot.clock import Clock
 from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.conversations.dispatcher import Conversations
-from bot.messages import AttachedFile, ButtonAction, ButtonPress, Capabilities, IncomingMessage, Place
+from bot.messages import AttachedFile, ButtonAction, ButtonPress, Capabilities, IncomingMessage, MessageContent, Place
 from bot.ports import ChatPlatform, GoalRuns
 from bot.storage.database import open_database
 from bot.tasks import run_in_background
@@ -267,12 +271,7 @@ class FakeWorld(BaseWorld):
         return await self.conversations.handle_press(press)
 
     def said(self) -> list[str]:
-        contents = [shown.content for shown in self.platform.messages.values()]
-        found = [" ".join(f"{place.name} {place.url}" for place in each.found) for each in contents]
-        return [
-            "\n".join(filter(None, (each.text, each.status, places, each.footer)))
-            for each, places in zip(contents, found, strict=True)
-        ]
+        return list_shown([shown.content for shown in self.platform.messages.values()])
 
     async def _write(
         self, text: str, author: str, thread: str, deliveries: int, *, channel: str = "C", **fields: object
@@ -286,3 +285,102 @@ class FakeWorld(BaseWorld):
         self.written[number] = message
         await asyncio.gather(*(self.conversations.receive(message) for _ in range(deliveries)))
         return number
+
+
+class LocalWorld(BaseWorld):
+    """People in the workspace of `citebot demo`, who do what its page lets them do; the clock stands still."""
+
+    name = "local"
+    people = tuple(Person(id=name, name=name.title(), about="") for name in ("ann", "bob", "eve"))
+
+    def __init__(self, path: Path, *, policy: ChatPolicy | None = None, agent: FakeAnswerer | None = None) -> None:
+        self.clock: FakeClock
+        super().__init__(path, FakeClock(), policy=policy, agent=agent)
+        self._shown: list[StoredMessage] = []
+
+    async def _open_platform(self, stack: AsyncExitStack) -> ChatPlatform:
+        opening = Workspace.open(self._path.parent, self.clock, people=self.people)
+        self.workspace = await stack.enter_async_context(opening)
+        await stack.enter_async_context(run_in_background(self._look()))
+        return LocalPlatform(self.workspace)
+
+    async def _look(self) -> None:
+        """See what citebot shows after each change."""
+        while True:
+            changed = self.workspace.watch()
+            self._shown = [each for each in await self.workspace.list_all() if each.content is not None]
+            await changed.wait()
+
+    @property
+    def listener(self) -> LocalListener:
+        return LocalListener(self.workspace, self.conversations, self.clock, self.policy.mask)
+
+    async def pass_time(self, seconds: float) -> None:
+        await self.clock.advance(seconds)
+
+    async def mention(self, text: str, *, author: str = "ann", thread: str = "", deliveries: int = 1) -> str:
+        assert deliveries, "here everything is delivered once"
+        return await self._write(f"@citebot {text}", author, thread)
+
+    async def attach(self, text: str, files: Mapping[str, bytes]) -> str:
+        attached = [(name, guess_type(name)[0] or "", content) for name, content in files.items()]
+        return await self._write(f"@citebot {text}", "ann", files=attached)
+
+    async def follow_up(self, text: str, *, thread: str, author: str = "ann", to_others: bool = False) -> str:
+        return await self._write(f"@bob {text}" if to_others else text, author, thread)
+
+    async def direct(self, text: str, *, author: str = "ann") -> str:
+        return await self._write(text, author, channel=f"{DIRECT}{author}")
+
+    async def command(self, text: str, *, author: str = "ann") -> str:
+        return await self._write(f"/citebot {text}", author)
+
+    async def edit(self, message: str, text: str) -> None:
+        found = await self.workspace.find(int(message))
+        assert found is not None
+        await self.listener.edit(self.workspace.people[found.author], found, f"@citebot {text}")
+
+    async def delete(self, message: str) -> None:
+        found = await self.workspace.find(int(message))
+        assert found is not None
+        await self.listener.delete(self.workspace.people[found.author], found)
+
+    async def press(self, action: ButtonAction, *, author: str = "ann") -> str:
+        return await self._press(author, action=action)
+
+    async def choose(self, label: str, *, author: str = "ann") -> str:
+        return await self._press(author, label=label)
+
+    async def _press(self, author: str, **wanted: str) -> str:
+        newest = [each for each in await self.workspace.list_all() if each.content is not None][-1]
+        assert newest.content is not None
+        buttons = newest.content.buttons
+        number = next(n for n, each in enumerate(buttons) if wanted.items() <= dataclasses.asdict(each).items())
+        return await self.listener.press(self.workspace.people[author], newest, number)
+
+    def said(self) -> list[str]:
+        return list_shown([each.content for each in self._shown if each.content is not None])
+
+    async def _write(
+        self,
+        text: str,
+        author: str,
+        thread: str = "",
+        *,
+        channel: str = "general",
+        files: Sequence[tuple[str, str, bytes]] = (),
+    ) -> str:
+        person = self.workspace.people[author]
+        told = await self.listener.write(person, channel, text, thread=int(thread or 0), files=files)
+        assert told == ""
+        written = [each for each in await self.workspace.list_all() if each.author == author]
+        return str(written[-1].id)
+
+
+def list_shown(contents: Sequence[MessageContent]) -> list[str]:
+    """What people read of messages: text, status, the places found, and footer."""
+    found = [" ".join(f"{place.name} {place.url}" for place in each.found) for each in contents]
+    return [
+        "\n".join(filter(None, (each.text, each.status, places, each.footer)))
+        for each, places in zip(contents, found, strict=True)
+    ]

@@ -59,16 +59,28 @@ class AnswerMarkup:
         ]
         return [_read_fence(token) for token in tokens[:_MAX_FENCES]]
 
+    def find_links(self, text: str) -> list[str]:
+        """Return the addresses that an answer links to, each once."""
+        tokens = [child for token in self._markdown.parse(text[:LONGEST]) for child in token.children or ()]
+        return [*dict.fromkeys(str(token.attrGet("href")) for token in tokens if token.type == "link_open")]
+
     def write(
-        self, text: str, marks: Mapping[int, MarkLink] | None = None, code: Mapping[Fence, Markup] | None = None
+        self,
+        text: str,
+        marks: Mapping[int, MarkLink] | None = None,
+        code: Mapping[Fence, Markup] | None = None,
+        links: Mapping[str, MarkLink] | None = None,
     ) -> Markup:
-        """Return the HTML of an answer; a mark that leads nowhere stays text, and `code` is what was highlighted."""
+        """Return the HTML of an answer; a mark that leads nowhere stays text, and `code` is what was highlighted.
+
+        `links` are the addresses that parts of the page stand for.
+        """
         tokens = self._markdown.parse(text[:LONGEST])
         for token in tokens:
             if token.children:
                 token.children = [*_split_marks(_drop_empty_links(token.children), marks or {})]
         drawings = {fence: draw_diagram(fence.code) for fence in code or () if fence.language == "mermaid"}
-        env = {"code": code or {}, "drawings": drawings}
+        env = {"code": code or {}, "drawings": drawings, "links": links or {}}
         return Markup(self._markdown.renderer.render(tokens, self._markdown.options, env))  # noqa: S704 - it escapes all text
 
 
@@ -157,7 +169,16 @@ def draw_diagram(source: str) -> str:
 def _render_link(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
 ) -> Any:
-    """What is linked to opens beside the page, and is told nothing of it."""
+    """What is linked to opens beside the page, and is told nothing of it, unless it is a part of the page."""
+    link: MarkLink | None = env["links"].get(tokens[index].attrGet("href"))
+    if link is not None:
+        text = tokens[index + 1]
+        text.content = text.content.strip("[]")  # as of a mark
+        kind = "cite" if text.content.isdecimal() else "place"
+        return (
+            f'<a class="{kind}" href="{escape(link.href)}" hx-get="{escape(link.href)}" hx-target="#panel"'
+            f' aria-label="{escape(link.label)}">'
+        )
     tokens[index].attrSet("rel", "noopener noreferrer nofollow")
     tokens[index].attrSet("target", "_blank")
     return renderer.renderToken(tokens, index, options, env)

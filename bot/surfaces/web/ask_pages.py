@@ -19,7 +19,7 @@ from bot.surfaces.ask_events import Answered, CitedPlace
 from bot.surfaces.team_surfaces import Late
 from bot.surfaces.web.agent_graph import AgentGraphDrawing
 from bot.surfaces.web.answer_markup import AnswerMarkup, MarkLink
-from bot.surfaces.web.cited_code import MOST_LINES, CodeHighlighter
+from bot.surfaces.web.cited_code import MOST_LINES, CodeHighlighter, number_lines
 from bot.surfaces.web.live_turns import LiveConversation, LiveTurn, Refusal
 from bot.surfaces.web.page_files import PageFiles, format_seconds
 from bot.surfaces.web.repository_pages import describe_repositories
@@ -225,9 +225,7 @@ class AskPages:
 
     async def _show_excerpt(self, turn: LiveTurn, mark: int) -> Markup:
         excerpt = turn.excerpts[mark]
-        before = await self._core.get().turns.cited.read_before(excerpt)
-        lines = await self._highlighter.highlight(excerpt.path, excerpt.text, before=before)
-        numbered = [*zip(excerpt.numbers, lines, strict=False)]
+        numbered = await number_lines(self._core.get().turns.cited, self._highlighter, excerpt)
         return self._files.call("panel.html", "show_code", turn, mark, excerpt, numbered)
 
     def _show_turn_course(self, turn: LiveTurn) -> Markup:

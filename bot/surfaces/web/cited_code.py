@@ -185,6 +185,15 @@ class CodeHighlighter:
             self._is_free.release()
 
 
+async def number_lines(
+    cited: CitedCode, highlighter: CodeHighlighter, excerpt: CitedExcerpt
+) -> Sequence[tuple[int, Markup]]:
+    """Return the lines of an excerpt as HTML, each with its number."""
+    before = await cited.read_before(excerpt)
+    lines = await highlighter.highlight(excerpt.path, excerpt.text, before=before)
+    return [*zip(excerpt.numbers, lines, strict=False)]
+
+
 def cut_line(line: str) -> str:
     """Return a line, or the beginning of one that is too long; what ends a line to a lexer alone does not."""
     shown = line.replace("\r", "\N{REPLACEMENT CHARACTER}")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Mapping
 from importlib import resources
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,6 +17,7 @@ from bot.markdown import format_dollars, to_one_line
 from bot.questions.descriptions import format_age
 from bot.surfaces.web.answer_markup import is_web_address
 
+HOME = "bot.surfaces.web"
 STATIC = "/static"
 # Only these are served. The licence of htmx lies beside it, and its checksum is in the tests.
 STATIC_FILES: Mapping[str, str] = {
@@ -29,18 +31,22 @@ _FOR_GOOD = "public, max-age=31536000, immutable"
 
 
 class PageFiles:
-    """Reads the files once; what is served is what was read, so that no path of a request is ever opened."""
+    """Reads the files once; what is served is what was read, so that no path of a request is ever opened.
 
-    def __init__(self) -> None:
-        folder = resources.files("bot.surfaces.web").joinpath("static")
-        self._static = {name: folder.joinpath(name).read_bytes() for name in STATIC_FILES}
+    A package with a page of its own adds templates and the static files that it names, with their types.
+    """
+
+    def __init__(self, package: str = HOME, more: Mapping[str, str] | None = None) -> None:
+        self._types = {**STATIC_FILES, **(more or {})}
+        folders = {name: resources.files(package if name in (more or {}) else HOME) for name in self._types}
+        self._static = {name: folder.joinpath("static", name).read_bytes() for name, folder in folders.items()}
         self._addresses = {
             name: f"{STATIC}/{hashlib.sha256(content).hexdigest()[:12]}/{name}"
             for name, content in self._static.items()
         }
         self._templates = Environment(
-            loader=PackageLoader("bot.surfaces.web"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-            lstrip_blocks=True,
+            loader=ChoiceLoader([PackageLoader(each) for each in dict.fromkeys((package, HOME))]), autoescape=True,
+            undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         )  # fmt: skip
         self._templates.filters |= _FILTERS
         self._templates.globals |= {
@@ -67,7 +73,7 @@ class PageFiles:
     async def _send(self, request: Request) -> Response:
         name = request.scope["path"].rpartition("/")[2]
         headers = {"Cache-Control": _FOR_GOOD, "X-Content-Type-Options": "nosniff"}
-        return Response(self._static[name], 200, headers, STATIC_FILES[name])
+        return Response(self._static[name], 200, headers, self._types[name])
 
 
 def format_seconds(seconds: float) -> str:
@@ -77,6 +83,11 @@ def format_seconds(seconds: float) -> str:
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
+
+
+def format_time(seconds: float) -> str:
+    """Write a time of the epoch as the clock on the wall showed it: `14:05`."""
+    return time.strftime("%H:%M", time.localtime(seconds))
 
 
 def format_count(count: int) -> str:
@@ -123,4 +134,5 @@ _FILTERS: Mapping[str, Callable[..., object]] = {
     "seconds": format_seconds,
     "stage": format_stage,
     "things": count_things,
+    "time": format_time,
 }

@@ -138,7 +138,7 @@ class WebSurface:
     def _show_login(self, problem: str = "", target: str = "/") -> Response:
         page = self._files.render(
             "login.html", title="Sign in", here="", session=None, problem=problem,
-            takes_tokens=self._options.link is None, target=target,
+            takes_tokens=self._options.link is None, command="citebot web", target=target,
         )  # fmt: skip
         return send_html(page, status=403 if problem else 200)
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import aiohttp
 import pytest
@@ -55,9 +55,10 @@ class CitingAnswerer(FakeAnswerer):
 
     text = "Events are sent by `Session.send` [1]."
     path = CITATION.path
+    address = URL  # of the lines
 
     def _answer(self, question: str, *, stopped: bool) -> Answer:
-        cited = replace(CITATION, url=URL, path=self.path)
+        cited = replace(CITATION, url=self.address, path=self.path)
         answer = replace(ANSWER, text=self.text, citations=(cited,), route="fast_path")
         return super()._answer(question, stopped=stopped) if stopped else answer
 
@@ -74,21 +75,32 @@ class SourceCode(FakeCode):
         return Passage(location=location, text="\n".join(lines[start_line - 1 : last]), language="python")
 
 
+class Served(Protocol):
+    """What is served at an address."""
+
+    @property
+    def address(self) -> str: ...
+
+
+class Linked(Served, Protocol):
+    """What a link signs in to."""
+
+    @property
+    def link(self) -> LoginLink | None: ...
+
+
 @dataclass
 class Visit:
     """What a browser has: cookies, and the token of the last page that it saw."""
 
-    site: Site
+    site: Served
     session: aiohttp.ClientSession
     csrf: str = ""
 
     async def get(self, path: str, **options: Any) -> tuple[int, str]:
         """Open a page, or a part of one."""
         async with self.session.get(self.site.address + path, **options) as answer:
-            text = await answer.text()
-        if found := re.search(r'name="csrf" value="([^"]+)"', text):
-            self.csrf = found[1]
-        return answer.status, text
+            return answer.status, self._read(await answer.text())
 
     async def post(
         self, path: str, fields: Mapping[str, str], *, headers: Mapping[str, str] | None = None, **options: Any
@@ -97,7 +109,12 @@ class Visit:
         sent = {"Origin": self.site.address, **(headers or {})}
         form = {"csrf": self.csrf, **fields}
         async with self.session.post(self.site.address + path, data=form, headers=sent, **options) as answer:
-            return answer.status, await answer.text()
+            return answer.status, self._read(await answer.text())
+
+    def _read(self, page: str) -> str:
+        if found := re.search(r'name="csrf" value="([^"]+)"', page):
+            self.csrf = found[1]
+        return page
 
     async def ask(self, question: str, **fields: str) -> str:
         """Ask, and return the address of the turn."""

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 from playwright.async_api import Page, async_playwright
 
-from tests.bot.surfaces.goal_worlds import GoalTeam
-from tests.bot.surfaces.web.conftest import Site
+from tests.bot.surfaces.web.conftest import Linked, Site
 
 CHROMIUM = shutil.which("chromium") or ""
 MILLISECONDS = 60_000
@@ -24,7 +23,7 @@ class Tab:
     """One page of a browser. `said` is what its console was told: errors, and what the policy has blocked."""
 
     page: Page
-    site: Site | GoalTeam
+    site: Linked
     said: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)  # what it has fetched from elsewhere
     weight: int = 0  # bytes that came over the wire
@@ -40,7 +39,7 @@ class Tab:
 
 
 @asynccontextmanager
-async def open_tab(site: Site | GoalTeam, *, width: int = 1280, dark: bool = False) -> AsyncIterator[Tab]:
+async def open_tab(site: Linked, *, width: int = 1280, dark: bool = False) -> AsyncIterator[Tab]:
     async with async_playwright() as driver:
         browser = await driver.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]

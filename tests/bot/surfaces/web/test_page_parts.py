@@ -6,10 +6,11 @@ import asyncio
 import hashlib
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -18,7 +19,7 @@ from markupsafe import Markup
 
 from agent import AgentEvent
 from bot.surfaces.web import web_surface
-from bot.surfaces.web.answer_markup import AnswerMarkup, Fence, MarkLink
+from bot.surfaces.web.answer_markup import AnswerMarkup, MarkLink
 from bot.surfaces.web.ask_pages import WrittenAnswers
 from bot.surfaces.web.cited_code import MEMORY, WORKER, CodeHighlighter
 from bot.surfaces.web.highlight_worker import split_tokens
@@ -81,11 +82,9 @@ async def test_a_text_is_written_once_beside_the_loop_however_often_it_is_shown(
     threads: list[str] = []
 
     class Noting(AnswerMarkup):
-        def write(
-            self, text: str, marks: Mapping[int, MarkLink] | None = None, code: Mapping[Fence, Markup] | None = None
-        ) -> Markup:
+        def write(self, text: str, *parts: Any, **more: Any) -> Markup:
             threads.append(threading.current_thread().name)
-            return super().write(text, marks, code)
+            return super().write(text, *parts, **more)
 
     written = WrittenAnswers(Noting(), CodeHighlighter(Idle()))
     course = RunCourse(str)

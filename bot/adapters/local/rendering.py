@@ -1,0 +1,120 @@
+"""Turns messages into HTML: Markdown with every tag as text, and links to code as parts of the page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from cachetools import LRUCache
+from markupsafe import Markup
+
+from bot.adapters.local.code_links import LinkedPlace, read_link
+from bot.adapters.local.workspace import BOT, GIT, StoredMessage, Workspace
+from bot.messages import Button, MessageContent
+from bot.surfaces.web.answer_markup import AnswerMarkup, Fence, MarkLink
+from bot.surfaces.web.cited_code import MOST_LINES, CodeHighlighter
+
+_MOST_WRITTEN = 4_000_000  # characters of HTML that are kept
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShownMessage:
+    """A message as the page shows it."""
+
+    message: StoredMessage
+    author: str
+    text: Markup
+    status: Markup | str = ""
+    footer: Markup | str = ""
+
+    @property
+    def is_by_bot(self) -> bool:
+        """Whether citebot wrote it."""
+        return self.message.author == BOT
+
+    @property
+    def is_event(self) -> bool:
+        """Whether it says what has happened, and nobody wrote it."""
+        return self.message.author == GIT
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether citebot has no more to add to it."""
+        content = self.message.content
+        return content is not None and not content.status
+
+    @property
+    def buttons(self) -> Sequence[tuple[int, Button]]:
+        """The buttons under it, with their numbers."""
+        return [*enumerate(self.message.content.buttons)] if self.message.content is not None else []
+
+
+class MessageRendering:
+    """Writes messages as HTML, beside the event loop; what was written is kept for whoever looks next."""
+
+    def __init__(self, workspace: Workspace, highlighter: CodeHighlighter) -> None:
+        self._workspace = workspace
+        self._highlighter = highlighter
+        self._markup = AnswerMarkup()
+        self._known: LRUCache[tuple[int, int], ShownMessage] = LRUCache(
+            _MOST_WRITTEN, getsizeof=lambda shown: len(shown.text) + 1_000
+        )
+
+    async def show(self, message: StoredMessage) -> ShownMessage:
+        """Return a message as the page shows it."""
+        key = message.id, message.version
+        shown = self._known.get(key)
+        if shown is None or shown.message.replies != message.replies:
+            shown = await self._write(message)
+            if len(shown.text) < _MOST_WRITTEN:
+                self._known[key] = shown
+        return shown
+
+    async def list_places(self, message: StoredMessage) -> Sequence[LinkedPlace]:
+        """List the places in the code that a message links to, in their order."""
+        return [place for _, place in await asyncio.to_thread(self._find_places, message)]
+
+    async def _write(self, message: StoredMessage) -> ShownMessage:
+        content = message.content
+        person = self._workspace.people.get(message.author)
+        places = await asyncio.to_thread(self._find_places, message)
+        links = {
+            address: MarkLink(href=f"/messages/{message.id}/code/{number}", label=f"Show {place.label}")
+            for number, (address, place) in enumerate(places, 1)
+        }
+        code = await self._highlight(content.text) if content is not None and not content.status else {}
+
+        def write(text: str) -> Markup:
+            return self._markup.write(text, code=code, links=links)
+
+        name = person.name if person is not None else message.author
+        if content is None:
+            return ShownMessage(message=message, author=name, text=await asyncio.to_thread(write, message.text))
+        status = "\n\n".join(filter(None, (content.status, _format_found(content))))
+        texts = (content.text, status, content.footer)
+        text, below, footer = await asyncio.to_thread(lambda: [*map(write, texts)])
+        return ShownMessage(message=message, author=name, text=text, status=below, footer=footer)
+
+    def _find_places(self, message: StoredMessage) -> list[tuple[str, LinkedPlace]]:
+        content = message.content
+        if content is None:
+            return []
+        texts = (content.text, content.footer, _format_found(content))
+        addresses = [address for text in texts for address in self._markup.find_links(text)]
+        places = {address: read_link(address) for address in addresses}
+        return [(address, place) for address, place in places.items() if place is not None]
+
+    async def _highlight(self, text: str) -> Mapping[Fence, Markup]:
+        fences = await asyncio.to_thread(self._markup.find_fences, text)
+        return {
+            fence: Markup("\n").join(await self._highlighter.highlight("", fence.code, language=fence.language))
+            for fence in fences
+            if fence.code.count("\n") < MOST_LINES
+        }
+
+
+def _format_found(content: MessageContent) -> str:
+    """Write the first places found as one line."""
+    places = [f"[`{place.name}`]({place.url})" if place.url else f"`{place.name}`" for place in content.found]
+    return f"Found {', '.join(places)}" if places else ""

@@ -1,0 +1,276 @@
+"""The workspace: its people and channels, and its messages, which a database keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from agent import Database, DatabaseErrors, Schema, open_sqlite
+from agent.text.storable import make_storable
+from bot.clock import Clock
+from bot.errors import PlatformUnreachable
+from bot.messages import MessageContent
+from bot.storage.shareable_answers import read_content, write_content
+
+PLATFORM, WORKSPACE, BOT, GIT = "local", "demo", "citebot", "git"
+FILE = "workspace.sqlite"
+DIRECT = "dm-"  # begins the id of the channel in which one person talks to citebot
+MOST_SHOWN = 300  # messages of a channel or thread
+_ERRORS = DatabaseErrors(failed=PlatformUnreachable, unreachable=PlatformUnreachable)
+_COLUMNS = "id, channel, thread, author, reader, text, content, files, reactions, at, edited_at, is_deleted, version"
+_NEXT = "(SELECT coalesce(max(version), 0) + 1 FROM messages)"
+_INSERT = (
+    "INSERT INTO messages (channel, thread, author, reader, text, content, files, reactions, nonce, at, edited_at, "  # noqa: S608 - constants
+    f"is_deleted, version) VALUES (?, ?, ?, ?, ?, ?, ?, '{{}}', ?, ?, 0, 0, {_NEXT}) RETURNING {_COLUMNS}, 0"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Person:
+    """Somebody who can write here; a guest is of another organization."""
+
+    id: str
+    name: str
+    about: str
+    is_guest: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Channel:
+    """A channel, or the direct conversation of one person with citebot."""
+
+    id: str
+    name: str
+    about: str
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether one person talks to citebot here."""
+        return self.id.startswith(DIRECT)
+
+
+PEOPLE = (
+    Person(id="ann", name="Ann", about="Maintainer: may reindex and approve goal runs"),
+    Person(id="bob", name="Bob", about="Developer: may ask, but not reindex"),
+    Person(id="eve", name="Eve", about="Guest from another organization: citebot does not answer", is_guest=True),
+)
+CHANNELS = (
+    Channel(id="general", name="general", about="Mention @citebot to ask. It continues in the thread."),
+    Channel(id="help", name="help", about="citebot answers every question here, mentioned or not."),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredFile:
+    """A file attached to a message of a person."""
+
+    id: int
+    name: str
+    media_type: str
+    size: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredMessage:
+    """One message. `thread` is 0 outside of threads; a `reader` alone can see it; `content` is what citebot shows."""
+
+    id: int
+    channel: str
+    thread: int
+    author: str
+    reader: str
+    text: str
+    at: float
+    version: int
+    content: MessageContent | None = None
+    files: tuple[StoredFile, ...] = ()
+    reactions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    edited_at: float = 0.0
+    is_deleted: bool = False
+    replies: int = 0
+
+
+class Workspace:
+    """People, channels and messages; whoever waits hears of each change."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        *,
+        people: Sequence[Person] = PEOPLE,
+        channels: Sequence[Channel] = CHANNELS,
+    ) -> None:
+        self.people = {person.id: person for person in people}
+        self._channels = channels
+        self._database = database
+        self._clock = clock
+        self._changed = asyncio.Event()
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, home: Path, clock: Clock, **parts: Any) -> AsyncIterator[Workspace]:
+        """Open the workspace of a data folder."""
+        schema = Schema.load("workspace", "bot.adapters.local")
+        opening = open_sqlite(home / FILE, schema, _ERRORS, prepare=lambda _: None, synchronous="NORMAL")
+        async with opening as database:
+            yield cls(database, clock, **parts)
+
+    def list_channels(self, person: str) -> Sequence[Channel]:
+        """List what a person sees: all channels, and their conversation with citebot."""
+        direct = Channel(id=f"{DIRECT}{person}", name=BOT, about="Only you and citebot see this.")
+        return [*self._channels, direct]
+
+    def find_channel(self, person: str, channel: str) -> Channel | None:
+        """Find a channel that a person sees."""
+        return next((each for each in self.list_channels(person) if each.id == channel), None)
+
+    async def add(
+        self,
+        channel: str,
+        author: str,
+        *,
+        thread: int = 0,
+        reader: str = "",
+        text: str = "",
+        content: MessageContent | None = None,
+        files: Sequence[tuple[str, str, bytes]] = (),
+        nonce: str = "",
+    ) -> StoredMessage:
+        """Add a message; files are given by name, type and content."""
+        ids = [await self._keep_file(data) for _, _, data in files]
+        listed = [
+            {"id": number, "name": name, "media_type": media_type, "size": len(data)}
+            for number, (name, media_type, data) in zip(ids, files, strict=True)
+        ]
+        row = await self._database.row(
+            _INSERT,
+            (channel, thread, author, reader, make_storable(text), _encode(content), json.dumps(listed), nonce,
+             self._clock.now()),
+        )  # fmt: skip
+        if row is None:
+            raise PlatformUnreachable("The workspace could not keep the message.")
+        added = _read(row)
+        for number in ids:
+            await self._database.write("UPDATE files SET message = ? WHERE id = ?", (added.id, number))
+        await self._touch(thread)
+        return added
+
+    async def rewrite(self, message: int, text: str) -> None:
+        """Change what a person has written."""
+        await self._change(message, "text = ?, edited_at = ?", make_storable(text), self._clock.now())
+
+    async def show(self, message: int, content: MessageContent) -> bool:
+        """Change what citebot shows; False where the message is gone."""
+        return await self._change(message, "content = ?", _encode(content))
+
+    async def delete(self, message: int) -> None:
+        """Delete a message with its files; who has it open is told by its row, which holds nothing any more."""
+        await self._database.write("DELETE FROM files WHERE message = ?", (message,))
+        await self._change(message, "text = '', content = '', files = '[]', reactions = '{}', is_deleted = 1")
+
+    async def react(self, message: StoredMessage, person: str, sign: str) -> bool:
+        """Add a reaction, or take it back; return whether it is there now."""
+        there = [each for each in message.reactions.get(sign, ()) if each != person]
+        is_new = person not in message.reactions.get(sign, ())
+        kept = {**message.reactions, sign: [*there, person] if is_new else there}
+        await self._change(message.id, "reactions = ?", json.dumps({sign: who for sign, who in kept.items() if who}))
+        return is_new
+
+    async def find(self, message: int, person: str = "") -> StoredMessage | None:
+        """Find a message by its number; with a person, only what they can see."""
+        found = await self._list("m.id = ?", (message,), person)
+        return next((each for each in found if not person or self._is_visible(each, person)), None)
+
+    async def find_by_nonce(self, nonce: str) -> StoredMessage | None:
+        """Find what citebot has sent with a nonce."""
+        return next(iter(await self._list("m.nonce = ? AND NOT m.is_deleted", (nonce,))), None)
+
+    async def list_messages(self, channel: str, thread: int, person: str) -> Sequence[StoredMessage]:
+        """List the newest messages of a channel, outside of threads, or those of a thread; the oldest first.
+
+        A message that was deleted is among them while it has replies.
+        """
+        found = await self._list("m.channel = ? AND m.thread = ? ORDER BY m.id DESC", (channel, thread), person)
+        return [
+            each for each in reversed(found) if self._is_visible(each, person) and (not each.is_deleted or each.replies)
+        ]
+
+    async def list_changes(self, after: int, person: str) -> Sequence[StoredMessage]:
+        """List what has changed after a version, of all that a person can see; deletions are among it."""
+        found = await self._list("m.version > ? ORDER BY m.version", (after,), person)
+        return [each for each in found if self._is_visible(each, person)]
+
+    async def list_all(self) -> Sequence[StoredMessage]:
+        """List all messages that are there."""
+        return await self._list("NOT m.is_deleted ORDER BY m.id")
+
+    async def list_newest(self, channel: str, author: str, person: str) -> Sequence[StoredMessage]:
+        """List what somebody has written in a channel and its threads, as far as a person can see it, newest first."""
+        where = "m.channel = ? AND m.author = ? AND NOT m.is_deleted ORDER BY m.id DESC"
+        found = await self._list(where, (channel, author), person)
+        return [each for each in found if self._is_visible(each, person)]
+
+    async def read_version(self) -> int:
+        """Return the version of the newest change."""
+        row = await self._database.row("SELECT coalesce(max(version), 0) FROM messages")
+        return int(row[0]) if row else 0
+
+    async def read_file(self, number: int) -> tuple[int, bytes] | None:
+        """Return the message that a file came with, and what it holds."""
+        row = await self._database.row("SELECT message, content FROM files WHERE id = ?", (number,))
+        return (int(row[0]), bytes(row[1])) if row else None
+
+    def watch(self) -> asyncio.Event:
+        """Return what is set at the next change."""
+        return self._changed
+
+    def _is_visible(self, message: StoredMessage, person: str) -> bool:
+        return message.reader in {"", person} and self.find_channel(person, message.channel) is not None
+
+    async def _list(self, where: str, values: Sequence[object] = (), person: str = "") -> list[StoredMessage]:
+        columns = ", ".join(f"m.{name}" for name in _COLUMNS.split(", "))
+        replies = "SELECT count(*) FROM messages r WHERE r.thread = m.id AND NOT r.is_deleted AND r.reader IN ('', ?)"
+        rows = await self._database.rows(
+            f"SELECT {columns}, ({replies}) FROM messages m WHERE {where} LIMIT {MOST_SHOWN}",  # noqa: S608 - constants
+            (person, *values),
+        )
+        return [_read(row) for row in rows]
+
+    async def _change(self, message: int, what: str, *values: object) -> bool:
+        row = await self._database.row(
+            f"UPDATE messages SET {what}, version = {_NEXT} WHERE id = ? AND NOT is_deleted RETURNING thread",  # noqa: S608 - constants
+            (*values, message),
+        )
+        await self._touch(int(row[0]) if row and "is_deleted" in what else 0)
+        return row is not None
+
+    async def _touch(self, thread: int) -> None:
+        """Tell of a change; the message that a thread is below shows how many replies there are."""
+        if thread:
+            await self._database.write(f"UPDATE messages SET version = {_NEXT} WHERE id = ?", (thread,))  # noqa: S608
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _keep_file(self, data: bytes) -> int:
+        row = await self._database.row("INSERT INTO files (message, content) VALUES (0, ?) RETURNING id", (data,))
+        return int(row[0]) if row else 0
+
+
+def _encode(content: MessageContent | None) -> str:
+    return "" if content is None else make_storable(json.dumps(write_content(content)))
+
+
+def _read(row: Sequence[Any]) -> StoredMessage:
+    number, channel, thread, author, reader, text, content, files, reactions, at, edited_at, is_deleted = row[:12]
+    return StoredMessage(
+        id=number, channel=channel, thread=thread, author=author, reader=reader, text=text, at=at,
+        edited_at=edited_at, is_deleted=bool(is_deleted), version=row[12], replies=row[13],
+        content=read_content(json.loads(content)) if content else None,
+        files=tuple(StoredFile(**each) for each in json.loads(files)), reactions=json.loads(reactions),
+    )  # fmt: skip

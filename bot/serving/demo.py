@@ -1,0 +1,167 @@
+"""Serves the demo workspace at loopback: citebot in a chat without an account, about a copy of one repository."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import hashlib
+import logging
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from agent import AgentError, Database
+from bot.access import AccessPolicy, ChannelTable
+from bot.adapters.local.code_links import LinkedPlace, make_web_url
+from bot.adapters.local.endpoint import LocalCore, LocalPages
+from bot.adapters.local.listener import LocalListener
+from bot.adapters.local.platform import LocalPlatform
+from bot.adapters.local.workspace import CHANNELS, GIT, PLATFORM, Person, Workspace
+from bot.app import TeamApp
+from bot.clock import SystemClock
+from bot.conversations.assembly import open_conversations
+from bot.conversations.dispatcher import Conversations
+from bot.conversations.goal_turns import NO_SANDBOX
+from bot.errors import SettingsError
+from bot.http.server import LOOPBACK, make_application, run_http_server
+from bot.repositories.library import WatchedRepositories
+from bot.repositories.refresh import LoggingDisplay
+from bot.serving.local_page import ADVICE
+from bot.serving.service import make_chat_policy
+from bot.serving.supervisor import Announce
+from bot.settings import RepositoryTable, Settings
+from bot.storage.database import open_store
+from bot.storage.rate_limits import QuestionLimits
+from bot.surfaces.web.cited_code import MEMORY, SECONDS, WORKER, CitedCode, CodeHighlighter
+from bot.surfaces.web.web_sessions import LoginLink, WebSessions
+from bot.tasks import run_in_background
+from indexer import ConfinedWorker, IndexerError, ScratchCopy, locate_repository
+
+FOLDER = "demo"  # in the data folder, with a folder for each repository
+NOTES = "NOTES.md"  # what a push changes where nothing was cited
+_RIGHTS = (f"{PLATFORM}:ann",)
+
+log = logging.getLogger(__name__)
+
+
+async def serve_demo(settings: Settings, table: RepositoryTable, say: Announce, *, port: int) -> None:
+    """Serve the workspace at loopback until cancelled; a link that is said signs in once, then another one is said."""
+    if table.path is None:
+        raise SettingsError("The demo needs a repository on this machine: give its path as --repo PATH.")
+    place = await asyncio.to_thread(locate_repository, table.path)
+    name = re.sub(r"[^\w.-]+", "-", place.name, flags=re.ASCII) or "repository"
+    home = settings.home / FOLDER / f"{name}-{hashlib.sha256(str(place.root).encode()).hexdigest()[:8]}"
+    clock, link = SystemClock(), LoginLink()
+    worker = ConfinedWorker(WORKER, seconds=SECONDS, memory=MEMORY)
+    highlighter = CodeHighlighter(worker)
+    pages, application = LocalPages(link, WebSessions(clock), highlighter), make_application()
+    pages.join(application.router)
+    async with AsyncExitStack() as stack:
+        stack.callback(worker.close)
+        enter = stack.enter_async_context
+        address = await enter(run_http_server(application, host=LOOPBACK, port=port, advice=ADVICE))
+        copy = await ScratchCopy.open(place.root, home / "copy.git")
+        settings = make_demo_settings(settings, table, home, copy.path, name)
+        database = await enter(open_store(home, None))
+        team = await enter(TeamApp.open(settings, copy.path, LoggingDisplay()))
+        workspace = await enter(Workspace.open(home, clock))
+        conversations = await enter(_open_conversations(settings, team, database))
+        await enter(conversations.open())
+        await enter(conversations.connect_platform(PLATFORM, LocalPlatform(workspace)))
+        deps = conversations.deps
+        pages.open(
+            LocalCore(
+                workspace=workspace,
+                listener=LocalListener(workspace, conversations, clock, deps.mask),
+                code=CitedCode(deps.repositories, deps.mask, team.stock.library.refs),
+                access=settings.access,
+                push=DemoPushes(copy, workspace, partial(team.stock.watcher.notify, name)).push,
+                repository=name,
+            )
+        )
+        await enter(run_in_background(team.stock.watcher.run()))
+        link.announce = lambda: say(f"Signed in. To sign in again, open {address}/login?t={link.token}")
+        say(
+            f"Open {address}/login?t={link.token} in a browser on this machine. Everything stays in {home}: delete "
+            "that folder to begin again. Ctrl-C stops the server."
+        )
+        gc.freeze()
+        gc.enable()
+        await asyncio.Event().wait()
+
+
+def make_demo_settings(settings: Settings, table: RepositoryTable, home: Path, copy: Path, name: str) -> Settings:
+    """Return settings about the copy alone, in a data folder of its own; one of the people has all rights."""
+    copied = table.model_copy(
+        update={"path": copy, "name": name, "branch": None, "branches": (), "web_url": make_web_url(name)}
+    )
+    return settings.model_copy(
+        update={
+            "home": home,
+            "database_url": None,
+            "segments_url": None,
+            "repositories": (copied,),
+            "access": AccessPolicy(reindex=_RIGHTS, run=_RIGHTS),
+            "channels": {CHANNELS[1].id: ChannelTable(manners="every question")},
+        }
+    )
+
+
+@asynccontextmanager
+async def _open_conversations(settings: Settings, team: TeamApp, database: Database) -> AsyncIterator[Conversations]:
+    """Open the conversations as a service does; goal runs where a sandbox works."""
+    limits = QuestionLimits(per_minute=1_000, per_day=1_000_000)  # who asks is who pays
+    async with AsyncExitStack() as stack:
+        goals, policy = None, make_chat_policy(settings, team, limits=limits)
+        try:
+            goals = await stack.enter_async_context(team.open_goals())
+        except AgentError as error:
+            log.info("goal runs are off: %s", error)
+            policy = replace(policy, goals_problem=NO_SANDBOX)
+        repositories = WatchedRepositories(team.stock.library, team.stock.watcher.sentence)
+        yield await stack.enter_async_context(
+            open_conversations(
+                team.agent,
+                repositories,
+                store=nullcontext(database),
+                policy=policy,
+                goals=goals,
+                refs=team.stock.library.refs,
+            )
+        )
+
+
+class DemoPushes:
+    """Pushes commits to the copy, as somebody would, and has them indexed."""
+
+    def __init__(self, copy: ScratchCopy, workspace: Workspace, notify: Callable[[str, str], None]) -> None:
+        self._copy = copy
+        self._workspace = workspace
+        self._notify = notify
+        self._lock = asyncio.Lock()
+
+    async def push(self, person: Person, place: LinkedPlace | None) -> str:
+        """Commit half of the cited lines away, or a note where none were cited; return what went wrong."""
+        async with self._lock:
+            try:
+                file, content = await self._make_change(place)
+                message = f"Shorten {file}" if file != NOTES else "Add a note"
+                sha = await self._copy.commit(file, content, author=person.name, message=message)
+            except IndexerError as error:
+                return str(error)
+        self._notify("HEAD", sha)
+        said = f"{person.name} pushed `{sha[:7]}` to the copy: {message}"
+        await self._workspace.add(CHANNELS[0].id, GIT, text=said)
+        return ""
+
+    async def _make_change(self, place: LinkedPlace | None) -> tuple[str, bytes]:
+        old = await self._copy.read(place.path) if place is not None else None
+        lines = old.splitlines(keepends=True) if old is not None else []
+        if place is None or len(lines) < place.last_line:
+            notes = await self._copy.read(NOTES) or b""
+            return NOTES, notes + b"Pushed from the demo.\n"
+        first = (place.first_line + place.last_line) // 2
+        return place.path, b"".join([*lines[:first], *lines[place.last_line :]])

@@ -1,0 +1,1 @@
+"""Tests of the Slack adapter, over the fake Slack."""
