@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         Passage,
         RegistrationKind,
         RegistrationSite,
+        Releases,
         RepositoryOverview,
         SearchAim,
         SearchMode,
@@ -69,6 +70,9 @@ class CodePast(Protocol):
 
     async def origins(self, location: Location) -> Sequence[LineOrigin]:
         """Find the commits that last wrote some lines, the one with most of them first."""
+
+    async def releases(self, shas: Sequence[str]) -> Releases:
+        """Find since which release commits are released, and which of them each environment runs."""
 
     async def owners(self, path: str) -> CodeOwners | None:
         """Find who owns a path by the CODEOWNERS file of the commit."""

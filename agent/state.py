@@ -106,6 +106,7 @@ class EvidenceRef(TypedDict):
 
     `commit` is another one than the turn's; with an empty path, it is what is referred to, and `repository` whose it
     is where there are several. `calls` are how many of one name a line holds, where they are several.
+    `release` is the first that has a commit, where those beside it are in others.
     """
 
     path: str
@@ -123,6 +124,7 @@ class EvidenceRef(TypedDict):
     commit: NotRequired[str]
     repository: NotRequired[str]
     calls: NotRequired[int]
+    release: NotRequired[str]
 
 
 class ToolRecord(TypedDict):

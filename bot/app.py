@@ -17,6 +17,7 @@ from bot.clock import SystemClock
 from bot.errors import SettingsError
 from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.repositories.cloned_index import ClonedIndex
+from bot.repositories.deploy_marks import ConfiguredMarks
 from bot.repositories.names import RepositoryProfile, split_pinned_name
 from bot.repositories.status import RepositoryState, read_state
 from bot.settings import DUCKDUCKGO, GuardTable, RepositoryTable, Settings
@@ -253,7 +254,7 @@ async def _serve_published(
         if name is None:
             raise SettingsError(f"{table.path} is served by its name alone: give it a `name` in citebot.toml.")
         page = remote.page if remote is not None else table.web_url
-        named = replace(parts, name=name, web_url=page)
+        named = replace(parts, name=name, web_url=page, read_marks=ConfiguredMarks(table.environments))
         shared[name] = segments.open_index(named)
         refs[name] = segments.open_refs(named, shared[name], jobs)
     library = RepositoryLibrary(shared, display, jobs, refs=refs)
@@ -455,6 +456,7 @@ def _open_refs(
     from indexer import RepositoryRefs
 
     refs = RepositoryRefs(index, clone, branches=table.branches)
+    index.read_deployed_by(ConfiguredMarks(table.environments))
     stack.push_async_callback(refs.aclose)
     return refs
 

@@ -21,7 +21,7 @@ CHOSEN_ALONE = (
     "home", "embedder", "model", "small_model", "check_model", "fallback_model", "link_hosts", "web_host", "access",
     "guard", "keep_question_days", "mcp", "sandbox", "web",
 )  # fmt: skip
-_OF_REPOSITORIES = ("token_variable", "user")
+_OF_REPOSITORIES = ("token_variable", "user", "environments")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

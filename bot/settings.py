@@ -147,6 +147,7 @@ class RepositoryTable(BaseModel):
     exclude: Globs = ()
     channels: Channels = ()
     depth: Annotated[int, Field(ge=1)] | None = None
+    environments: Mapping[Name, Annotated[str, Field(min_length=1, max_length=400)]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _is_somewhere(self) -> Self:

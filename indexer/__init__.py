@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from indexer.types import (
         CallSite,
         Definition,
+        DeployMark,
         Drift,
         FileEntry,
         FileImport,

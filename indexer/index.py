@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from indexer.embedding.embedder import Embedder
     from indexer.generations.generation_cache import GenerationCache
+    from indexer.generations.history_reader import DeployMarks
     from indexer.generations.pipeline import RefreshParts
     from indexer.generations.reader import IndexReader
     from indexer.parser_pool.pool import ParserPool
@@ -89,6 +90,7 @@ class CodeIndex:
         self._refreshing = asyncio.Lock()
         self._warnings: list[str] = []
         self._find_ref: Callable[[str], Awaitable[NamedRef]] | None = None
+        self._read_marks: DeployMarks | None = None
 
     @classmethod
     async def open(
@@ -160,13 +162,17 @@ class CodeIndex:
             limits=self._limits,
             is_beside=True,
         )
-        beside._find_ref = self._find_ref
+        beside._find_ref, beside._read_marks = self._find_ref, self._read_marks
         beside._held = self._held  # it begins as a copy of this one, whose arrays are in memory already
         return beside
 
     def find_refs_by(self, find_ref: Callable[[str], Awaitable[NamedRef]]) -> None:
         """Ask for commits by names that the repository itself does not have."""
         self._find_ref = find_ref
+
+    def read_deployed_by(self, read_marks: DeployMarks) -> None:
+        """Ask for what marks the commits that run in environments."""
+        self._read_marks = read_marks
 
     @property
     def name(self) -> str:
@@ -241,7 +247,9 @@ class CodeIndex:
             embedder=self._embedder,
             open_store=self._open_store if self._vectors.keeps else None,
             recipe=RankingWeights(fusion=self._fusion),
-            past=HistoryReader(self._repository, generation.commit.sha, self._contents, self._find_ref),
+            past=HistoryReader(
+                self._repository, generation.commit.sha, self._contents, self._find_ref, self._read_marks
+            ),
         )
         self._readers.add(reader)
         return reader

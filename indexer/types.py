@@ -560,6 +560,44 @@ class CommitLog:
     until: Tag | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeployMark:
+    """What marks the commit of an environment: a branch, a tag, a pattern of tags, or a commit that `written` led to.
+
+    `problem` says why that is not known.
+    """
+
+    written: str
+    ref: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Deployment:
+    """What runs in an environment, as its operator `written` it: a branch, a tag, a pattern of tags, an address.
+
+    `release` is the oldest one that has its commit. `lacking` are those of the commits asked about that it does not
+    have, and `behind` counts what it lacks of the code that is held; None where git cannot tell. Where nothing is known
+    of it, `problem` says why.
+    """
+
+    environment: str
+    written: str
+    sha: str = ""
+    release: str = ""
+    lacking: frozenset[str] | None = None
+    behind: int | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Releases:
+    """The oldest release that has each commit, by commit, and what runs where; `since` is None without releases."""
+
+    since: Mapping[str, str] | None
+    deployments: tuple[Deployment, ...] = ()
+
+
 RefKind = Literal["branch", "tag", "commit", "pull request"]
 
 

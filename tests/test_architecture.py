@@ -86,6 +86,7 @@ HOMES = {
         "agent/evidence/refs.py",
         "bot/access.py",
         "indexer/git/file_selection.py",
+        "indexer/git/releases.py",
         "indexer/remotes/ref_list.py",
     ),
     "filelock": ("indexer/store/data_folder.py",),
@@ -93,6 +94,7 @@ HOMES = {
     "httpx": (
         "agent/llm/ollama.py",
         "agent/tools/web_search.py",
+        "bot/repositories/deploy_marks.py",
         "indexer/store/chroma_client.py",
         "indexer/store/chroma_server.py",
     ),

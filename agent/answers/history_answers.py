@@ -10,6 +10,7 @@ from agent.answers.answer_parts import AnswerBuilder, AnswerContext, AnswerSubje
 from agent.evidence.refs import read_quote
 from agent.history.commit_refs import describe_updates, divide_commits
 from agent.history.comparison import ADDED, FILE, REMOVED
+from agent.history.released import UNRELEASED, describe_released
 from agent.state import Continuation, EvidenceRef, to_location
 from agent.text.escaping import (
     dedent,
@@ -39,6 +40,7 @@ async def write_changes(draft: AnswerBuilder, material: AnswerContext) -> Answer
     commits, updates = divide_commits(all_commits)
     if not material.skip:
         draft.say(_describe_changes(material, all_commits))
+        say_released(draft, material)
         for section in material.of("lines"):
             await quote_section(draft, material, section)
     most = MAX_BESIDE_SECTION if material.of("lines") else MAX_COMMITS
@@ -55,6 +57,12 @@ async def write_changes(draft: AnswerBuilder, material: AnswerContext) -> Answer
     if updates and not material.skip:
         draft.say(describe_updates(updates))
     return AnswerSubject(more=more)
+
+
+def say_released(draft: AnswerBuilder, material: AnswerContext) -> None:
+    """Say in which release the commits are, and which environments have them."""
+    if lines := describe_released(material.facts):
+        draft.say("\n".join(f"- {line}" for line in lines))
 
 
 def _describe_changes(material: AnswerContext, commits: Sequence[EvidenceRef]) -> str:
@@ -129,7 +137,9 @@ def format_commit(draft: AnswerBuilder, ref: EvidenceRef) -> str:
     day, _, author = ref["signature"].partition(", ")
     sha = format_code_span(ref.get("commit", "")[:8])
     subject = format_quote(ref["symbol"].rstrip(". "), longest=140) or "no message"
-    return f"- {sha} {draft.cite(to_location(ref))}, {day}, {_format_person(author)}: {subject}"
+    release = ref.get("release", "")
+    said = f" ({release if release == UNRELEASED else f'since {format_code_span(release)}'})" if release else ""
+    return f"- {sha} {draft.cite(to_location(ref))}, {day}, {_format_person(author)}: {subject}{said}"
 
 
 def _format_person(name: str) -> str:
@@ -214,6 +224,7 @@ async def write_comparison(draft: AnswerBuilder, material: AnswerContext) -> Ans
     skip, turn = material.skip, material.skip // PAGE
     if not skip:
         draft.say(_describe_comparison(draft, material, files))
+        say_released(draft, material)
         for section in material.of("lines"):
             await quote_section(draft, material, section)
     if shown := commits[skip : skip + PAGE]:

@@ -27,6 +27,7 @@ from agent.evidence.requests import (
     NONE_OF,
     NOT_INDEXED,
     decide_retrieval,
+    request_kind,
     request_lines,
     request_lookup,
     request_outline,
@@ -34,6 +35,8 @@ from agent.evidence.requests import (
 )
 from agent.evidence.search import find_said
 from agent.ports import CodeSearch, SymbolIndex
+from agent.questions.asked_releases import read_asked_release
+from agent.questions.intent import clean_question
 from agent.questions.literals import find_literals, make_literal_query
 from agent.questions.mentions import (
     Mentions,
@@ -136,7 +139,7 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     asked = parse_language_filter(question)
     if asked is not None:
         return await _route_in_language(asked, code)
-    for attempt in (route_trace, route_error, _route_left_out, _route_existence, route_comparison):
+    for attempt in (route_trace, route_error, _route_left_out, _route_existence, _route_release, route_comparison):
         chosen = await attempt(question, code)
         if chosen is not None:
             return chosen
@@ -149,6 +152,19 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
     if intent.name == "contents" and (chosen := await route_intent(about, intent, code)) is not None:
         return chosen
     return await _route_message(question, intent, code) or await _route_rest(about, intent, code)
+
+
+async def _route_release(question: str, code: CodeSearch) -> RouterDecision | None:
+    """Look for the commits that a question about releases or environments means; None where nothing tells them."""
+    asked = read_asked_release(clean_question(question))
+    if asked is None:
+        return None
+    if name := asked.get("name"):  # "is debugging on in production?" asks about a value, and not about a change
+        mentioned = find_mentions(name)
+        if not (mentioned.paths or await is_defined_exactly(name.removesuffix("()"), code)):
+            return None
+    parts = {f"shipped {kind}": said for kind, said in asked.items()}
+    return decide_retrieval([request_kind("changes", question, parts)], fast_path=True, reasoning="what is released")
 
 
 async def _route_message(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:

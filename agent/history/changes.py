@@ -20,6 +20,7 @@ from agent.history.comparison import (
 )
 from agent.history.history_target import HistoryTarget, find_target
 from agent.history.people import describe_target
+from agent.history.released import add_releases, fetch_shipped
 from agent.ports import CodeSearch, SourceFiles
 from agent.questions.asked_times import names_version, parse_period, read_release, read_times
 from agent.questions.intents.model import IntentName, load_model
@@ -143,9 +144,15 @@ class _Scope:
 async def fetch_changes(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """Fetch the commits that a question is about, and the changelog's section where it is about a release.
 
-    Between two versions, branches or commits, also what differs.
+    Between two versions, branches or commits, also what differs. Of each commit is said since when it is released.
     """
     parts = request.get("parts", {})
+    if asked := {name.removeprefix("shipped "): said for name, said in parts.items() if name.startswith("shipped ")}:
+        return await fetch_shipped(code, asked)
+    return await add_releases(code, await _fetch_commits(code, parts))
+
+
+async def _fetch_commits(code: CodeSearch, parts: Mapping[str, str]) -> Retrieved:
     if (ends := _read_ends(parts)) is not None:
         return await _fetch_compared(code, ends, parts.get("target", ""))
     scope = await _read_scope(code, parts)

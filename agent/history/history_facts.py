@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from agent.history.released import describe_released
 from agent.text.escaping import format_count
 
 _MOST_FILES = 12
@@ -11,7 +12,9 @@ _MOST_FILES = 12
 
 def describe_history(facts: Mapping[str, str], totals: Mapping[str, int]) -> list[str]:
     """Return the sentences; none where nothing is known of the past."""
-    return [*_describe_scope(facts), *_describe_counts(facts, totals), *_describe_gaps(facts)]
+    return [
+        *_describe_scope(facts), *_describe_counts(facts, totals), *describe_released(facts), *_describe_gaps(facts)
+    ]  # fmt: skip
 
 
 def _describe_scope(facts: Mapping[str, str]) -> Iterator[str]:

@@ -221,7 +221,8 @@ def _describe_commit(deps: Deps, at: Location, refs: Sequence[EvidenceRef], fact
     """Write down a commit: what it is, whom or what it stands for, and what is known of the past up to it."""
     texts: list[str] = []
     for ref in refs:
-        texts += [to_one_line(ref["symbol"], longest=200), *ref["doc"][:_LONGEST_BODY].split("\n")]
+        release = f" (first release: {ref['release']})" if ref.get("release") else ""
+        texts += [to_one_line(ref["symbol"], longest=200) + release, *ref["doc"][:_LONGEST_BODY].split("\n")]
     texts += [f"Known of the history up to this commit: {' '.join(facts)}"] if facts else []
     lines = deps.redact(replace_control_characters("\n".join(texts)).strip()).split("\n")
     flags = find_orders(lines)

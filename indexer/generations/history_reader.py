@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from indexer.diffs.comparison import compare_commits
 from indexer.diffs.masked_file import read_file_at
-from indexer.errors import UnknownPath, UnknownRevision
+from indexer.errors import IndexerError, UnknownPath, UnknownRevision
 from indexer.generations.generation_cache import GenerationCache
 from indexer.git.code_owners import OWNERS_FILES, find_owners
 from indexer.git.repository import Repository
@@ -18,6 +18,8 @@ from indexer.types import (
     CommitLog,
     Comparison,
     Contributors,
+    DeployMark,
+    Deployment,
     DiffQuery,
     FileHistory,
     LineOrigin,
@@ -25,8 +27,11 @@ from indexer.types import (
     LogQuery,
     NamedRef,
     Passage,
+    Releases,
     Tag,
 )
+
+DeployMarks = Callable[[], Awaitable[Mapping[str, DeployMark]]]  # what marks the commits that run, by environment
 
 
 class HistoryReader:
@@ -41,7 +46,9 @@ class HistoryReader:
         sha: str,
         contents: GenerationCache,
         find_ref: Callable[[str], Awaitable[NamedRef]] | None = None,
+        read_marks: DeployMarks | None = None,
     ) -> None:
+        self._read_marks = read_marks
         self._repository = repository
         self._sha = sha
         self._contents = contents
@@ -61,6 +68,34 @@ class HistoryReader:
         if query.until.startswith(("#", "!")) and query.after.upper() == "HEAD":
             older = await asyncio.to_thread(self._find_merge_base, newer, older)
         return await asyncio.to_thread(compare_commits, self._repository, older, newer, query)
+
+    async def releases(self, shas: Sequence[str]) -> Releases:
+        """Find since which release commits are released, and which of them each environment runs."""
+        by_name = await self._read_marks() if self._read_marks is not None else {}
+        marks = [mark.ref for mark in by_name.values()]
+        since = await asyncio.to_thread(self._repository.releases.find_first, shas, marks) if shas else {}
+        deployed = [await self._find_deployed(*item, shas, marks) for item in by_name.items()]
+        return Releases(since=since, deployments=tuple(deployed))
+
+    async def _find_deployed(
+        self, name: str, mark: DeployMark, shas: Sequence[str], marks: Sequence[str]
+    ) -> Deployment:
+        releases = self._repository.releases
+        if mark.problem:
+            return Deployment(environment=name, written=mark.written, problem=mark.problem)
+        try:
+            if any(sign in mark.ref for sign in "*?["):
+                tag = await asyncio.to_thread(releases.find_newest, mark.ref)
+            else:  # what is deployed moves: the host is asked before the clone
+                found = await self._find_ref(mark.ref) if self._find_ref is not None else None
+                tag = Tag(name=found.name, sha=found.commit, created_at=0) if found else await self._find_end(mark.ref)
+        except IndexerError as error:
+            return Deployment(environment=name, written=mark.written, problem=str(error))
+        if tag is None:
+            return Deployment(environment=name, written=mark.written, problem=f"No tag is called like {mark.ref}.")
+        return await asyncio.to_thread(
+            releases.compare, tag, shas, self._sha, name=name, written=mark.written, marks=marks
+        )
 
     async def _find_end(self, name: str) -> Tag:
         """Find one end of a range: what the repository has of that name, else what can be brought here."""

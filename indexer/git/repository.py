@@ -39,6 +39,7 @@ from indexer.git.objects import (
     read_tree,
 )
 from indexer.git.permalinks import find_web_base
+from indexer.git.releases import ReleaseQueries
 from indexer.git.safe_paths import is_safe_path
 from indexer.git.tags import TagList
 from indexer.git.working_tree import WorkingTree
@@ -72,6 +73,7 @@ class Repository:
         self.history = GitHistory(git, git.git_dir)
         self.tags = TagList(git)
         self.commits = CommitQueries(git, self.history, self.tags)
+        self.releases = ReleaseQueries(git, self.tags)
         self.working_tree = WorkingTree(git, self._blobs, root=root, is_bare=root == git.git_dir)
         self.root = root
         self.git_dir = git.git_dir

@@ -16,7 +16,7 @@ from indexer.embedding.embedder import Embedder
 from indexer.embedding.factory import open_embedder
 from indexer.errors import DamagedCatalog, IndexDamaged, NotIndexed, RepositoryError, StorageVersion
 from indexer.generations.generation_cache import GenerationCache
-from indexer.generations.history_reader import HistoryReader
+from indexer.generations.history_reader import DeployMarks, HistoryReader
 from indexer.generations.overview_file import OVERVIEW_FILE
 from indexer.generations.reader import IndexReader
 from indexer.git.repository import Repository
@@ -42,6 +42,7 @@ class ReadingParts:
     embedder: Embedder
     recipe: RankingWeights
     open_store: Callable[[], VectorStore] | None = None
+    read_marks: DeployMarks | None = None
 
     @classmethod
     def open(
@@ -125,7 +126,9 @@ class OpenedGeneration:
             embedder=parts.embedder,
             open_store=parts.open_store,
             recipe=parts.recipe,
-            past=HistoryReader(self.repository, self.generation.commit.sha, self._contents),
+            past=HistoryReader(
+                self.repository, self.generation.commit.sha, self._contents, read_marks=parts.read_marks
+            ),
         )
         self._readers.add(reader)
         return reader

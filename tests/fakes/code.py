@@ -42,6 +42,7 @@ from indexer.types import (
     Passage,
     RegistrationKind,
     RegistrationSite,
+    Releases,
     RepositoryOverview,
     Revision,
     SearchAim,
@@ -360,6 +361,10 @@ class FakePast:
         written = self._select(location.path)[-1:]
         lines = location.end_line - location.start_line + 1
         return [LineOrigin(revision=one, lines=lines, first_line=location.start_line) for one in written]
+
+    async def releases(self, shas: Sequence[str]) -> Releases:
+        """Say that nothing was ever released."""
+        return Releases(since=None)
 
     async def owners(self, path: str) -> CodeOwners | None:
         """Return what the CODEOWNERS file of the repository says."""
