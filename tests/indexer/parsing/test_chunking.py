@@ -226,9 +226,9 @@ def test_a_chunk_knows_the_definition_that_it_begins_in() -> None:
 def test_documents_are_cut_at_headings() -> None:
     sections = "".join(f"# Part {number}\n\n" + "Some words on it.\n" * 60 + "\n" for number in range(4))
 
-    chunks = parse_file("a.md", sections).chunks
+    chunks = parse_file("a.md", f"{sections}# Part 4\nA short one.").chunks
 
-    assert [chunk.text.split("\n")[0] for chunk in chunks] == [f"# Part {number}" for number in range(4)]
+    assert [chunk.text.split("\n")[0] for chunk in chunks] == [f"# Part {number}" for number in range(5)]
 
 
 def test_short_sections_share_a_chunk() -> None:

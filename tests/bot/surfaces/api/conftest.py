@@ -28,6 +28,7 @@ from bot.surfaces.principals import Tokens, hash_token
 from bot.surfaces.questions import Questions
 from bot.surfaces.team_surfaces import SurfaceCore
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
+from tests.fakes.observer import FakeObserver
 from tests.fakes.parts import ANSWER, CITATION
 from tests.fakes.refs import FakeRefs
 from tests.waiting import LIMIT_SECONDS, wait_until
@@ -96,6 +97,7 @@ class World:
     core: SurfaceCore
     router: StraightRouter
     connections: Connections
+    observer: FakeObserver
     address: str = ""
     token: str = TOKEN
     sent: dict[str, str] = field(default_factory=dict)
@@ -140,13 +142,14 @@ async def open_world(
     places: int = 8,
     most_long: int = 64,
 ) -> AsyncIterator[World]:
-    answerer, router = CitingAnswerer(gate=gate), StraightRouter()
+    answerer, router, observer = CitingAnswerer(gate=gate), StraightRouter(), FakeObserver()
     library = PinningRepositories(*repositories)
     access = AccessPolicy(rules=(AccessRule(repositories=("secret",), people=("slack:NOBODY",)),))
     questions = Questions(
         QuestionDeps(
             open_agent=lambda: nullcontext(answerer), repositories=library, chooser=router, queue=AnswerQueue(places),
             access=access, counter=counter, hosts=("git.example",), refs=RefChooser(library.refs),
+            observer=observer,
         )
     )  # fmt: skip
     entries = [Entry("slack:ANN", hash_token(TOKEN)), Entry("slack:BOB", hash_token(OTHER))]
@@ -162,7 +165,7 @@ async def open_world(
     server = make_application()
     for surface in surfaces.make():
         surface.join(server.router)
-    world = World(answerer, surfaces, core, router, connections)
+    world = World(answerer, surfaces, core, router, connections, observer)
     listening = run_http_server(server, host="127.0.0.1", port=0, connections=connections)
     async with listening as world.address, surfaces.serve(core):
         yield world

@@ -185,6 +185,7 @@ async def test_who_goes_away_in_mid_answer_ends_the_run(
         await world.until_idle()
 
         assert world.answerer.runs.answered == {}
+        assert world.observer.outcomes == ["stopped"]
     assert [each for each in caplog.records if each.levelname in {"WARNING", "ERROR"}] == []
 
 
