@@ -30,6 +30,7 @@ Lookup = Literal[
     "commands",
     "options",
     "entry_points",
+    "contracts",
     "lists",
     "overview",
     "outline",

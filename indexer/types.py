@@ -21,7 +21,28 @@ SymbolKind = Literal[
     "macro",
 ]
 ReferenceKind = Literal["call", "inherit"]
-RegistrationKind = Literal["route", "command", "task", "event", "model", "flag", "environment", "setting", "mount"]
+RegistrationKind = Literal[
+    "route",
+    "command",
+    "task",
+    "event",
+    "model",
+    "flag",
+    "environment",
+    "setting",
+    "mount",
+    # Of schemas, contracts between programs, and what is deployed.
+    "table",
+    "index",
+    "access",  # of a table: its detail says whether it is read, written, altered, dropped or referenced
+    "service",
+    "rpc",
+    "type",
+    "resource",
+    "job",
+    "topic",  # its detail says whether it is produced, consumed or declared
+    "variable",  # of the environment, where it is set
+]
 SearchMode = Literal["hybrid", "lexical", "vector"]
 # A list of places is spread over files; of passages to be read, several of one file may come one after the other.
 SearchAim = Literal["places", "passages"]

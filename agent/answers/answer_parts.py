@@ -46,7 +46,21 @@ MAX_ENTRIES = 20
 _FEW_MORE = 4  # entries that take no more room than saying that they are left out
 _IN_ROW = 4  # entries of which nothing is said but their name
 _BARE_KINDS = frozenset(
-    {"flag", "environment", "setting", "command", "event", "model", "member", "file", "name", "row"}
+    {
+        "flag",
+        "environment",
+        "setting",
+        "command",
+        "event",
+        "model",
+        "member",
+        "file",
+        "name",
+        "row",
+        "table",
+        "index",
+        "type",
+    }
 )
 
 
@@ -262,9 +276,12 @@ def write_entries(
     format_entry: FormatEntry | None = None,
     most: int = MAX_ENTRIES,
     is_grouped: bool = True,
+    heading: Callable[[EvidenceRef], str] | None = None,
     total: int = 0,
 ) -> Continuation | None:
     """List entries, by default under the files that they stand in or the folders that commits touched.
+
+    With a `heading`, entries that share it are listed below it.
 
     A long list of mere names has several in a row. The list resumes where the last answer ended; `total` counts
     entries that were not fetched as well. Return what "more" means afterwards; None when the last entry was listed.
@@ -277,9 +294,10 @@ def write_entries(
     if is_grouped and len(rows) == len(shown):
         groups: dict[str, list[EvidenceRef]] = {}
         for ref in shown:
-            groups.setdefault(ref["path"] or ref["kind"], []).append(ref)
-        for path, group in groups.items():
-            draft.say("\n".join([f"In {format_code_span(path)}:", "", *(write(draft, ref) for ref in group)]))
+            title = heading(ref) if heading is not None else f"In {format_code_span(ref['path'] or ref['kind'])}"
+            groups.setdefault(title, []).append(ref)
+        for title, group in groups.items():
+            draft.say("\n".join([f"{title}:", "", *(write(draft, ref) for ref in group)]))
     elif rows:
         draft.say("\n".join(f"- {', '.join(write(draft, ref).removeprefix('- ') for ref in row)}" for row in rows))
     done = material.skip + len(shown)

@@ -16,6 +16,7 @@ from agent.answers.error_answers import write_error
 from agent.answers.history_answers import write_changes, write_comparison, write_people
 from agent.answers.listings import (
     list_calls,
+    list_contract,
     list_files,
     list_folder,
     list_registered,
@@ -197,5 +198,6 @@ _FORMS: Mapping[Lookup, _Form] = {
     "people": write_people,
     "options": list_registered,
     "entry_points": list_registered,
+    "contracts": list_contract,
     "lists": list_subclasses,
 }

@@ -257,7 +257,16 @@ _NOUNS = {
     "environment": "environment variable",
     "setting": "setting",
     "value": "assigned value",
+    "table": "table",
+    "index": "index",
+    "service": "service",
+    "rpc": "remote call",
+    "type": "type",
+    "resource": "resource",
+    "job": "CI job",
+    "topic": "topic",
 }
+_PLURALS = {"index": "indexes"}
 _OPTIONS = frozenset({"flag", "environment", "setting", "value"})
 _OF_EVENTS = frozenset({"emitted", "handled"})
 _LEAST_IN_FILE = 3
@@ -307,7 +316,9 @@ def _write_default(draft: AnswerBuilder, material: AnswerContext, entries: list[
 def _write_list(draft: AnswerBuilder, material: AnswerContext, entries: list[EvidenceRef]) -> AnswerSubject:
     totals = material.metadata["totals"]
     whole, kept = totals.get("whole", 0), totals.get("entries", 0)
-    listed = join_words([format_count(totals[kind], noun) for kind, noun in _NOUNS.items() if totals.get(kind)])
+    listed = join_words(
+        [format_count(totals[kind], noun, _PLURALS.get(noun, "")) for kind, noun in _NOUNS.items() if totals.get(kind)]
+    )
     target = material.parts.get("target", "")
     is_narrowed = "value" in totals or kept + totals.get("asides", 0) < whole
     of_all = "" if "value" in totals else f" (of {whole} in all)"
@@ -317,6 +328,37 @@ def _write_list(draft: AnswerBuilder, material: AnswerContext, entries: list[Evi
     registered = "" if is_option else " is registered" if kept == 1 else " are registered"
     sentence = f"{listed}{narrowed}{registered} in {format_count(totals.get('in files', 1), 'file')}"
     return AnswerSubject(more=_write_counted(draft, material, sentence, entries))
+
+
+async def list_contract(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
+    """Write where something is created, read, changed or called, by what is done with it there."""
+    entries, totals, facts = material.of("entry"), material.metadata["totals"], material.facts
+    name = format_code_span(facts["name"])
+    for action in facts["missing"].split():
+        claim = f"No place where {name} is {action} was found"
+        draft.say((await deny(material.deps.code, claim, facts["name"].rpartition(".")[2])).text)
+    told = [
+        f"{kind} in {format_count(totals[kind], 'place')}" for kind in dict.fromkeys(ref["kind"] for ref in entries)
+    ]
+    draft.say(f"{name} is {join_words(told)}:")
+    is_mixed = len(told) > 1
+    more = write_entries(
+        draft,
+        material,
+        entries,
+        format_entry=_format_end,
+        is_grouped=is_mixed,
+        heading=lambda ref: ref["kind"].capitalize(),
+    )
+    return AnswerSubject(symbol=facts["name"], more=more)
+
+
+def _format_end(draft: AnswerBuilder, ref: EvidenceRef) -> str:
+    """Write one place with the code around it, and what more there is to say."""
+    detail = f", {format_code_span(ref['signature'], longest=_LONGEST_DETAIL)}" if ref["signature"] else ""
+    return (
+        f"- {format_code_span(ref['symbol'])} in {format_code_span(ref['path'])} {draft.cite(to_location(ref))}{detail}"
+    )
 
 
 def _write_counted(
@@ -329,7 +371,16 @@ def _write_counted(
     # Headings are worth their room where the files hold several entries each.
     is_grouped = len(entries) >= _LEAST_IN_FILE * len({ref["path"] for ref in entries})
     write = partial(_format_entry, is_long=len(entries) > _LONG)
-    return write_entries(draft, material, entries, format_entry=write, is_grouped=is_grouped)
+    is_mixed = len({ref["kind"] for ref in entries if ref["kind"] in _NOUNS.keys() - _OPTIONS}) > 1
+    heading = _name_sort if is_mixed else None
+    is_grouped = is_grouped or is_mixed
+    return write_entries(draft, material, entries, format_entry=write, is_grouped=is_grouped, heading=heading)
+
+
+def _name_sort(ref: EvidenceRef) -> str:
+    noun = _NOUNS[ref["kind"]]
+    plural = _PLURALS.get(noun, f"{noun}s")
+    return plural[0].upper() + plural[1:]
 
 
 def _format_entry(draft: AnswerBuilder, ref: EvidenceRef, *, is_long: bool = False) -> str:

@@ -23,6 +23,7 @@ from agent.evidence.requests import (
     request_search,
 )
 from agent.evidence.search import find_said
+from agent.kinds.contracts import route_contract
 from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.asked_times import AskedTimes, read_times
 from agent.questions.intents.model import SURE, IntentName, RankedIntent, list_words, load_model
@@ -88,7 +89,9 @@ _OPTIONS = compile_pattern(
 )
 _ENTRY_POINTS = compile_pattern(
     r"(?i)\b(?:end ?point|route|rout|ruta|rota|url|command|befehl|kommando|task|job|cron|aufgabe|tâche|tarea|tarefa"
-    r"|event|signal|ereignis|événement|model|modell|table|tabelle|tabla|tabela|entit)|エンドポイント|コマンド|タスク|イベント"
+    r"|event|signal|ereignis|événement|model|modell|table|tabelle|tabla|tabela|entit|service|dienste?\b|servicio|serviço"
+    r"|rpcs?\b|grpc|resource|ressource|recurso|terraform|kubernetes|k8s|topic|queue|channels?\b|ind(?:exes|ices)\b|views?\b"
+    r"|schemas?\b|graphql|protobuf|messages?\b|workflow|pipeline|ci\b|schedul|mutations?\b)|エンドポイント|コマンド|タスク|イベント"
     r"|モデル|テーブル|ルート|接口|路由|命令|任务|事件|模型|数据表|эндпоинт|команд|задач|событ|модел|таблиц|маршрут|엔드포인트|명령"
     r"|작업|이벤트|모델|테이블|라우트"
 )
@@ -226,6 +229,8 @@ async def route_comparison(question: str, code: CodeSearch) -> RouterDecision | 
 
 async def route_intent(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Choose the requests of the likeliest intent; None where it has no lookup of its own, or names nothing for it."""
+    if (chosen := await route_contract(question, code)) is not None:
+        return chosen
     if asked.name == "origin" and not asked.is_sure:  # history misleads where it is not meant
         asked = replace(asked, name=asked.alternatives[0])
     rare = [word for word in question.split() if list_words(word) and list_words(word)[0] not in load_model().common]

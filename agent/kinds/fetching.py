@@ -14,6 +14,7 @@ from agent.evidence.requests import Fetch, Retrieved
 from agent.history.changes import fetch_changes
 from agent.history.people import fetch_people
 from agent.kinds.command_search import fetch_commands
+from agent.kinds.contracts import fetch_contract
 from agent.kinds.error_origin import find_error_origin
 from agent.kinds.registrations import fetch_registered, fetch_subclasses
 from agent.ports import CodeSearch
@@ -102,6 +103,7 @@ _KINDS: Mapping[Lookup, Fetch] = {
     "commands": fetch_commands,
     "options": fetch_registered,
     "entry_points": fetch_registered,
+    "contracts": fetch_contract,
     "lists": fetch_subclasses,
     "outline": fetch_folder,
     "overview": _fetch_overview,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from agent.evidence.refs import is_test_or_docs, make_definition_ref, make_lines_ref
 from agent.evidence.requests import Retrieved
@@ -14,6 +15,7 @@ from indexer.text.linear_patterns import compile_pattern
 from indexer.types import Match, RegistrationKind, RegistrationSite
 
 MAX_ENTRIES = 400  # that are kept; a list that is longer is counted, and cut
+_REPEATED = frozenset({"route", "table", "job", "resource", "service", "topic"})  # the same name may stand for several
 _DECLARED = "declared"  # of an event: where it is made, as opposed to handled
 _OPTIONS: tuple[RegistrationKind, ...] = ("flag", "setting", "environment")
 # The kinds that a noun of the question stands for; the first that fits.
@@ -30,10 +32,21 @@ _NOUNS: Mapping[Lookup, Mapping[str, tuple[RegistrationKind, ...]]] = {
         "": _OPTIONS,
     },
     "entry_points": {
-        r"task|job|worker|cron|aufgabe|tâche|tarea|タスク|任务": ("task",),
-        r"command|befehl|kommando|commande|comando|コマンド|命令": ("command",),
-        r"event|signal|ereignis|événement|señal|イベント|事件|listener|hook": ("event",),
-        r"model|table|entit|schema|tabelle|modell|modèle|tablas?|モデル|模型": ("model",),
+        r"task|worker|aufgabe|tâche|tarea|タスク|任务|задач|작업": ("task",),
+        r"\bcron|schedul": ("task",),
+        r"(?:\bci\b|pipeline|workflow|github action|gitlab)(?:\s+jobs?)?": ("job",),
+        r"\bjobs?\b": ("job", "task"),
+        r"command|befehl|kommando|commande|comando|コマンド|命令|команд|명령": ("command",),
+        r"event|signal|ereignis|événement|señal|イベント|事件|listener|hook|событ|이벤트": ("event",),
+        r"\btables?\b|\bviews?\b|tabelle|tablas?\b|tabela|テーブル|数据表|таблиц|테이블": ("table",),
+        r"model|entit|modell|modèle|モデル|模型|модел|모델": ("model",),
+        r"\bind(?:ex|exes|ices)\b": ("index",),
+        r"\brpcs?\b|\bgrpc|procedure": ("rpc",),
+        r"\bservices?\b|dienste?\b|servicios?\b|serviços?\b|サービス|сервис|服务": ("service",),
+        r"\bschemas?\b|\btypes?\b|\bmessages?\b": ("type",),
+        r"\bresources?\b|terraform|kubernetes|\bk8s\b|\bmanifests?\b|ressource|recurso|ресурс": ("resource",),
+        r"\btopics?\b|\bqueues?\b|\bchannels?\b": ("topic",),
+        r"end ?point|\broutes?\b|\burls?\b|\bapis?\b|\bpaths?\b|\bquer(?:y|ies)\b|mutation": ("route",),
         "": ("route",),
     },
 }
@@ -44,9 +57,21 @@ _PATTERNS = {
 # Many call either by the other's name.
 _ALIKE: Mapping[tuple[RegistrationKind, ...], tuple[RegistrationKind, ...]] = {
     ("task",): ("command",),
+    ("job", "task"): ("command",),
     ("command",): ("task",),
+    ("table",): ("model",),
+    ("model",): ("table",),
+    ("service",): ("rpc", "resource"),
+    ("rpc",): ("service", "route"),
+    ("route",): ("rpc",),
+    ("topic",): ("event",),
+    ("event",): ("topic",),
 }
 _DEFAULTS = compile_pattern(r"(?i)\bdefaults?\b|standardwert|par d[ée]faut|por defecto|デフォルト|默认")
+# What stands between two nouns of one question: "tables and endpoints", "services, resources and CI jobs".
+_JOINS = compile_pattern(
+    r"(?i)\s*(?:,|/|&|\+|\band\b|\bor\b|\bund\b|\boder\b|\bet\b|\bou\b|\by\b|\be\b|и|と|和)[\s,]*(?:\w+\s+){0,2}"
+)
 _SAYS_NOTHING = find_content_terms(
     "it this that the project repository app application service server tool library program package bot module"
     " available supported system everything all default value set use have there setting option flag"
@@ -61,7 +86,7 @@ _PROSE = (".md", ".mdx", ".rst", ".txt", ".adoc", ".markdown")
 async def fetch_registered(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """List what the question asks for; where nothing registered says its words, the values that the code assigns."""
     parts, question = request.get("parts", {}), request["query"]
-    kinds = next(kinds for pattern, kinds in _PATTERNS[request["lookup"]] if pattern.search(question))
+    groups = _read_kinds(request["lookup"], question)
     if "name" in parts:
         found = await _list_entries(code, _OPTIONS)
         wanted = _fold(parts["name"])
@@ -71,7 +96,9 @@ async def fetch_registered(code: CodeSearch, request: RetrievalRequest) -> Retri
         values = await find_named_values(code, _read_terms(parts, code.repository))
         return await _gather(code, values, len(values)) if values else Retrieved(refs=())
     is_default = request["lookup"] == "options" and _DEFAULTS.search(question) is not None
-    for each in filter(None, (kinds, _ALIKE.get(kinds))):
+    if len(groups) > 1:
+        return await _list_groups(code, groups, parts)
+    for each in filter(None, (groups[0], _ALIKE.get(groups[0]))):
         found = await _list_entries(code, each)
         narrowed = _narrow(found, parts, code.repository)
         # What says some of the words is no default where the code sets something by that name.
@@ -84,6 +111,36 @@ async def fetch_registered(code: CodeSearch, request: RetrievalRequest) -> Retri
     if is_default:
         return await _gather(code, assigned, len(assigned))
     return Retrieved(refs=())
+
+
+def _read_kinds(lookup: Lookup, question: str) -> list[tuple[RegistrationKind, ...]]:
+    """Return what a question asks to be listed: what its first noun stands for, and those that are joined to it."""
+    patterns = _PATTERNS[lookup]
+    if lookup == "options":
+        return [next(kinds for pattern, kinds in patterns if pattern.search(question))]
+    found = sorted(
+        (at.start(), at.end(), kinds) for pattern, kinds in patterns for at in pattern.finditer(question) if at[0]
+    )
+    groups = [kinds for _, _, kinds in found[:1]]
+    for (_, end, _), (start, _, kinds) in pairwise(found):
+        if start >= end and kinds not in groups:
+            if not _JOINS.fullmatch(question[end:start].lstrip("s")):
+                break
+            groups.append(kinds)
+    return groups or [patterns[-1][1]]
+
+
+async def _list_groups(
+    code: CodeSearch, groups: Sequence[tuple[RegistrationKind, ...]], parts: Mapping[str, str]
+) -> Retrieved:
+    """List things of several kinds, those of one kind after those of the other."""
+    listed: list[EvidenceRef] = []
+    whole = 0
+    for group in groups:
+        found = await _list_entries(code, group) or await _list_entries(code, _ALIKE.get(group, ()))
+        narrowed = _narrow(found, parts, code.repository)
+        listed, whole = [*listed, *narrowed], whole + len(found)
+    return await _gather(code, listed, whole) if listed else Retrieved(refs=())
 
 
 async def fetch_subclasses(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -102,7 +159,7 @@ async def fetch_subclasses(code: CodeSearch, request: RetrievalRequest) -> Retri
 async def _list_entries(code: CodeSearch, kinds: Sequence[RegistrationKind]) -> list[EvidenceRef]:
     """Return what is registered, once for each name but for routes; options by kind, those of the code first."""
     found = [_make_entry_ref(site) for site in await code.registrations(kinds)]
-    if "route" in kinds:
+    if _REPEATED & set(kinds):
         return found
     found.sort(key=lambda ref: (_is_aside(ref), ref["signature"] != _DECLARED, not ref["signature"], _is_beside(ref)))
     first: dict[tuple[str, str], EvidenceRef] = {}
@@ -118,7 +175,7 @@ async def _list_entries(code: CodeSearch, kinds: Sequence[RegistrationKind]) -> 
 
 def _make_entry_ref(site: RegistrationSite) -> EvidenceRef:
     found = site.registration
-    detail = found.handler if found.kind in {"route", "command"} else found.detail
+    detail = found.handler if found.kind in {"route", "command"} else found.detail or found.handler
     if found.kind == "event" and found.detail != _DECLARED:
         detail = found.handler or found.detail
     return make_lines_ref(site.location, "entry", symbol=found.name, kind=found.kind, doc=found.help, signature=detail)

@@ -45,6 +45,7 @@ _STAGES: dict[Lookup, str] = {
     "commands": "Looking for commands",
     "options": "Looking for options",
     "entry_points": "Looking for what is registered",
+    "contracts": "Looking for both ends",
     "lists": "Listing",
     "overview": "Searching {target}",
     "outline": "Listing what is there",

@@ -66,10 +66,12 @@ def parse_file(path: str, text: str, *, plain: PlainReason | None = None, second
         except grammars.TooSlow:
             plain = "time"
     pieces, sections = _split_document(path, language, lines)
+    told = find_in_text(path, language, text, lines.texts) if grammar is None else None
     return ParsedFile(
         language=language,
-        chunks=_make_chunks(lines, pieces, sections),
-        registrations=find_in_text(path, language, text, lines.texts) if grammar is None else (),
+        chunks=_make_chunks(lines, pieces, sections, told.symbols if told is not None else ()),
+        symbols=tuple(told.symbols) if told is not None else (),
+        registrations=told.registrations if told is not None else (),
         plain=plain,
     )
 
@@ -120,13 +122,14 @@ def _read_source(path: str, language: str, text: str, lines: Sequence[str], seco
     )
     symbols = make_symbols(entries, source, documentation, has_docstrings=grammar.has_docstrings)
     scopes = ScopeMap(entries)
+    registered = find_registrations(findings, root, source, language=language, path=path, symbols=symbols)
     found = ParsedFile(
         language=language,
         chunks=(),
-        symbols=symbols,
+        symbols=_join_symbols(symbols, registered.symbols),
         references=find_references(findings, scopes, source),
         imports=find_imports(findings, grammar, source),
-        registrations=find_registrations(findings, root, source, language=language, path=path, symbols=symbols),
+        registrations=registered.registrations,
     )
     return _Source(root=root, grammar=grammar, scopes=scopes, documentation=documentation, found=found)
 
@@ -138,16 +141,27 @@ def _read_code(path: str, language: str, text: str, lines: SizedLines, seconds: 
     else:
         pieces = list(split_tree(source.root, lines, source.grammar.leading, CHUNK_LIMIT, MERGE_BELOW))
     around = source.scopes.before([first for first, _ in pieces])
-    chunks = _make_chunks(lines, pieces, around, source.found.symbols, source.documentation)
-    declared = find_in_text(path, language, text, lines.texts)
-    return replace(source.found, chunks=chunks, registrations=(*source.found.registrations, *declared))
+    told = find_in_text(path, language, text, lines.texts, source.found.symbols)
+    symbols = _join_symbols(source.found.symbols, told.symbols)
+    chunks = _make_chunks(lines, pieces, around, symbols, source.documentation)
+    registrations = (*source.found.registrations, *told.registrations)
+    return replace(source.found, chunks=chunks, symbols=symbols, registrations=registrations)
+
+
+def _join_symbols(symbols: tuple[Symbol, ...], defined: Sequence[Symbol]) -> tuple[Symbol, ...]:
+    """Put what registrations define beside what the grammar knows, each definition once."""
+    known = {(symbol.start_line, symbol.name) for symbol in symbols}
+    more = {symbol.start_line: symbol for symbol in defined if (symbol.start_line, symbol.name) not in known}
+    # A grammar that does not know the dialect takes part of a name for the whole.
+    kept = [each for each in symbols if each.start_line not in more or each.kind != more[each.start_line].kind]
+    return tuple(sorted((*kept, *more.values()), key=lambda symbol: symbol.start_line)) if more else symbols
 
 
 def _read_container(path: str, language: str, text: str, lines: SizedLines, seconds: float) -> ParsedFile:
     """Read a file that holds code in other languages, cut as a document or by size."""
     contents = find_contents(language, path, text)
     symbols, references, imports = contents.symbols, contents.references, contents.imports
-    registrations = list(find_in_text(path, language, text, lines.texts))
+    registrations = list(find_in_text(path, language, text, lines.texts).registrations)
     deadline = time.thread_time() + seconds
     for part in contents.parts:
         left = deadline - time.thread_time()

@@ -505,4 +505,149 @@ int main(void) {
         ".. setting:: SHOP_DELAY\n\nSHOP_DELAY\n----------\n\nDefault: ``0``\n\nSeconds between two orders.\n",
         ("setting SHOP_DELAY = 0 : Seconds between two orders.",),
     ),
+    "db/001_init.sql": (
+        """CREATE TABLE IF NOT EXISTS "shop"."orders" (id int REFERENCES users (id));
+CREATE UNIQUE INDEX orders_by_day ON shop.orders (day);
+create or replace view open_orders as select * from shop.orders o join [dbo].[Order Items] i on i.id = o.id;
+WITH recent AS (SELECT extract(year from day) FROM shop.orders) INSERT INTO archive SELECT * FROM recent;
+UPDATE o SET x = 'from nowhere' FROM shop.orders o; -- from nothing
+GO
+SELECT 1 FROM {{ ref('stg_orders') }} WHERE a IS DISTINCT FROM b;
+CREATE TRIGGER t AFTER UPDATE ON shop.orders EXECUTE FUNCTION f();
+DROP TABLE old_orders; ALTER TABLE ONLY shop.orders ADD x int; TRUNCATE TABLE log;
+""",
+        (
+            "access users = referenced -> shop.orders",
+            "table shop.orders",
+            "index orders_by_day = on shop.orders",
+            "access dbo.Order Items = read -> open_orders",
+            "access shop.orders = read -> open_orders",
+            "table open_orders = view",
+            "access archive = written",
+            "access shop.orders = read",
+            "access shop.orders = written",
+            "access shop.orders = read",
+            "access stg_orders = read",
+            "access log = written",
+            "access old_orders = dropped",
+            "access shop.orders = altered",
+        ),
+    ),
+    "shop/storage.py": (
+        """class Order(Model):
+    class Meta:
+        db_table = "shop_order"
+def save(db):
+    db.execute("INSERT INTO orders (id) "
+               "VALUES (1)")
+    return db.execute('''
+        select id from items where id = 1
+    '''), "Select one from the list"
+op.create_table("invoices", sa.Column("id"))
+""",
+        (
+            "model Order = Model -> Order",
+            "table shop_order -> Order",
+            "access orders = written -> save",
+            "access items = read -> save",
+            "table invoices",
+        ),
+    ),
+    "db/migrate/2_orders.rb": (
+        "create_table :orders do |t|\nend\nadd_column :orders, :total, :integer\ndrop_table :carts\n",
+        ("table orders", "access orders = altered", "access carts = dropped"),
+    ),
+    "src/Order.java": (
+        '@Entity\n@Table(name = "orders")\nclass Order {}\n',
+        ("model Order = @Entity", "table orders -> Order"),
+    ),
+    "api/openapi.yaml": (
+        """openapi: 3.0.0
+paths:
+  /orders/{id}:
+    parameters: []
+    get:
+      operationId: getOrder
+      summary: Read an order
+components:
+  schemas:
+    Order: {type: object}
+""",
+        ("route GET /orders/{id} -> getOrder : Read an order", "type Order = schema"),
+    ),
+    "api/swagger.json": (
+        '{"swagger": "2.0", "basePath": "/v1",\n "paths": {"/carts": {\n  "post": {"summary": "Say \\"new\\""}}}}\n',
+        ('route POST /v1/carts : Say "new"',),
+    ),
+    "api/events.yaml": (
+        """asyncapi: 3.0.0
+channels:
+  placed:
+    address: orders.placed
+operations:
+  onPlaced:
+    action: receive
+    channel: {$ref: '#/channels/placed'}
+""",
+        ("topic orders.placed = declared", "topic orders.placed = consumed -> onPlaced"),
+    ),
+    "api/shop.proto": (
+        """syntax = "proto3";
+package shop.v1;
+// An order.
+message Order { string id = 1; }
+service Orders {
+  rpc Get (Order) returns (Order);
+}
+""",
+        ("type shop.v1.Order : An order.", "service shop.v1.Orders", "rpc shop.v1.Orders.Get"),
+    ),
+    "api/schema.graphql": (
+        "type Query {\n  orders(first: Int): [Order!]!\n}\ntype Order {\n  id: ID!\n}\n",
+        ("route QUERY orders", "type Order"),
+    ),
+    "infra/main.tf": (
+        'resource "aws_sqs_queue" "jobs" {}\ndata "aws_ami" "image" {}\nvariable "region" {}\n',
+        ("resource aws_sqs_queue.jobs", "resource data.aws_ami.image"),
+    ),
+    "infra/shop.yaml": (
+        """apiVersion: v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  env:
+    - name: DATABASE_URL
+      value: db
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: nightly}
+spec:
+  schedule: "0 3 * * *"
+""",
+        (
+            "resource Deployment/web",
+            "variable DATABASE_URL = db",
+            "resource CronJob/nightly",
+            "task nightly = 0 3 * * *",
+        ),
+    ),
+    "infra/template.json": (
+        '{"Resources": {\n  "Orders": {"Type": "AWS::DynamoDB::Table"}}}\n',
+        ("resource Orders = AWS::DynamoDB::Table",),
+    ),
+    "docker-compose.yml": (
+        "services:\n  db:\n    image: postgres\n    environment:\n      - PGPORT=5433\n",
+        ("service db = postgres", "variable PGPORT = 5433"),
+    ),
+    ".github/workflows/test.yml": (
+        "name: Tests\non:\n  schedule:\n    - cron: '0 5 * * 1'\njobs:\n  unit:\n    name: Unit tests\n",
+        ("task Tests = 0 5 * * 1", "job unit = Tests : Unit tests"),
+    ),
+    ".gitlab-ci.yml": (
+        "stages: [test]\n.base:\n  script: x\nlint:\n  stage: test\n  script: make lint\n",
+        ("job lint = test",),
+    ),
+    "ops/crontab": ("# m h\n*/5 * * * * /usr/bin/sync --all\n", ("task /usr/bin/sync --all = */5 * * * *",)),
 }

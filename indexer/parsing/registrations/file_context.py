@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 from tree_sitter import Node
 
 from indexer.parsing.registrations.invocations import LONGEST_TEXT, read_code
-from indexer.types import Registration, RegistrationKind, Symbol
+from indexer.types import Registration, RegistrationKind, Symbol, SymbolKind
+
+_LATELY = 4
+_UNSAID = frozenset({"event", "access", "table", "variable"})  # about which documentation of code says nothing
+_VALUES = frozenset({"constant", "module"})
 
 
 @dataclass(kw_only=True, slots=True)
@@ -17,6 +21,7 @@ class FileContext:
 
     `prefixes` are what the paths of routes begin with, by the variable that holds their group, and `includes` where a
     list of routes is included: from which list, below which path; `constants` are those that hold a name in capitals.
+    `defined` are what is defined by a registration: a table, a resource.
     """
 
     path: str
@@ -27,6 +32,8 @@ class FileContext:
     includes: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     docs: Mapping[str, str] = field(default_factory=dict)
     constants: dict[str, str] | None = None
+    lines: list[bytes] | None = None
+    defined: list[Symbol] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Map the names of the file's definitions to their documentation."""
@@ -35,6 +42,33 @@ class FileContext:
     def code_of(self, node: Node | None) -> str:
         """Return a piece of the file on one line."""
         return "" if node is None else read_code(node, self.source)
+
+    def define(self, name: str, kind: SymbolKind, start: int, end: int) -> None:
+        """Note that lines define something that the grammar of the file has no definition for."""
+        if all(each.name != name or each.start_line != start for each in self.defined[-_LATELY:]):
+            signature = self._read_line(start)
+            self.defined.append(
+                Symbol(
+                    name=name.rpartition(".")[2] or name,
+                    qualified_name=name,
+                    kind=kind,
+                    signature=signature,
+                    doc="",
+                    start_line=start,
+                    end_line=max(start, end),
+                )
+            )
+
+    def _read_line(self, number: int) -> str:
+        if self.lines is None:
+            self.lines = self.source.split(b"\n")
+        line = self.lines[number - 1] if number <= len(self.lines) else b""
+        return _shorten(line[: 4 * LONGEST_TEXT].decode("utf-8", "replace"))
+
+    def find_enclosing(self, line: int) -> str:
+        """Name the innermost definition around a line; empty where there is none."""
+        around = [one for one in self.symbols if one.start_line <= line <= one.end_line and one.kind not in _VALUES]
+        return max(around, key=lambda one: one.start_line).qualified_name if around else ""
 
     def make(
         self,
@@ -47,7 +81,7 @@ class FileContext:
         handler: str = "",
     ) -> Registration:
         """Make a registration; where nothing is said of it, the documentation of what is called for it is taken."""
-        said = text or ("" if kind == "event" else self.docs.get(handler.rpartition(".")[2], ""))
+        said = text or ("" if kind in _UNSAID else self.docs.get(handler.rpartition(".")[2], ""))
         return Registration(
             kind=kind,
             name=_shorten(name),

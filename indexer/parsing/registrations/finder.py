@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 
 from tree_sitter import Node
 
 from indexer.parsing.registrations.build_options import find_build_options
 from indexer.parsing.registrations.command_readers import find_declared_signals, read_inherited
+from indexer.parsing.registrations.deployments import find_crontab, find_deployed
+from indexer.parsing.registrations.described_interfaces import find_declared, find_described
 from indexer.parsing.registrations.documents import find_documented_options
 from indexer.parsing.registrations.file_context import FileContext
 from indexer.parsing.registrations.file_names import find_named_commands, find_named_routes, find_prisma_models
 from indexer.parsing.registrations.invocations import Invocation, read_invocation
+from indexer.parsing.registrations.nested_values import Value, read_json, read_yaml
 from indexer.parsing.registrations.option_readers import find_environment_reads, read_c_table, read_environment
 from indexer.parsing.registrations.rules import BASES, ENVIRONMENT_NAME, RegistrationRule, map_rules
 from indexer.parsing.registrations.setting_readers import (
@@ -21,20 +25,35 @@ from indexer.parsing.registrations.setting_readers import (
     read_env_tag,
     read_settings_entry,
 )
+from indexer.parsing.registrations.tables import find_embedded_sql, find_named_tables, find_sql
+from indexer.text.linear_patterns import compile_pattern
 from indexer.types import Registration, Symbol
 
 # What the query of a language has captured, by role; `indexer.parsing.grammars` has it so.
 Captures = Mapping[str, Sequence[Node]]
 Findings = Mapping[str, Sequence[Captures]]
 
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Contents:
+    """Registrations of a file, and the definitions that they are."""
+
+    registrations: tuple[Registration, ...]
+    symbols: Sequence[Symbol] = ()
+
+
 MOST_REGISTRATIONS = 1_000  # of one file
+_NO_CODE = frozenset({"sql", "yaml", "dockerfile", "make", "protobuf", "graphql", "terraform"})
+_DESCRIBES = compile_pattern(
+    r'"(?:openapi|swagger|asyncapi|apiVersion|AWSTemplateFormatVersion|Resources|services)"\s*:'
+)
 _MOST_CANDIDATES = 5_000
 _LONGEST_NAME = 80  # bytes
 
 
 def find_registrations(
     findings: Findings, root: Node, source: bytes, *, language: str, path: str, symbols: Sequence[Symbol]
-) -> tuple[Registration, ...]:
+) -> Contents:
     """Return what a source file registers, in its order; at most 1,000 of a file."""
     context = FileContext(path=path, language=language, source=source, symbols=symbols)
     candidates = list(islice(_find_candidates(findings, context), _MOST_CANDIDATES))
@@ -47,16 +66,33 @@ def find_registrations(
         find_environment_reads(root, context),
         find_named_routes(context),
         find_named_commands(context),
+        find_declared(context),
+        find_embedded_sql(root, context) if language not in _NO_CODE else (),
+        _read_documents(read_yaml(root, source), context) if language == "yaml" else (),
     )
-    return _keep_distinct(found)
+    return Contents(registrations=_keep_distinct(found), symbols=context.defined)
 
 
-def find_in_text(path: str, language: str, text: str, lines: Sequence[str]) -> tuple[Registration, ...]:
-    """Return what a document describes, or a schema without a grammar declares."""
-    context = FileContext(path=path, language=language, source=text.encode("utf-8", "replace"), symbols=())
+def find_in_text(path: str, language: str, text: str, lines: Sequence[str], symbols: Sequence[Symbol] = ()) -> Contents:
+    """Return what a document describes, or what can be told of a file without its syntax tree."""
+    context = FileContext(path=path, language=language, source=text.encode("utf-8", "replace"), symbols=symbols)
     if language in {"markdown", "rst"}:
-        return _keep_distinct(find_documented_options(lines, context))
-    return _keep_distinct(chain(find_prisma_models(context), find_build_options(context)))
+        return Contents(registrations=_keep_distinct(find_documented_options(lines, context)))
+    found = chain(
+        find_prisma_models(context),
+        find_build_options(context),
+        find_named_tables(context),
+        find_sql(context) if language == "sql" else (),
+        _read_documents([read_json(text)], context) if language == "json" and _DESCRIBES.search(text) else (),
+        find_crontab(context),
+    )
+    return Contents(registrations=_keep_distinct(found), symbols=context.defined)
+
+
+def _read_documents(documents: Iterable[Value], context: FileContext) -> Iterator[Registration]:
+    for document in documents:
+        yield from find_described(document, context)
+        yield from find_deployed(document, context)
 
 
 def _keep_distinct(found: Iterable[Registration]) -> tuple[Registration, ...]:

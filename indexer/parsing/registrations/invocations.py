@@ -17,11 +17,11 @@ _FURTHEST_UP = 40  # nodes between a registration and the definition that it sta
 _NO_WORD = re.compile(rb"\W+")
 _SEPARATOR = re.compile(r"(?:\.|->|::|\?\.)$")
 _PREFIXED_QUOTE = re.compile(r"^[A-Za-z@$]{0,2}(?=[\"'`#])")
-_STRINGS = frozenset(
+TEXTS = frozenset(
     """string string_literal interpreted_string_literal raw_string_literal encapsed_string template_string
     char_literal simple_symbol hash_key_symbol rune_literal""".split()
 )
-_JOINED = frozenset("concatenated_string binary_expression binary parenthesized_expression chained_string".split())
+JOINED_TEXTS = frozenset("concatenated_string binary_expression binary parenthesized_expression chained_string".split())
 _VALUE_OF = frozenset("literal_element element_value argument array_element_initializer".split())
 _ARGUMENT_LISTS = ("arguments", "parameters", "body")
 _COMMENTS = frozenset("comment line_comment block_comment".split())
@@ -182,9 +182,9 @@ def read_literal(node: Node, source: bytes) -> str | None:
 
 
 def _read_text(node: Node, source: bytes, *, depth: int) -> str | None:
-    if node.type in _STRINGS:
+    if node.type in TEXTS:
         return _read_string(node, source)
-    if node.type in _JOINED and depth and node.named_child_count <= _MOST_ARGUMENTS:
+    if node.type in JOINED_TEXTS and depth and node.named_child_count <= _MOST_ARGUMENTS:
         parts = [_read_text(child, source, depth=depth - 1) for child in node.named_children]
         known = [part for part in parts if part is not None]
         return "".join(known) if known and len(known) == len(parts) else None

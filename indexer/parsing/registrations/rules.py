@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from indexer.parsing.registrations import command_readers, option_readers, route_groups, route_readers, setting_readers
+from indexer.parsing.registrations import (
+    command_readers,
+    option_readers,
+    route_groups,
+    route_readers,
+    setting_readers,
+    tables,
+)
 from indexer.parsing.registrations.file_context import FileContext
 from indexer.parsing.registrations.invocations import Invocation
 from indexer.types import Registration, RegistrationKind
@@ -200,6 +207,32 @@ RULES: tuple[RegistrationRule, ...] = (
         names="Entity Document MappedSuperclass",
         read=command_readers.read_annotated_model,
         place="above",
+    ),
+    # Tables
+    RegistrationRule(
+        languages="python",
+        names="create_table drop_table add_column alter_column create_index CreateModel Table",
+        read=tables.read_table_call,
+        receiver=r"(?:^|op|batch_op|migrations|db|sa|sqlalchemy|schema)$",
+    ),
+    RegistrationRule(
+        languages="ruby",
+        names="create_table drop_table change_table add_column remove_column rename_column change_column add_index"
+        " remove_index add_reference add_foreign_key",
+        read=tables.read_table_call,
+        receiver=r"^$",
+    ),
+    RegistrationRule(
+        languages=_SCRIPT,
+        names="createTable createTableIfNotExists dropTable dropTableIfExists alterTable addColumn removeColumn pgTable"
+        " mysqlTable sqliteTable Table",
+        read=tables.read_table_call,
+    ),
+    RegistrationRule(
+        languages="php", names="create table drop dropIfExists", read=tables.read_table_call, receiver=r"Schema$"
+    ),
+    RegistrationRule(
+        languages=f"{_SCRIPT} java", names="Entity Table", read=tables.read_table_annotation, place="above"
     ),
     # Options of command lines
     RegistrationRule(

@@ -17,7 +17,8 @@ from tests.fakes.frameworks import FRAMEWORKS
 from tests.fakes.repositories import GitRepo
 
 KINDS: tuple[RegistrationKind, ...] = (
-    "route", "command", "task", "event", "model", "flag", "environment", "setting",
+    "route", "command", "task", "event", "model", "flag", "environment", "setting", "table", "index", "access",
+    "service", "rpc", "type", "resource", "job", "topic", "variable",
 )  # fmt: skip
 
 

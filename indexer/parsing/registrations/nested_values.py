@@ -1,0 +1,137 @@
+"""Reads YAML and JSON as nested values that know their lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from indexer.parsing.registrations.invocations import LONGEST_TEXT
+from indexer.text.linear_patterns import compile_pattern
+
+_DEEPEST = 24  # levels
+_MOST_VALUES = 50_000  # of one file
+_MAPPINGS = frozenset({"block_mapping", "flow_mapping"})
+_SEQUENCES = frozenset({"block_sequence", "flow_sequence"})
+_PAIRS = frozenset({"block_mapping_pair", "flow_pair"})
+_WRAPPERS = frozenset({"block_node", "flow_node", "block_sequence_item"})
+_LEFT_OUT = frozenset({"comment", "tag", "anchor"})
+_TOKEN = compile_pattern(r'"(?:[^"\\]|\\.)*"?|[{}\[\],:]|[^\s"{}\[\],:]+')
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Value:
+    """A scalar's text, or the members of a mapping or a sequence; members of a sequence have no key."""
+
+    key: str = ""
+    line: int = 0
+    end_line: int = 0
+    text: str = ""
+    members: tuple[Value, ...] = ()
+
+    def get(self, *path: str) -> Value:
+        """Return the value below some keys, an empty one where there is none."""
+        found = self
+        for key in path:
+            found = next((member for member in found.members if member.key == key), Value())
+        return found
+
+    def walk(self) -> Iterator[Value]:
+        """Yield the value and all that is below it."""
+        yield self
+        for member in self.members:
+            yield from member.walk()
+
+
+def read_yaml(root: Node, source: bytes) -> list[Value]:
+    """Return the documents of a YAML file, the parts that do not parse left out."""
+    reader = _YamlReader(source)
+    documents = [child for child in root.named_children if child.type == "document"]
+    return [reader.read(node, "", node, 0) for document in documents for node in document.named_children[-1:]]
+
+
+class _YamlReader:
+    def __init__(self, source: bytes) -> None:
+        self._source, self._left = source, _MOST_VALUES
+
+    def read(self, node: Node, key: str, whole: Node, depth: int) -> Value:
+        """Read a node; `whole` has its key too."""
+        while node.type in _WRAPPERS:
+            held = [child for child in node.named_children if child.type not in _LEFT_OUT]
+            if not held:
+                break
+            node = held[-1]
+        line, end = whole.start_point[0] + 1, whole.end_point[0] + (1 if whole.end_point[1] else 0)
+        self._left -= 1
+        if depth > _DEEPEST or self._left < 0:
+            return Value(key=key, line=line, end_line=end)
+        is_nested = node.type in _MAPPINGS or node.type in _SEQUENCES
+        members = tuple(self._read_members(node, depth)) if is_nested else ()
+        text = "" if is_nested else self._read_text(node)
+        return Value(key=key, line=line, end_line=max(line, end), text=text, members=members)
+
+    def _read_members(self, node: Node, depth: int) -> Iterator[Value]:
+        for child in node.named_children:
+            if child.type in _PAIRS:
+                key, value = child.child_by_field_name("key"), child.child_by_field_name("value")
+                name = self._read_text(key) if key is not None else ""
+                if value is not None:
+                    yield self.read(value, name, child, depth + 1)
+                elif name:
+                    yield Value(key=name, line=child.start_point[0] + 1, end_line=child.end_point[0] + 1)
+            elif child.type not in _LEFT_OUT:
+                yield self.read(child, "", child, depth + 1)
+
+    def _read_text(self, node: Node) -> str:
+        cut = self._source[node.start_byte : min(node.end_byte, node.start_byte + 4 * LONGEST_TEXT)]
+        text = cut.decode("utf-8", "replace").strip()
+        is_quoted = len(text) > 1 and text[0] in "\"'" and text[-1] == text[0]
+        return text[1:-1] if is_quoted else text.lstrip("|>-+ \n") if node.type == "block_scalar" else text
+
+
+@dataclass(slots=True)
+class _Open:
+    key: str
+    line: int
+    members: list[Value]
+    is_mapping: bool
+    name: str | None = None
+
+
+def read_json(text: str) -> Value:
+    """Return the value of a JSON file; of one that is none, what was read until then."""
+    whole = _Open(key="", line=1, members=[], is_mapping=False)
+    stack = [whole]
+    line, counted = 1, 0
+    for count, token in enumerate(_TOKEN.finditer(text)):
+        if count > 4 * _MOST_VALUES:
+            break
+        line, counted = line + text.count("\n", counted, token.start()), token.start()
+        sign, around = token[0], stack[-1]
+        if sign in "{[":
+            stack.append(_Open(key=around.name or "", line=line, members=[], is_mapping=sign == "{"))
+            around.name = None
+        elif sign in "}]":
+            if len(stack) > 1:
+                closed = stack.pop()
+                members = tuple(closed.members) if len(stack) <= _DEEPEST else ()
+                stack[-1].members.append(Value(key=closed.key, line=closed.line, end_line=line, members=members))
+        elif sign not in ",:":
+            said = _unquote(sign)
+            if around.is_mapping and around.name is None:
+                around.name = said
+            else:
+                around.members.append(Value(key=around.name or "", line=line, end_line=line, text=said))
+                around.name = None
+    return whole.members[0] if whole.members else Value()
+
+
+def _unquote(sign: str) -> str:
+    if sign[:1] != '"':
+        return sign
+    try:
+        return str(json.loads(sign[: 8 * LONGEST_TEXT]))
+    except ValueError:
+        return sign.strip('"')

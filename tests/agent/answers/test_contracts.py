@@ -1,0 +1,65 @@
+"""Answers about tables, interfaces and what is deployed, from a question in words to the text, over a real index."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.agent.answers.test_registered_lists import ask, list_names
+
+SHOP = {
+    "db/001.sql": "CREATE TABLE invoices (\n  id BIGINT PRIMARY KEY\n);\n"
+    "CREATE VIEW open_invoices AS SELECT * FROM invoices;\n",
+    "api/openapi.yaml": "openapi: 3.0.0\npaths:\n  /refunds/{id}:\n    post:\n      operationId: createRefund\n",
+    "shop/store.py": 'def save(db):\n    db.execute("INSERT INTO invoices (id) VALUES (1)")\n\n\n'
+    'def load(db):\n    return db.execute("SELECT id FROM invoices WHERE id = 1")\n',
+    "docker-compose.yml": "services:\n  db:\n    image: postgres:16\n",
+    ".github/workflows/ci.yml": "name: CI\non: {schedule: [{cron: '0 5 * * 1'}]}\njobs:\n  unit:\n    runs-on: x\n",
+    "infra/main.tf": 'resource "aws_sqs_queue" "refunds" {}\n',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("list all database tables", ["invoices", "open_invoices"]),
+        ("list all API endpoints", ["POST /refunds/{id}"]),
+        ("list tables and endpoints", ["invoices", "open_invoices", "POST /refunds/{id}"]),
+        ("which services are there?", ["db"]),
+        ("what CI jobs are there?", ["unit"]),
+        ("list the terraform resources", ["aws_sqs_queue.refunds"]),
+        ("list all cron schedules", ["CI"]),
+        ("what endpoints, services and resources are there?", ["POST /refunds/{id}", "db", "aws_sqs_queue.refunds"]),
+        ("welche Tabellen gibt es?", ["invoices", "open_invoices"]),
+    ],
+)
+async def test_what_schemas_and_deployments_declare_is_listed_by_what_it_is(
+    tmp_path: Path, question: str, names: list[str]
+) -> None:
+    [answer] = await ask(tmp_path, question, files=SHOP)
+
+    assert list_names(answer) == names
+
+
+async def test_both_ends_of_a_table_are_named_with_their_lines(tmp_path: Path) -> None:
+    created, written, whole, dropped = await ask(
+        tmp_path,
+        "where is the invoices table defined?",
+        "where is table invoices written?",
+        "who uses the invoices table?",
+        "where is the table invoices dropped?",
+        files=SHOP,
+    )
+
+    assert "`invoices` is created in 1 place:" in created.text
+    assert [(one.path, one.start_line) for one in created.citations] == [("db/001.sql", 1)]
+    assert "- `save` in `shop/store.py` [1]" in written.text
+    assert "`invoices` is created in 1 place, written in 1 place and read in 2 places:" in whole.text
+    assert "No place where `invoices` is dropped was found" in dropped.text
+
+
+async def test_what_a_registration_defines_is_found_as_a_symbol(tmp_path: Path) -> None:
+    [answer] = await ask(tmp_path, "where is createRefund defined?", files=SHOP)
+
+    assert (answer.citations[0].path, answer.citations[0].start_line) == ("api/openapi.yaml", 4)
