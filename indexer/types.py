@@ -41,6 +41,7 @@ RegistrationKind = Literal[
     "resource",
     "job",
     "topic",  # its detail says whether it is produced, consumed or declared
+    "client",  # of an interface: a request that is made
     "variable",  # of the environment, where it is set
 ]
 SearchMode = Literal["hybrid", "lexical", "vector"]

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
+from agent.evidence.contracts import route_contract
 from agent.evidence.coverage import find_left_out
 from agent.evidence.definitions import KnownName, find_known_name, find_name_alike, is_defined_exactly
 from agent.evidence.manifests import find_declarations, request_dependencies
@@ -23,7 +24,6 @@ from agent.evidence.requests import (
     request_search,
 )
 from agent.evidence.search import find_said
-from agent.kinds.contracts import route_contract
 from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.asked_times import AskedTimes, read_times
 from agent.questions.intents.model import SURE, IntentName, RankedIntent, list_words, load_model

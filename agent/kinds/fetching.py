@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 
+from agent.evidence.contracts import fetch_contract
 from agent.evidence.definitions import list_outline
 from agent.evidence.lookups import LOOKUPS, search
 from agent.evidence.refs import make_lines_ref
@@ -14,7 +15,6 @@ from agent.evidence.requests import Fetch, Retrieved
 from agent.history.changes import fetch_changes
 from agent.history.people import fetch_people
 from agent.kinds.command_search import fetch_commands
-from agent.kinds.contracts import fetch_contract
 from agent.kinds.error_origin import find_error_origin
 from agent.kinds.registrations import fetch_registered, fetch_subclasses
 from agent.ports import CodeSearch

@@ -25,6 +25,8 @@ async def route_question(question: str, code: CodeSearch) -> RouterDecision:
     if not isinstance(code, JoinedCode):
         return await route_by_rules(question, code)
     decisions = await asyncio.gather(*(route_by_rules(question, member) for member in code.members.values()))
+    if any(request["lookup"] == "contracts" for one in decisions for request in one["requests"]):
+        return await route_by_rules(question, code)  # one end may be here, and the other there
     own = [(name, one) for name, one in zip(code.members, decisions, strict=True) if _is_of_one_repository(one)]
     if not own:
         return await route_by_rules(question, code)

@@ -214,6 +214,7 @@ select.define('shelf', shelf)
             "task cleanUp = 0 3 * * * -> cleanUp",
             "setting shelves = './shelves'",
             "setting etag = true",
+            "client GET /items/1",
         ),
     ),
     "fastify_shop/routes.ts": (
@@ -339,6 +340,7 @@ type Order struct {
 }
 """,
         (
+            "client GET /items -> routes",
             "route GET /v1/users -> h.users",
             "route GET|PUT /orders/{id} -> showOrder",
             "route GET /api/items -> listItems",
@@ -650,4 +652,66 @@ spec:
         ("job lint = test",),
     ),
     "ops/crontab": ("# m h\n*/5 * * * * /usr/bin/sync --all\n", ("task /usr/bin/sync --all = */5 * * * *",)),
+    "calls/client.py": (
+        """def load(i):
+    requests.get(f"{BASE}/orders/{i}?x=1", timeout=3)
+    httpx.request("DELETE", "http://orders:8080/orders/" + str(i))
+    cache.get("name")
+    channel.basic_publish(exchange="", routing_key="mails", body=b"")
+    consumer.subscribe(["orders.placed"])
+""",
+        (
+            "client GET /orders/{i} -> load",
+            "client DELETE /orders/{} = orders:8080 -> load",
+            "topic mails = produced -> load",
+            "topic orders.placed = consumed -> load",
+        ),
+    ),
+    "calls/client.ts": (
+        """async function load(id) {
+  await fetch(`${API}/orders/${id}`, {method: 'POST'});
+  await this.http.delete<Order>('/orders/' + id);
+  await axios({method: 'put', url: '/carts'});
+  map.get('/x');
+  await producer.send({ topic: 'orders', messages: [] });
+}
+""",
+        (
+            "client POST /orders/${id} -> load",
+            "client DELETE /orders/{} -> load",
+            "client PUT /carts -> load",
+            "topic orders = produced -> load",
+        ),
+    ),
+    "calls/client.go": (
+        """package calls
+
+const Placed = "orders.placed"
+
+func Load(id string) {
+	http.NewRequest("POST", fmt.Sprintf("%s/orders", base), nil)
+	http.NewRequestWithContext(ctx, http.MethodPut, base+"/orders/1", nil)
+	use(&sarama.ProducerMessage{Topic: Placed})
+}
+""",
+        ("client POST /orders -> Load", "client PUT /orders/1 -> Load", "topic orders.placed = produced -> Load"),
+    ),
+    "calls/Client.java": (
+        """class Client {
+  void load() {
+    restTemplate.exchange(url + "/orders", HttpMethod.POST, null, Order.class);
+    webClient.get().uri("http://visits/pets?x={x}", 1);
+    rabbitTemplate.convertAndSend("mails", x);
+  }
+  @KafkaListener(topics = "orders", groupId = "g")
+  void take(String text) {}
+}
+""",
+        (
+            "client POST /orders -> Client.load",
+            "client GET /pets = visits -> Client.load",
+            "topic mails = produced -> Client.load",
+            "topic orders = consumed -> take",
+        ),
+    ),
 }

@@ -17,3 +17,5 @@
 (extends_type_clause type: [
   (type_identifier) @inherit (nested_type_identifier) @inherit (generic_type name: (_) @inherit)])
 (import_statement (import_require_clause (identifier) @alias source: (_) @from))
+; `await send<T>()` is a call of what is awaited, as the grammar has it
+(call_expression function: (await_expression [(identifier) (member_expression)] @call))

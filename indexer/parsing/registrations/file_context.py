@@ -11,7 +11,9 @@ from indexer.parsing.registrations.invocations import LONGEST_TEXT, read_code
 from indexer.types import Registration, RegistrationKind, Symbol, SymbolKind
 
 _LATELY = 4
-_UNSAID = frozenset({"event", "access", "table", "variable"})  # about which documentation of code says nothing
+_UNSAID = frozenset(
+    {"event", "access", "table", "variable", "topic", "client"}
+)  # about which documentation of code says nothing
 _VALUES = frozenset({"constant", "module"})
 
 

@@ -96,9 +96,10 @@ def _read_documents(documents: Iterable[Value], context: FileContext) -> Iterato
 
 
 def _keep_distinct(found: Iterable[Registration]) -> tuple[Registration, ...]:
-    distinct: dict[tuple[str, str, int], Registration] = {}
+    distinct: dict[tuple[str, str, int, str], Registration] = {}
     for each in islice((each for each in found if each.name), 2 * MOST_REGISTRATIONS):
-        distinct.setdefault((each.kind, each.name, each.line), each)
+        action = each.detail if each.kind == "access" else ""  # one line may read a table and write it
+        distinct.setdefault((each.kind, each.name, each.line, action), each)
     return tuple(sorted(distinct.values(), key=lambda each: each.line))[:MOST_REGISTRATIONS]
 
 

@@ -19,7 +19,7 @@ _SEPARATOR = re.compile(r"(?:\.|->|::|\?\.)$")
 _PREFIXED_QUOTE = re.compile(r"^[A-Za-z@$]{0,2}(?=[\"'`#])")
 TEXTS = frozenset(
     """string string_literal interpreted_string_literal raw_string_literal encapsed_string template_string
-    char_literal simple_symbol hash_key_symbol rune_literal""".split()
+    char_literal interpolated_string_expression simple_symbol hash_key_symbol rune_literal""".split()
 )
 JOINED_TEXTS = frozenset("concatenated_string binary_expression binary parenthesized_expression chained_string".split())
 _VALUE_OF = frozenset("literal_element element_value argument array_element_initializer".split())
@@ -83,7 +83,7 @@ def read_invocation(callee: Node, receiver: Node | None, source: bytes) -> Invoc
     node = callee.parent
     if node is None:
         return None
-    if node.type == "qualified_type":  # of a composite literal
+    if node.type in {"qualified_type", "await_expression"}:  # of a composite literal, or `await send<T>()`
         node = node.parent or node
     name = read_name(callee, source)
     if receiver is not None:

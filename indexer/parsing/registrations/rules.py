@@ -10,6 +10,7 @@ from typing import Literal
 
 from indexer.parsing.registrations import (
     command_readers,
+    messaging,
     option_readers,
     route_groups,
     route_readers,
@@ -18,6 +19,7 @@ from indexer.parsing.registrations import (
 )
 from indexer.parsing.registrations.file_context import FileContext
 from indexer.parsing.registrations.invocations import Invocation
+from indexer.parsing.registrations.messaging import read_topic
 from indexer.types import Registration, RegistrationKind
 
 Reader = Callable[[Invocation, FileContext], Iterable[Registration]]
@@ -64,7 +66,109 @@ _GO_FLAGS = " ".join(f"{kind}{form}" for kind in _GO_TYPES for form in ("", "Var
 _GO_FLAG_SETS = r"(?i)(?:flags?|flagset|fs|flags\(\))$"
 _ENVIRONMENT_CALLS = "getenv getenv_or_die LookupEnv Getenv var var_os env env_var option_env getEnv secure_getenv"
 
+# What HTTP requests are made on, and messages sent and received by.
+_CLIENTS = (
+    r"(?i)(?:requests|httpx|axios|superagent|\bky|\bgot|\$?http|client|session|fetcher|rest|template|\bapi|faraday"
+    r"|httparty|conn|connection|reqwest(?:::\w+)?|guzzle|instance)(?:\(\)|\))?$"
+)
+_BROKERS = r"kafka\w*|rabbit\w*|amqp\w*|jms\w*|channel|\bch|\bnc|nats|js|redis\w*|pubsub\w*|client|conn|bus|broker"
+_SENDERS = rf"(?i)(?:producer|publisher|writer|sns\w*|sqs\w*|template|bridge|exchange|queue|{_BROKERS})(?:\(\)|\))?$"
+_RECEIVERS = rf"(?i)(?:consumer|subscriber|reader|\bsub|{_BROKERS})(?:\(\)|\))?$"
+
 RULES: tuple[RegistrationRule, ...] = (
+    # Requests
+    RegistrationRule(
+        languages=f"python ruby php rust {_SCRIPT}",
+        names=f"{_VERBS} request del",
+        read=messaging.read_request,
+        receiver=_CLIENTS,
+    ),
+    RegistrationRule(
+        languages=_SCRIPT,
+        names="fetch $fetch useFetch axios ky got useSWR",
+        read=messaging.read_request,
+        receiver=r"^(?:window|globalThis)?$",
+    ),
+    RegistrationRule(
+        languages="go",
+        names="Get Post Head PostForm Put Patch Delete",
+        read=messaging.read_request,
+        receiver=r"(?i)(?:http|client|resty|req|r\(\))(?:\(\))?$",
+    ),
+    RegistrationRule(
+        languages="go", names="NewRequest NewRequestWithContext", read=messaging.read_request, receiver=r"http$"
+    ),
+    RegistrationRule(
+        languages="java kotlin scala",
+        names="getForObject getForEntity postForObject postForEntity postForLocation patchForObject exchange"
+        " delete put",
+        read=messaging.read_request,
+        receiver=r"(?i)rest\w*$|template$",
+    ),
+    RegistrationRule(
+        languages="java kotlin",
+        names="uri",
+        read=messaging.read_request,
+        receiver=r"(?:get|post|put|patch|delete)\(\)\W*$",
+    ),
+    RegistrationRule(
+        languages="csharp",
+        names="GetAsync PostAsync PutAsync PatchAsync DeleteAsync GetStringAsync GetFromJsonAsync PostAsJsonAsync"
+        " PutAsJsonAsync GetStreamAsync",
+        read=messaging.read_request,
+    ),
+    # Topics
+    RegistrationRule(
+        languages=f"python ruby php go java kotlin csharp rust {_SCRIPT}",
+        names="send produce send_and_wait publish Publish sendToQueue convertAndSend send_message publish_message"
+        " sendMessage produce_sync produce_async xadd Produce SendMessage PublishAsync basic_publish basicPublish"
+        " BasicPublish",
+        read=read_topic("produced"),
+        receiver=_SENDERS,
+    ),
+    RegistrationRule(languages="go", names="PublishWithContext", read=read_topic("produced", 2)),
+    RegistrationRule(languages="python", names="send_task", read=read_topic("produced")),
+    RegistrationRule(
+        languages=f"python ruby php go java kotlin csharp rust {_SCRIPT}",
+        names="subscribe Subscribe consume Consume ConsumePartition SubscribeTopics QueueSubscribe basic_consume"
+        " basicConsume BasicConsume psubscribe receive_message receiveMessage",
+        read=read_topic("consumed"),
+        receiver=_RECEIVERS,
+    ),
+    RegistrationRule(languages="python", names="KafkaConsumer AIOKafkaConsumer", read=read_topic("consumed")),
+    RegistrationRule(
+        languages="python",
+        names="agent subscriber",
+        read=read_topic("consumed"),
+        receiver=r"(?i)(?:app|broker|router)$",
+        place="above",
+    ),
+    RegistrationRule(
+        languages="python",
+        names="publisher",
+        read=read_topic("produced"),
+        receiver=r"(?i)(?:broker|router)$",
+        place="above",
+    ),
+    RegistrationRule(
+        languages=f"{_SCRIPT} java kotlin",
+        names="KafkaListener RabbitListener JmsListener SqsListener EventPattern MessagePattern Processor",
+        read=read_topic("consumed"),
+        place="above",
+    ),
+    RegistrationRule(languages=_SCRIPT, names="Worker", read=read_topic("consumed"), receiver=r"^$"),
+    RegistrationRule(languages=_SCRIPT, names="Queue", read=read_topic("declared"), receiver=r"^$"),
+    RegistrationRule(languages="java kotlin", names="ProducerRecord", read=read_topic("produced")),
+    RegistrationRule(
+        languages="go", names="ProducerMessage Writer WriterConfig", read=read_topic("produced"), place="both"
+    ),
+    RegistrationRule(languages="go", names="ReaderConfig", read=read_topic("consumed"), place="both"),
+    RegistrationRule(
+        languages=f"python ruby php go java {_SCRIPT}",
+        names="queue_declare queueDeclare QueueDeclare assertQueue assertExchange exchange_declare"
+        " exchangeDeclare NewTopic",
+        read=read_topic("declared"),
+    ),
     # Routes
     RegistrationRule(
         languages="python",
@@ -190,8 +294,7 @@ RULES: tuple[RegistrationRule, ...] = (
     ),
     RegistrationRule(
         languages=f"{_SCRIPT} java",
-        names="EventListener TransactionalEventListener KafkaListener RabbitListener JmsListener SqsListener OnEvent"
-        " EventPattern MessagePattern SubscribeMessage",
+        names="EventListener TransactionalEventListener OnEvent SubscribeMessage",
         read=command_readers.read_signal_use,
         place="above",
     ),

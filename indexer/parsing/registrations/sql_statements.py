@@ -114,12 +114,13 @@ class _Statement:
             elif word.text == ")" and len(selects) > 1:
                 selects.pop()
             elif upper in {"SELECT", "DELETE"}:
-                selects[-1] = True
+                selects[-1] = True  # from here on, FROM names a table
             elif upper == "CREATE":
                 yield from self._read_created(at)
             elif (upper == "FROM" and selects[-1]) or upper == "JOIN":
                 yield from self._read_sources(at)
             else:
+                selects[-1] |= upper == "UPDATE"
                 yield from self._read_changed(at, upper)
 
     def _note_names(self) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.evidence.contracts import match_paths
 from tests.agent.answers.test_registered_lists import ask, list_names
 
 SHOP = {
@@ -18,6 +19,14 @@ SHOP = {
     ".github/workflows/ci.yml": "name: CI\non: {schedule: [{cron: '0 5 * * 1'}]}\njobs:\n  unit:\n    runs-on: x\n",
     "infra/main.tf": 'resource "aws_sqs_queue" "refunds" {}\n',
 }  # fmt: skip
+
+CALLS = {
+    "orders/app.py": '@app.get("/orders/{order_id}")\ndef get_order(order_id): ...\n\n\n'
+    'def place():\n    producer.send("orders.placed", b"")\n',
+    "orders/settings.py": 'import os\n\nURL = os.environ["SHOP_DB_URL"]\n',
+    "docker-compose.yml": "services:\n  shop:\n    image: shop\n    environment:\n      SHOP_DB_URL: x\n",
+    "web/client.ts": "export async function load(id) {\n  return fetch(`${API}/api/orders/${id}`);\n}\n",
+}
 
 
 @pytest.mark.parametrize(
@@ -57,6 +66,41 @@ async def test_both_ends_of_a_table_are_named_with_their_lines(tmp_path: Path) -
     assert "- `save` in `shop/store.py` [1]" in written.text
     assert "`invoices` is created in 1 place, written in 1 place and read in 2 places:" in whole.text
     assert "No place where `invoices` is dropped was found" in dropped.text
+
+
+async def test_who_calls_an_endpoint_and_who_produces_or_consumes_a_topic_is_known(tmp_path: Path) -> None:
+    called, both, produced, variable = await ask(
+        tmp_path,
+        "who calls GET /orders/{id}?",
+        "who handles or calls /orders/{id}?",
+        "who produces topic orders.placed?",
+        "where is SHOP_DB_URL set and read?",
+        files=CALLS,
+    )
+
+    assert "- `load` in `web/client.ts` [1], `GET /api/orders/${id}`" in called.text
+    assert "is answered in 1 place and called in 1 place:" in both.text
+    assert [(one.path, one.start_line) for one in both.citations] == [("orders/app.py", 1), ("web/client.ts", 2)]
+    assert "- `place` in `orders/app.py` [1]" in produced.text
+    assert "`SHOP_DB_URL` is set in 1 place and read in 1 place:" in variable.text
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("GET /orders/{id}", "GET /api/v1/orders/42", True),
+        ("GET|HEAD /orders/:id", "/orders/{}", True),
+        ("GET /orders", "POST /orders", False),
+        ("GET /orders", "GET /orders/{id}", False),
+        ("GET /{tenant}", "GET /orders", False),
+        ("GET /users/{id}", "GET /orders/{id}", False),
+        ("GET /", "GET /orders", False),
+    ],
+)
+def test_paths_are_the_same_where_only_what_is_put_in_or_a_prefix_differs(
+    one: str, other: str, *, is_same: bool
+) -> None:
+    assert match_paths(one, other) is match_paths(other, one) is is_same
 
 
 async def test_what_a_registration_defines_is_found_as_a_symbol(tmp_path: Path) -> None:
