@@ -190,7 +190,7 @@ class GoalUnreachable(AgentError):
 
 
 class WorkspaceTooLarge(AgentError):
-    """What a run has changed is more than can be kept."""
+    """A run changed more than can be kept."""
 
 
 class TurnTooLong(AgentError):

@@ -40,7 +40,7 @@ class TurnLimits:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenUsage:
-    """What calls have cost in tokens; of those read, `cached_tokens` came from the provider's cache."""
+    """The token cost of calls; of those read, `cached_tokens` came from the provider's cache."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -71,7 +71,7 @@ class Budget:
 
     @property
     def seconds_left(self) -> float:
-        """How long the turn may still take; 0 when the time is up."""
+        """The seconds that the turn may still take; 0 when the time is up."""
         return max(0.0, self.ceilings.seconds - (self._clock() - self._began))
 
     def begin_call(self) -> None:

@@ -59,7 +59,7 @@ class RefreshStopped(BotError):
 
 
 class BadQuestion(BotError):
-    """What somebody asked cannot be answered whatever the code says: it is empty, or too long."""
+    """A question cannot be answered, whatever the code says: it is empty, or too long."""
 
 
 class NotAllowed(BotError):
@@ -79,7 +79,7 @@ class UnknownGoalRun(NotAllowed):
 
 
 class NotProposed(NotAllowed):
-    """What somebody decides about was decided already, or has changed since they saw it."""
+    """A proposal was decided already, or has changed since the person saw it."""
 
 
 class LimitReached(NotAllowed):

@@ -37,7 +37,7 @@ class RepositoryIndex(Protocol):
         """Describe what is indexed."""
 
     async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
-        """What happened since a commit, and to which of the paths."""
+        """Return the commits since one, and which of the paths they changed."""
 
     async def sweep(self) -> None:
         """Drop what nobody reads any more; `StorageLocked` while a refresh is under way."""
@@ -48,7 +48,7 @@ class RefSource(Protocol):
 
     @property
     def problem(self) -> str:
-        """What is wrong with the branches that are kept, as a sentence; empty if all is well."""
+        """The problem of the kept branches, as a sentence; empty if there is none."""
 
     @property
     def page(self) -> str:
@@ -89,7 +89,7 @@ class Repositories(Protocol):
         """Describe what is indexed of a repository."""
 
     async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
-        """What happened in a repository since a commit, and to which of the paths."""
+        """Return the commits of a repository since one, and which of the paths they changed."""
 
     async def refresh(
         self, name: str, *, full: bool = False, progress: Callable[[Progress], None] | None = None
@@ -206,7 +206,7 @@ class ChatPlatform(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the platform can do."""
+        """The capabilities of the platform."""
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
         """Send a message. `nonce` (at most 25 characters) goes with it, so that `find` can tell that it was sent."""

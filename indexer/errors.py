@@ -71,7 +71,7 @@ class RemoteError(RepositoryError):
 
 
 class DamagedClone(RemoteError):
-    """What was fetched before is not as it was written, and has to be fetched again."""
+    """A clone is not as it was written, and has to be fetched again."""
 
 
 class StorageError(IndexerError):
@@ -115,7 +115,7 @@ class ForeignBucket(SegmentsUnavailable):
 
 
 class SegmentsDamaged(StorageError):
-    """What was published is not what its hashes say, or is not all there."""
+    """A published index does not match its hashes, or is incomplete."""
 
 
 class PublicationLost(StorageError):
@@ -141,7 +141,7 @@ class NotIndexed(IndexerError):
 
 
 class IndexDamaged(NotIndexed):
-    """What was indexed is not as it was written; it is built again by the next refresh."""
+    """An index is not as it was written; the next refresh builds it again."""
 
 
 class BadPattern(IndexerError):

@@ -32,7 +32,7 @@ class WatchedSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name for people."""
 
     async def newest(self) -> BranchHead:
         """Bring here the newest commit, and return it; `IndexerError` says why that cannot be done."""
@@ -50,7 +50,7 @@ class WatchedIndexes(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WatchIntervals:
-    """How often, in seconds: hosts are asked, local files looked at, and one repository refreshed at most.
+    """Intervals in seconds: hosts are asked, local files looked at, and one repository refreshed at most.
 
     Errors double the time to the next attempt, up to `ceiling`. A push that a host told of but does not show yet is
     looked for again after `echo`.
@@ -66,7 +66,7 @@ class WatchIntervals:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WatchStatus:
-    """What is known of one repository; `sentence` says what is wrong or worth knowing, else it is empty.
+    """The state of one repository; `sentence` says what is wrong or worth knowing, else it is empty.
 
     Times are in seconds since the epoch.
     """

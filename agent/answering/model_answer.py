@@ -75,7 +75,7 @@ class ModelAnswer:
 
     @property
     def citations(self) -> list[CitationRef]:
-        """What the marks in the text stand for."""
+        """The citations behind the marks in the text."""
         return self._parser.citations
 
     def begin(self) -> None:

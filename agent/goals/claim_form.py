@@ -306,7 +306,7 @@ _CONVERSE = {">": "<=", "<": ">=", ">=": "<", "<=": ">"}
 
 
 class Wording:
-    """What a claim says, beside the call and the assertion that are to show it."""
+    """The words of a claim, beside the call and the assertion that are to show it."""
 
     def __init__(self, claim: str, call: ast.FunctionDef, test: ast.expr) -> None:
         self._claim, self._call, self._test = claim, call, test
@@ -367,7 +367,7 @@ class Wording:
             raise Formless(f"`{HOLDS}` has to assert what the claim says, which denies it: with `not`, or `!=`.")
 
     def _check_arguments(self) -> None:
-        """What the claim calls with values is called with these, never with others, and never by another name."""
+        """Check that the test calls with the claim's values, never with others, and never by another name."""
         assigned = _list_assigned(self._call)
         calls = {id(node.func): node for node in ast.walk(self._call) if isinstance(node, ast.Call)}
         wanted: dict[str, list[tuple[str, Any]]] = {}
@@ -398,7 +398,7 @@ class Wording:
                 raise Formless(f"`{HOLDS}` has to assert `{sign} {match['number']}`, as the claim does.")
 
     def _check_source(self) -> None:
-        """What is asserted comes from the code, and is not what the test hands in itself."""
+        """Check that the asserted value comes from the code, not from the test itself."""
         if not isinstance(self._test, ast.Compare) or self._is_negative or _KEPT.search(self._claim):
             return
         values = [one.value for one in (self._test.left, *self._test.comparators) if isinstance(one, ast.Constant)]
@@ -409,7 +409,7 @@ class Wording:
                 raise Formless(f"`{CALL}` hands in {value} itself, so that it does not show where that comes from.")
 
     def _check_default(self) -> None:
-        """What is so by default is so where nobody sets it."""
+        """Check that a claim about a default is tested without setting it."""
         if not _DEFAULT.search(self._claim):
             return
         names = {one.arg for node in ast.walk(self._call) if isinstance(node, ast.Call) for one in node.keywords}

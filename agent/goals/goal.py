@@ -48,7 +48,7 @@ class StoredChange(TypedDict):
 
 
 class GoalUsage(TypedDict):
-    """What a run has spent on models so far."""
+    """The model usage of a run so far."""
 
     calls: int
     input_tokens: int
@@ -128,7 +128,7 @@ Arguments = TypeVar("Arguments", bound=BaseModel)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalResult:
-    """What a check has found; `reason` is a sentence for people, and `details` hold what JSON can."""
+    """The result of a check; `reason` is a sentence for people, and `details` hold what JSON can."""
 
     achieved: bool
     reason: str
@@ -182,7 +182,7 @@ GoalMaker = Callable[[str, Mapping[str, Any]], Goal[Any]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalDeps(Deps):
-    """What the nodes of a goal run work with, beside what those of a turn do."""
+    """The dependencies of a goal run's nodes, beside those of a turn's."""
 
     commit: str
     goal: Goal[Any]

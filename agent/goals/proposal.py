@@ -18,7 +18,7 @@ _MEGABYTE = 1 << 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalRequest:
-    """What is to be reached: a kind of goal with its arguments, and in the person's words what they want.
+    """A request for a goal run: a kind of goal with its arguments, and in the person's words what they want.
 
     With `hitl` a person is asked after every iteration.
     """

@@ -53,7 +53,7 @@ class ClaimProof:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PytestRun:
-    """What a run of pytest has come to. `finished` is the exit code that its report ends with, None without an end.
+    """The result of a run of pytest. `finished` is the exit code that its report ends with, None without an end.
 
     `missing` are the modules that could not be imported, and whether files of the repository begin their names.
     """

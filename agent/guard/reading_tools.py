@@ -46,7 +46,7 @@ class ReadingTools(ToolMenu):
         return self._tools.only_reads(name)
 
     def estimate_cost(self, name: str) -> int:
-        """How much of the room for calls side by side a call of the tool of that name takes."""
+        """Return the share of the room for parallel calls that one call of this tool takes."""
         return self._tools.estimate_cost(name)
 
     async def call(

@@ -23,7 +23,7 @@ _LONGEST = 120
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartAnswers:
-    """What the answers were made from, and what the first one was about."""
+    """The evidence of the answers, and the subject of the first."""
 
     refs: tuple[EvidenceRef, ...]
     subject: AnswerSubject

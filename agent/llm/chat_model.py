@@ -51,7 +51,7 @@ _REQUEST = "Answer with the single word: ready"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelTimeouts:
-    """How many seconds an answer may take in all, and how many a stream may be silent before and within it."""
+    """The seconds for a whole answer, and for silence of a stream before and within it."""
 
     whole: float
     first: float
@@ -244,7 +244,7 @@ class LangChainChatModel:
 
 
 class _Meter:
-    """What a stream has brought so far: how it says that it ended, and what it costs."""
+    """Measures a stream so far: how it says that it ended, and what it costs."""
 
     def __init__(self, messages: Sequence[BaseMessage]) -> None:
         self.metadata: dict[str, Any] = {}
@@ -269,7 +269,7 @@ class _Meter:
 
     @property
     def usage(self) -> TokenUsage:
-        """What the provider reported, else an estimate; nothing where it refused to answer."""
+        """The provider's figures, else an estimate; nothing if it refused to answer."""
         if self._reported.total or not self._has_begun:
             return self._reported
         return _estimate(self._asked, self.written + self.called)

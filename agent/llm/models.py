@@ -46,7 +46,7 @@ _MISREAD_ATTEMPTS = 2  # a model that cannot do it twice will not do it
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RetryPolicy:
-    """How many seconds to wait for an answer and within a stream, how often to try, and how long to pause between.
+    """Timeouts of an answer and a stream, the number of tries, and the pause between them.
 
     The pause grows twofold with each try. Whatever this says, the turn's own seconds are never exceeded.
     """
@@ -166,7 +166,7 @@ class MeteredModel:
 
 
 class _Attempts:
-    """Which model to ask next for one answer, and when."""
+    """Chooses the model for the next try at an answer, and its time."""
 
     def __init__(
         self, chats: Sequence[LangChainChatModel], failed: dict[str, ModelError], budget: Budget, retry: RetryPolicy

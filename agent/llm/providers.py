@@ -37,7 +37,7 @@ Thinking = Literal["off", "low", "default"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sampling:
-    """How freely a model writes, and how long it thinks before; None and `default` are what its provider has chosen."""
+    """Temperature and thinking of a model; None and `default` are what its provider has chosen."""
 
     temperature: float | None = None
     thinking: Thinking = "default"
@@ -57,7 +57,7 @@ class ModelFamily:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChatProvider:
-    """What a LangChain package calls things. `options` turn its own retries off: `MeteredModel` retries.
+    """The names that a LangChain package uses. `options` turn its own retries off: `MeteredModel` retries.
 
     A model belongs to the first of the `families` that it matches; one of none refuses to be told how to think.
     `context_option` says how many tokens a prompt may have, where a server cuts off what it was not told of.

@@ -36,7 +36,7 @@ class UnreadFile(Value):
 
 
 class ReadCoverage(Value):
-    """How much of the code a "no" rests on."""
+    """The part of the code that a "no" rests on."""
 
     commit: Annotated[str, Field(description=COMMIT)]
     files: Annotated[Count, Field(description="How many files were read.")]
@@ -127,7 +127,7 @@ class ListedEntry(Value):
 
 
 class FolderListing(LookupResult):
-    """What lies in a folder, or the files whose paths match a pattern."""
+    """The entries of a folder, or the files whose paths match a pattern."""
 
     entries: tuple[ListedEntry, ...] = ()
 

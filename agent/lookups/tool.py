@@ -91,7 +91,7 @@ class ToolReport:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolEvidence:
-    """What a tool returns: the text that a model reads, and references to the lines in it."""
+    """The result of a tool: the text that a model reads, and references to the lines in it."""
 
     text: str
     refs: tuple[EvidenceRef, ...] = ()

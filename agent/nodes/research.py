@@ -110,7 +110,7 @@ async def human_check(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 
 def _list_approvals(reason: str, state: AgentState, deps: Deps) -> list[tuple[str, str]]:
-    """What a yes would approve, each with its description: nobody approves what was not shown."""
+    """List the calls that a yes would approve, with descriptions: nobody approves what was not shown."""
     if reason == "plan":
         return [("plan", "")]
     tools = list_unapproved_tools(reason.split(), state, deps).split()

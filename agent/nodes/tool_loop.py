@@ -158,7 +158,7 @@ def _list_told_places(state: AgentState) -> list[CitationRef]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnsweredReply:
-    """What came of the calls of one reply: a message for each, those that were made, and those that nobody can read."""
+    """The results of one reply's calls: a message for each, those that were made, and those that nobody can read."""
 
     messages: Sequence[chat.ToolMessage]
     called: Sequence[ToolCallResult]

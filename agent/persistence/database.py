@@ -12,7 +12,7 @@ Statement = tuple[str, Values]
 
 
 class Outcome(NamedTuple):
-    """What a statement has returned, and how many rows it has changed."""
+    """The rows that a statement returned, and the number that it changed."""
 
     rows: list[tuple[Any, ...]]
     changed: int

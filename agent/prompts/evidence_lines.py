@@ -45,7 +45,7 @@ class Wanted:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvidencePlan:
-    """What is shown in which order of need: what was read or asked for by its place, the rest, and headers around it.
+    """The lines to show, in order of need: what was read or asked for by its place, the rest, and headers around it.
 
     The rank of a piece says where it stands among those that are shown in the end.
     """

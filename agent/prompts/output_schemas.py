@@ -54,7 +54,7 @@ class CallOutput(ModelForm):
 
 
 class RouterOutput(ModelForm):
-    """How to go on."""
+    """The next step."""
 
     route: Literal["retrieve", "use_tool", "investigate", "generate", "clarify"]
     requests: list[SearchOutput] = Field(default_factory=list, description="For retrieve.")
@@ -64,7 +64,7 @@ class RouterOutput(ModelForm):
 
 
 class GradeOutput(ModelForm):
-    """Which results bear on the question, and whether they are enough."""
+    """The results that bear on the question, and whether they are enough."""
 
     verdict: Literal["enough", "rewrite", "give_up"]
     relevant: list[int] = Field(default_factory=list, description="The numbers of the results that matter.")
@@ -101,7 +101,7 @@ class MendingOutput(ModelForm):
 
 
 class IntentOutput(ModelForm):
-    """What a message wants."""
+    """The intent of a message."""
 
     intent: Literal["new_question", "follow_up_with_retrieval", "follow_up", "out_of_scope"]
     standalone: str = Field(default="", description="For follow_up_with_retrieval: the question by itself.")

@@ -190,7 +190,7 @@ def _format_citation(citation: CitationRef) -> str | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Antecedent:
-    """What the last turns were about: a symbol, its kind, and the file of their first citation."""
+    """The subject of the last turns: a symbol, its kind, and the file of their first citation."""
 
     symbol: str
     kind: str

@@ -52,7 +52,7 @@ class PathMention:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Mentions:
-    """What a question names. `names` look like code, `words` are capitalised words that may be a class."""
+    """The things that a question names. `names` look like code, `words` are capitalised words that may be a class."""
 
     names: tuple[str, ...]
     words: tuple[str, ...]

@@ -162,7 +162,7 @@ class JoinedCode:
         ]
 
     async def overview(self) -> RepositoryOverview:
-        """What the repositories are together; each has a folder."""
+        """Describe the repositories together; each has a folder."""
         facts = await self._ask_all(lambda code: code.overview())
         languages: Counter[str] = Counter()
         for one in facts.values():
@@ -178,7 +178,7 @@ class JoinedCode:
         )
 
     async def folders(self) -> Mapping[str, int]:
-        """How many files lie in each folder and below it; each repository is one."""
+        """Count the files in each folder and below it; each repository is a folder."""
         found: dict[str, int] = {}
         listings = await self._ask_all(lambda code: code.folders())
         totals = Counter(entry.path.partition("/")[0] for entry in await self.files())
@@ -203,7 +203,7 @@ class JoinedCode:
             code.follow(catch_up)
 
     async def coverage(self, *words: str) -> Coverage:
-        """How much was read of all of them together."""
+        """Return how much of all repositories was read."""
         found = await self._ask_all(lambda code: code.coverage(*words))
         skipped: Counter[str] = Counter()
         for one in found.values():
@@ -249,19 +249,19 @@ class JoinedCode:
         return self._label_all(await self._ask_all(lambda code: code.callers(name, unresolved=unresolved)))
 
     async def callees(self, name: str) -> Sequence[CallSite]:
-        """What a function calls."""
+        """Return the calls that a function makes."""
         return self._label_all(await self._ask_all(lambda code: code.callees(name)))
 
     async def list_file_imports(self) -> Sequence[FileImport]:
-        """What files import of their own repository."""
+        """Return the imports of files from their own repository."""
         return self._label_all(await self._ask_all(lambda code: code.list_file_imports()))
 
     async def subclasses(self, name: str) -> Sequence[Subclass]:
-        """What inherits from a type in its own repository."""
+        """Return the subclasses of a type in its own repository."""
         return self._label_all(await self._ask_all(lambda code: code.subclasses(name)))
 
     async def registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
-        """What the files register of some kinds."""
+        """Return the files' registrations of some kinds."""
         return self._label_all(await self._ask_all(lambda code: code.registrations(kinds)))
 
     async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pause:
-    """What a run asks of a person; the `id` is that of this one question, and of no other."""
+    """A run's question to a person; the `id` is that of this one question, and of no other."""
 
     id: str
     request: Mapping[str, Any]
@@ -72,7 +72,7 @@ DepsT = TypeVar("DepsT", bound=Deps)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GraphOutcome(Generic[StateT]):
-    """How far a run has come: its state, and what it asks of a person where it waits for one."""
+    """The progress of a run: its state, and its question to a person if it waits for one."""
 
     state: StateT
     request: Mapping[str, Any] | None = None

@@ -55,7 +55,7 @@ class MemoryGroup:
 
     @property
     def description(self) -> str:
-        """What it is, for people."""
+        """A description for people."""
         return {
             "systemd": "a scope of the user's systemd",
             "v2": f"a delegated control group below {self.parent}",

@@ -24,7 +24,7 @@ _ENDINGS: Mapping[Ending, str] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SandboxLimits:
-    """What one command may use.
+    """The limits of one command.
 
     `address_bytes`, `cpu_seconds` and `descriptors` are of each process, `file_bytes` of each file; the others are of
     all together. Those of the working copy count among `disk_bytes` and `files`. Without a control group that bounds
@@ -75,7 +75,7 @@ class BoundedOutput:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Execution:
-    """What came of a command. `exit_code` is 128 and the number of the signal that ended it, None if citebot ended it.
+    """The result of a command. `exit_code` is 128 and the number of the signal that ended it, None if citebot ended it.
 
     `report` is what was written to the descriptor that SANDBOX_REPORT names. All of it comes from the command itself:
     no test can be believed to tell the truth about itself.
@@ -98,7 +98,7 @@ class Sandbox(Protocol):
 
     @property
     def mechanism(self) -> str:
-        """What holds the commands, in a few words."""
+        """The mechanism that confines the commands, in a few words."""
 
     async def run(
         self,

@@ -160,7 +160,7 @@ class BoxPipes:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BoxLaunch:
-    """How a box is started, and what ends it.
+    """The start and the end of a box.
 
     On the pipe of its status it writes JSON objects: `child-pid`, its first process, then the command's `exit-code`, or
     the `error` that kept it from starting. `signal` ends the box when that process gets it.

@@ -49,7 +49,7 @@ class ToolRegistry(ToolMenu):
         self._results: LRUCache[tuple[str, ...], ToolOutcome] = LRUCache(MAX_CACHED)
 
     def menu(self, deps: Deps, *, approved: Collection[str] = (), asking: bool = False) -> Sequence[Mapping[str, Any]]:
-        """What may be called, as `{"name", "description", "parameters"}`; `approved` are names a person agreed to.
+        """List the callable tools as `{"name", "description", "parameters"}`; `approved` are names a person agreed to.
 
         With `asking` also what a person can be asked for.
         """
@@ -83,7 +83,7 @@ class ToolRegistry(ToolMenu):
         return tool is not None and tool.only_reads and not tool.needs_approval
 
     def estimate_cost(self, name: str) -> int:
-        """How much of the room for calls side by side a call of the tool of that name takes."""
+        """Return the share of the room for parallel calls that one call of this tool takes."""
         tool = self._named.get(name)
         return tool.cost if tool is not None else 0
 
@@ -217,7 +217,7 @@ class ToolCallResult:
 
     @property
     def record(self) -> ToolRecord:
-        """What the turn remembers of the call."""
+        """The turn's record of the call."""
         return {
             "tool": make_storable(self.tool[:80]),
             "args": shorten_arguments(self.args),

@@ -26,7 +26,7 @@ _WORD = re.compile(r"[\w.+#-]+")
 
 
 class WebArguments(BaseModel):
-    """What to look for on the web."""
+    """The words of a web search."""
 
     query: str = Field(min_length=1, description="Words of the person's question; all others are taken out.")
 

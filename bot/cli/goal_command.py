@@ -38,7 +38,7 @@ NOTHING_SAVED = "Nothing of the goal run {name} was saved before it was interrup
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalOptions:
-    """How a run is approved, and what its outcome is printed as; `read` asks a person, None where nobody is there."""
+    """The approval of a run and the form of its outcome; `read` asks a person, None where nobody is there."""
 
     is_approved: bool
     as_json: bool
@@ -48,7 +48,7 @@ class GoalOptions:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ended:
-    """How the events of a run have ended."""
+    """The last event of a run."""
 
     answer: Answer
     verdict: GoalVerdict | None

@@ -21,7 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class OutcomeOptions(TypedDict):
-    """What becomes of a run's outcome, and which repository it is about."""
+    """The destination of a run's outcome, and its repository."""
 
     patch: Path | None
     as_json: bool
@@ -29,7 +29,7 @@ class OutcomeOptions(TypedDict):
 
 
 class RunOptions(OutcomeOptions):
-    """How a new run is made and approved."""
+    """The limits and the approval of a new run."""
 
     max_iterations: int
     hitl: bool

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchQuery:
-    """How to search, whatever is searched for."""
+    """The options of a search."""
 
     limit: int = 10
     filters: Filters = field(default_factory=Filters)
@@ -32,7 +32,7 @@ class SearchQuery:
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """How what is found is listed: as one JSON object, or line by line as the terminal shows code."""
+    """The form of a list of results: as one JSON object, or line by line as the terminal shows code."""
 
     terminal: Terminal
     as_json: bool = False

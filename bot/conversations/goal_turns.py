@@ -63,7 +63,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalReply:
-    """What is said to a message that wants something to be run; with an order it is a proposal that waits.
+    """The reply to a message that asks for a run; with an order it is a proposal that waits.
 
     Without one, `is_read` says that the message is answered from the code all the same.
     """

@@ -46,7 +46,7 @@ _IN_REPOSITORY = re.compile(r" in (\S+)$")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DrawingRequest:
-    """What is to be drawn: the calls around a name, or the modules of a folder, of all where `name` is empty.
+    """A request for a drawing: the calls around a name, or the modules of a folder, of all where `name` is empty.
 
     `repository` is empty where none was named.
     """

@@ -83,7 +83,7 @@ def _find_part(path: str, folder: str) -> str:
 
 @dataclass(kw_only=True, slots=True)
 class _Edge:
-    """What one part imports of another: importing files with what they mean, and whether all of it is certain."""
+    """The imports of one part from another: importing files with what they mean, and whether all of it is certain."""
 
     imports: set[tuple[str, tuple[str, ...]]] = field(default_factory=set)
     is_certain: bool = False

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueueTimes:
-    """How often a worker does what, in seconds.
+    """The intervals of a worker, in seconds.
 
     A worker whose `heartbeat` has not come for `stalled` is taken for dead, which is looked for every `sweep`. Every
     `poll` it looks for jobs that it was not told of, as behind a pooler of transactions. `shutdown` bounds its end.

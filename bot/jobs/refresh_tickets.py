@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RefreshState:
-    """How far a refresh has come; `is_cared_for` says whether any indexer is at work."""
+    """The progress of a refresh; `is_cared_for` says whether any indexer is at work."""
 
     progress: Progress | None
     report: RefreshReport | None

@@ -59,7 +59,7 @@ class BackupMember:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BackupManifest:
-    """What is in a backup. `made_at` is in seconds since the epoch; without `indexes` those were left out."""
+    """The contents of a backup. `made_at` is in seconds since the epoch; without `indexes` those were left out."""
 
     made_at: float
     indexes: bool
@@ -71,7 +71,7 @@ class BackupManifest:
         return sum(member.size for member in self.members)
 
     def repositories(self) -> int:
-        """How many indexes there are."""
+        """The number of indexes."""
         return len({member.name.split("/")[1] for member in self.members if "/" in member.name})
 
     def to_bytes(self) -> bytes:

@@ -19,7 +19,7 @@ _MOST_OBJECTS = 1_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Layout:
-    """Which versions of a database are known, and the tables and indexes that one may have, with their SQL."""
+    """The known versions of a database, and its permitted tables and indexes with their SQL."""
 
     versions: Collection[int]
     objects: Collection[tuple[str, str, str]]

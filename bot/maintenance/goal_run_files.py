@@ -21,7 +21,7 @@ _ENDING = ".json"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalRunNote:
-    """What is known of a run without its checkpoints; `path` is where its repository is."""
+    """The data of a run without its checkpoints; `path` is where its repository is."""
 
     name: str
     path: str

@@ -37,7 +37,7 @@ _OTHERS = """SELECT count(*) FROM pg_stat_activity
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MigrationReport:
-    """How many rows each table has that was moved, and how much of conversations."""
+    """The number of moved rows per table, and of moved conversations."""
 
     tables: Mapping[str, int] = field(default_factory=dict)
     conversations: ConversationCounts

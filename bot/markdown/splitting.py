@@ -28,7 +28,7 @@ _JOINER = "\u200d"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarkdownPiece:
-    """What one message shows, and which part of the whole text it is; the parts follow one another without a gap."""
+    """One message of a text that was split because it is too long; the parts follow one another without a gap."""
 
     text: str
     start: int

@@ -44,7 +44,7 @@ def log_turn(run: str, conversation: str) -> Iterator[None]:
 
 
 class _Masking(logging.Formatter):
-    """What both formats share: no secret and no control character leaves."""
+    """Keeps secrets and control characters out of both formats."""
 
     def __init__(self, mask: Mask) -> None:
         super().__init__()

@@ -233,7 +233,7 @@ class ConversationMetrics:
 
 
 class _Indexes:
-    """How fresh each repository is."""
+    """The freshness of each repository."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         label = ["repository"]

@@ -30,7 +30,7 @@ def ignore_loss(_: Loss) -> None:
 
 
 class ConversationObserver(Protocol):
-    """Whoever counts what conversations do. Methods return at once, and raise nothing."""
+    """Counts events of conversations. Methods return at once, and raise nothing."""
 
     def measure_stage(self, platform: str, stage: Stage, seconds: float) -> None:
         """The reply to a question has come to a stage, so long after the question came in."""
@@ -57,7 +57,7 @@ class NullObserver:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerLoad:
-    """How many questions are answered at the moment, and how many wait for that."""
+    """The numbers of questions being answered, and of those waiting."""
 
     under_way: int
     waiting: int

@@ -55,7 +55,7 @@ class FlowLine:
 
     @property
     def words(self) -> str:
-        """What stands on the line."""
+        """The label of the line."""
         return shorten(self.label, LONGEST_LINE_LABEL) if self.label else str(self.weight or "")
 
 

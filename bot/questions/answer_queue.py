@@ -31,12 +31,12 @@ class AnswerQueue:
 
     @property
     def before(self) -> int:
-        """How many answers come before the next one that asks; 0 where it can begin at once."""
+        """The number of answers before the next one that asks; 0 where it can begin at once."""
         return 0 if self._free > 0 else self._places + len(self._line)
 
     @property
     def places_in_use(self) -> int:
-        """How many places are taken."""
+        """The number of places in use."""
         return self._places - self._free
 
     def lock_conversation(self, conversation: str) -> asyncio.Lock:

@@ -21,7 +21,7 @@ SMALL_TALK = "out_of_scope"  # the route of a reply that says nothing of the cod
 
 
 class StreamingAnswer:
-    """What people see of one run, kept up to date by its events."""
+    """The visible answer of one run, kept up to date by its events."""
 
     def __init__(self, run_id: str, hosts: Collection[str]) -> None:
         self.answer: Answer | None = None
@@ -75,7 +75,7 @@ class StreamingAnswer:
 
     @property
     def text_so_far(self) -> str:
-        """What was written before the run was stopped, without marks unless it had reached its answer."""
+        """The text written before the run was stopped, without marks unless it had reached its answer."""
         if self.answer is not None and self.answer.route != "stopped":
             return self.final_content().text
         text = replace_markers(self._text, [""] * len(find_markers(self._text)))

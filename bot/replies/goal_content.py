@@ -23,7 +23,7 @@ _COMMAND_TOOLS = frozenset({"bash_exec", "run_pytest"})  # their commands are sh
 
 @dataclass(kw_only=True)
 class _Iteration:
-    """What was done in one iteration; `found` is what its check has found."""
+    """The commands and calls of one iteration; `found` is what its check has found."""
 
     title: str
     steps: list[str] = field(default_factory=list)
@@ -45,7 +45,7 @@ class _Iteration:
 
 
 class GrowingGoal:
-    """What people see of one goal run, kept up to date by its events; `mask` takes secrets out of its patch."""
+    """The visible state of one goal run, kept up to date by its events; `mask` takes secrets out of its patch."""
 
     def __init__(self, run_id: str, hosts: Collection[str], mask: Callable[[str], str]) -> None:
         self.answer: Answer | None = None

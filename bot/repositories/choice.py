@@ -17,11 +17,11 @@ class RoutedQuestion(Protocol):
 
     @property
     def message(self) -> IncomingMessage:
-        """What was asked, by whom and where."""
+        """The question, with its author and place."""
 
     @property
     def conversation(self) -> str:
-        """What the agent remembers it under."""
+        """The id of the conversation in the agent's memory."""
 
     @property
     def run_id(self) -> str:

@@ -158,7 +158,7 @@ class RepositoryChooser:
         )
 
     async def _choose_by_name(self, asking: _Asking, context: str) -> RepositoryChoice | None:
-        """What the author chose, or names in the question."""
+        """Choose the repository that the author chose, or names in the question."""
         question, about = asking.message.text, asking.message.about
         if about:
             for name in about:
@@ -177,7 +177,7 @@ class RepositoryChooser:
         )
 
     async def _route_by_context(self, asking: _Asking) -> RepositoryChoice | None:
-        """What the conversation is about, the only one that there is, or the channel's."""
+        """Choose the repository of the conversation, the only one, or the channel's."""
         question, topic = asking.message.text, await self._find_topic(asking)
         if topic:
             hidden = [name for name in topic if name not in asking.visible]
@@ -235,7 +235,7 @@ class RepositoryChooser:
         return HintMatches(found=found, complete=findings.complete)
 
     async def _order(self, asking: _Asking) -> Sequence[str]:
-        """What is usual in the channel comes first, the rest as it is configured."""
+        """Put the channel's usual repositories first, the rest in the configured order."""
         channel = replace(asking.message.place, thread="").key()
         usual = (*self._match_by_channel(asking), *await self._ledger.recent(channel))
         return tuple(dict.fromkeys((*(name for name in usual if name in asking.visible), *asking.visible)))

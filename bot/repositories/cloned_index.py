@@ -63,7 +63,7 @@ class ClonedIndex:
         return await self._index.status()
 
     async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
-        """What happened since a commit, and to which of the paths."""
+        """Return the commits since one, and which of the paths they changed."""
         return await self._index.drift(commit, paths)
 
     async def sweep(self) -> None:

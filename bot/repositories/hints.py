@@ -54,7 +54,7 @@ LookUp = Callable[[CodeSearch], Awaitable[Collection[RepositoryHint]]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HintMatches:
-    """Which hints each repository has; not `complete` where some could not be looked at in time."""
+    """The hints that each repository has; not `complete` where some could not be looked at in time."""
 
     found: Found
     complete: bool

@@ -38,7 +38,7 @@ class LocalRepositories:
         return await self._indexes[name].status()
 
     async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
-        """What happened in a repository since a commit, and to which of the paths."""
+        """Return the commits of a repository since one, and which of the paths they changed."""
         return await self._indexes[name].drift(commit, paths)
 
     async def pin(self, repository: str | None = None, *, at: str = "") -> CodeSearch:

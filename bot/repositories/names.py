@@ -48,7 +48,7 @@ EVERYDAY = frozenset(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RepositoryProfile:
-    """What stands for a repository beside its name: its page on the web, and the channels that it belongs to."""
+    """Other marks of a repository than its name: its page on the web, and the channels that it belongs to."""
 
     page: str = ""
     channels: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ def find_hinted(text: str, signs: Mapping[str, RepositoryProfile]) -> Collection
 
 
 class _Names:
-    """What repositories are called: by their names, by the path of their pages, and by the last part of either."""
+    """The names of repositories: their own names, by the path of their pages, and by the last part of either."""
 
     def __init__(self, signs: Mapping[str, RepositoryProfile]) -> None:
         self._signs = signs

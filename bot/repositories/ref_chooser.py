@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RefChoice:
-    """What a question is answered at; None is the newest commit of the followed branch.
+    """The ref of a question; None is the newest commit of the followed branch.
 
     `question` lacks the words that only say so. `remark` is a line that the answer has to begin with, or empty. Where
     it is not `is_lasting`, the questions that follow stay where those before it were.

@@ -18,7 +18,7 @@ from bot.storage.manifest_table import CHANNEL
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """What is shared; in a process that is alone, nothing is."""
+    """The parts that processes share; a process that is alone has none."""
 
     answers: AnswerJobs | None = None
     refreshes: RefreshJobs | None = None

@@ -34,7 +34,7 @@ class ServedSurface(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceMonitoring:
-    """What the platforms report to, and the paths that they receive at; an address is empty if nothing listens.
+    """The monitoring of the platforms, and the paths that they receive at; an address is empty if nothing listens.
 
     `metrics_address` is reached from this machine alone.
     """

@@ -38,7 +38,7 @@ HALF_SLACK = (
 
 @dataclass(frozen=True, kw_only=True)
 class PlatformContext:
-    """What a platform delivers to: the conversations, and the server that its requests come in at."""
+    """The receivers of a platform's events: the conversations, and the server that its requests come in at."""
 
     conversations: Conversations
     repositories: Repositories
@@ -65,7 +65,7 @@ class PlatformConnection:
 
 @dataclass(frozen=True, kw_only=True)
 class PlatformFactory:
-    """How a platform is opened, and the paths at which it posts what people do."""
+    """Opens a platform, and names the paths at which it posts events."""
 
     open: Callable[[Clock], AbstractAsyncContextManager[PlatformConnection]]
     doors: Sequence[str] = ()

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class TeamSurfaces:
-    """What is served to programs and people beside the chats."""
+    """The surfaces for programs and people beside the chats."""
 
     def __init__(self, *, has_api: bool, page: WebOptions | None = None) -> None:
         self._core = Late[SurfaceCore]()

@@ -33,7 +33,7 @@ class RunBegun(SurfaceValue):
 
 
 class StageBegun(SurfaceValue):
-    """What is done from now on, in words for people; `before` is how many questions are answered first."""
+    """The stage that begins, in words for people; `before` is how many questions are answered first."""
 
     kind: Literal["stage"] = "stage"
     text: str
@@ -65,7 +65,7 @@ class EvidenceFound(SurfaceValue):
 
 
 class CitedPlace(SurfaceValue):
-    """What a mark such as `[1]` of an answer stands for; where the path is empty, the commit itself."""
+    """The place behind a mark such as `[1]`; where the path is empty, the commit itself."""
 
     mark: int
     repository: str
@@ -77,7 +77,7 @@ class CitedPlace(SurfaceValue):
 
 
 class AnswerCost(SurfaceValue):
-    """What an answer took; `dollars` is None where the price of a model is not in the settings."""
+    """The cost of an answer; `dollars` is None where the price of a model is not in the settings."""
 
     seconds: float = 0.0
     model_calls: int = 0

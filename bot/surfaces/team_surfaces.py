@@ -48,7 +48,7 @@ class Late(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True)
 class SurfaceCore:
-    """What every surface is made of. `hosts` are the names beside loopback by which a request may call the server."""
+    """The parts of every surface. `hosts` are the names beside loopback by which a request may call the server."""
 
     lookups: CodeLookups
     questions: Questions

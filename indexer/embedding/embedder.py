@@ -14,7 +14,7 @@ FloatArray = NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddingInput:
-    """What is known of one chunk: `header` is where it stands (path, scope, names it defines), `body` its text."""
+    """One chunk for an embedder: `header` is its place (path, scope, names it defines), `body` its text."""
 
     header: str
     body: str

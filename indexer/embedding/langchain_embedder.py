@@ -28,7 +28,7 @@ _PERMANENT = frozenset({400, 401, 403, 404, 422})  # statuses that another try d
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbedderRetryPolicy:
-    """How many seconds to wait for a call, how often to try it, and how many to have in progress.
+    """The timeout of a call, the number of tries, and the calls in progress.
 
     Between tries it waits `backoff` seconds, twice as long each time. A person waits for a question's vector, so that
     is tried twice at most.

@@ -19,7 +19,7 @@ SHORT = 256  # numbers a vector, of models that can be asked for fewer than they
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddingProvider:
-    """What a LangChain package calls things; an empty name means that it has no such thing.
+    """The names that a LangChain package uses; an empty name means that it has no such thing.
 
     `shortens` are models, by the start of their names, that return fewer numbers when asked to.
     """

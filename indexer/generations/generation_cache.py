@@ -57,7 +57,7 @@ class FileListing:
 
 
 class GenerationCache:
-    """What the readers of a generation share; a generation does not change, so nothing in here becomes stale."""
+    """Data shared by the readers of a generation; a generation does not change, so nothing in here becomes stale."""
 
     def __init__(self, catalog: Catalog, generation: int, overview_file: Path) -> None:
         self._generation = generation
@@ -86,7 +86,7 @@ class GenerationCache:
         return FileListing(rows=rows, entries=entries, folders=count_folders(entry.path for entry in entries))
 
     def describe_repository(self, name: str) -> RepositoryOverview:
-        """What the repository is at a glance, as it was noted when it was indexed, or else found out once."""
+        """Return the overview noted at indexing, or make it once."""
         if self._overview is None:
             self._overview = load_overview(self._overview_file) or self._find_overview(name)
         return self._overview

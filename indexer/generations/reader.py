@@ -298,19 +298,19 @@ class IndexReader:
         return await asyncio.to_thread(self._contents.graph.callers, name, unresolved=unresolved)
 
     async def callees(self, name: str) -> Sequence[CallSite]:
-        """What a function calls."""
+        """Return the calls that a function makes."""
         return await asyncio.to_thread(self._contents.graph.callees, name)
 
     async def list_file_imports(self) -> Sequence[FileImport]:
-        """What files import of the repository, by path and line."""
+        """Return the imports of files from the repository, by path and line."""
         return await asyncio.to_thread(self._contents.graph.list_file_imports)
 
     async def subclasses(self, name: str) -> Sequence[Subclass]:
-        """What inherits from a type, implements it or mixes it in, the direct ones first."""
+        """Return the types that inherit from one, implement it or mix it in, direct ones first."""
         return await asyncio.to_thread(self._contents.graph.subclasses, name)
 
     async def registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
-        """What the files register of some kinds, by path and line: routes, commands, options, settings."""
+        """Return the files' registrations of some kinds, by path and line: routes, commands, options, settings."""
         return await asyncio.to_thread(self._read_registrations, kinds)
 
     def _read_registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
@@ -323,11 +323,11 @@ class IndexReader:
         return (await self._get_listing()).entries
 
     async def overview(self) -> RepositoryOverview:
-        """What the repository is at a glance."""
+        """Return the overview of the repository."""
         return await asyncio.to_thread(self._contents.describe_repository, self._repository)
 
     async def folders(self) -> Mapping[str, int]:
-        """How many indexed files lie in each folder and below it; the top is not among them."""
+        """Count the indexed files in each folder and below it, without the top."""
         return (await self._get_listing()).folders
 
     async def _get_listing(self) -> FileListing:
@@ -358,7 +358,7 @@ class IndexReader:
 
     @property
     def past(self) -> HistoryReader:
-        """What happened to the code up to the commit."""
+        """The history of the code up to the commit."""
         return self._past
 
     async def list_left_out(self) -> Sequence[LeftOut]:
@@ -366,7 +366,7 @@ class IndexReader:
         return await asyncio.to_thread(self._catalog.list_left_out)
 
     async def coverage(self, *words: str) -> Coverage:
-        """How much was read, and which files that are not indexed hold one of the words.
+        """Return how much was read, and the unindexed files that contain one of the words.
 
         Files that may hold secrets, or that the operator excludes, are not looked into: that would answer for them.
         """

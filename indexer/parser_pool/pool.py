@@ -33,7 +33,7 @@ class ParserPool:
 
     @property
     def ahead(self) -> int:
-        """How many files to hand over before waiting for the first of them, so that no parser runs dry."""
+        """The number of files to hand over before waiting for the first, so that no parser runs dry."""
         return 2 * self._most * AT_HAND
 
     def submit(self, request: Request) -> Future[ParsedContents | SkippedFile]:

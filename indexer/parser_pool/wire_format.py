@@ -30,7 +30,7 @@ _REGISTRATION = attrgetter("kind", "name", "detail", "help", "handler", "line")
 
 
 class Malformed(Exception):
-    """What a parser sent has not the expected form."""
+    """A parser's message does not have the expected form."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -22,7 +22,7 @@ _SENTENCE_LIMIT = 200
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeadingComment:
-    """What stands directly above a definition: its first attribute's row and the first sentence of the comment."""
+    """The comment directly above a definition: its first attribute's row and the first sentence of the comment."""
 
     first_row: int
     sentence: str

@@ -47,7 +47,7 @@ def find_headings(language: str, texts: Sequence[str]) -> tuple[Heading, ...]:
 
 
 def name_sections(headings: Sequence[Heading], pieces: Sequence[Rows]) -> list[str]:
-    """What each piece is about: the headings that it stands under, outermost first, and some of those inside it."""
+    """Name each piece by the headings above it, outermost first, and some of those inside it."""
     rows = [heading.row for heading in headings]
     names = []
     around: list[Heading] = []

@@ -78,7 +78,7 @@ class Address:
 
     @property
     def key(self) -> str:
-        """What all addresses of one repository have in common: the web server and the project, but not the scheme."""
+        """The common part of all addresses of one repository: the web server and the project, but not the scheme."""
         host = _SSH_HOSTS.get(self.host, self.host.removeprefix("www."))
         is_usual = self.scheme == "ssh" or self.port in {None, _USUAL_PORTS.get(self.scheme)}
         return f"{host if is_usual else f'{host}:{self.port}'}/{self.project}"

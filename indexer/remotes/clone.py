@@ -47,7 +47,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Advertised:
-    """What a host advertises: its branches and all refs with their commits, the default one, and where it led."""
+    """A host's advertisement: its branches and all refs with their commits, the default one, and where it led."""
 
     branches: dict[str, str]
     refs: dict[str, str]

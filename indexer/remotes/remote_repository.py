@@ -26,7 +26,7 @@ _ANY_USER = "x-access-token"
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteRepository:
-    """What is fetched, and what of it is indexed; `BadAddress` for invalid values.
+    """The repository to fetch, and the files of it to index; `BadAddress` for invalid values.
 
     Without a `branch` the host's default one is followed. The token signs in over HTTPS as `user`; over ssh the ssh
     agent signs in, without a token. `web_url` is derived where the host is known. The newest `depth` commits of the

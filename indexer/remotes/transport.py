@@ -29,7 +29,7 @@ _PROTOCOLS = {"https": "https", "http": "http:https", "ssh": "ssh", "file": "fil
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FetchLimits:
-    """How long a host may take, in seconds: to list its branches, to send everything, and to send next to nothing.
+    """The limits of a host, in seconds: to list its branches, to send everything, and to send next to nothing.
 
     `saying` is how many bytes of output git may write; a million branches take some 60 MB.
     """
@@ -46,7 +46,7 @@ class AnswerTooLong(RepositoryError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CompletedCommand:
-    """How a command ended."""
+    """The end of a command."""
 
     status: int
     output: bytes

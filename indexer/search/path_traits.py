@@ -36,7 +36,7 @@ _GENERIC_STEMS = frozenset({"__init__", "mod", "index", "main", "lib", "init"})
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PathTraits:
-    """What ranking reads off a path; the flags are independent of each other."""
+    """The traits that ranking reads from a path; the flags are independent of each other."""
 
     source_type: SourceType
     is_test: bool

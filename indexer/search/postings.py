@@ -173,7 +173,7 @@ class PostingsBuilder:
 
     @property
     def entries(self) -> int:
-        """How many entries were added."""
+        """The number of entries added."""
         return len(self._terms)
 
     def add(self, tokens: Iterable[str] | Bag) -> None:

@@ -143,7 +143,7 @@ def _score_parts(
 
 
 def _weigh_short_chunks(snapshot: Snapshot, recipe: RankingWeights) -> Scores:
-    """How far each chunk's vector speaks for its text; that of a chunk of a few words speaks for its path alone."""
+    """Weigh each chunk's vector; that of a chunk of a few words speaks for its path alone."""
     tokens = snapshot.chunks.tokens
     return np.minimum(1.0, tokens / max(recipe.short_chunk * float(tokens.mean()), 1.0))
 

@@ -44,7 +44,7 @@ class Segment:
 
     @property
     def size(self) -> int:
-        """How many chunks there are."""
+        """The number of chunks."""
         return len(self.tables.chunks.ids)
 
     @property

@@ -79,7 +79,7 @@ def scale_to_unit(scores: Scores) -> Scores:
 
 
 def score_coherence(snapshot: Snapshot, scores: Scores, *, depth: int) -> Scores:
-    """How much of the top each chunk's file holds: several good chunks make the file likelier."""
+    """Score each chunk by its file's share of the top: several good chunks make the file likelier."""
     depth = min(len(scores), depth)
     floor = np.partition(scores, -depth)[-depth]
     top = np.where(scores >= floor, scores, 0.0)
@@ -103,7 +103,7 @@ def score_exact_names(snapshot: Snapshot, question: SearchQuestion) -> Scores:
 
 
 def score_partial_names(snapshot: Snapshot, question: SearchQuestion) -> Scores:
-    """How well the best definition of each chunk is named by the question's words."""
+    """Score how well the question's words name the best definition of each chunk."""
     table = snapshot.definitions
     scores = np.zeros(len(snapshot.chunks.ids))
     matched = _sum_matched_weights(snapshot, question, snapshot.definition_terms)
@@ -116,7 +116,7 @@ def score_partial_names(snapshot: Snapshot, question: SearchQuestion) -> Scores:
 
 
 def score_paths(snapshot: Snapshot, question: SearchQuestion, *, folder: float) -> Scores:
-    """How well each file's name is named by the question's words, and with the weight of `folder` its folders."""
+    """Score how well the question's words name each file, and with the weight of `folder` its folders."""
     topics = _sum_matched_weights(snapshot, question, snapshot.topic_terms)
     names = np.minimum(1.0, topics / question.total) * np.minimum(1.0, topics / snapshot.topic_weights)
     folders = _sum_matched_weights(snapshot, question, snapshot.folder_terms)
@@ -124,7 +124,7 @@ def score_paths(snapshot: Snapshot, question: SearchQuestion, *, folder: float) 
 
 
 def score_history(snapshot: Snapshot, question: SearchQuestion, *, files: float, commits: float) -> Scores:
-    """How well what commits say of each file fits the question; nothing where there are too few commits."""
+    """Score how well commits about each file fit the question; nothing if there are too few commits."""
     index = snapshot.history_index
     if not index.trust:
         return np.zeros(len(snapshot.files.paths))

@@ -121,7 +121,7 @@ class Snapshot:
 
     @cached_property
     def history_index(self) -> HistoryIndex:
-        """What commits say of the files that are there."""
+        """The words of commits about the present files."""
         return HistoryIndex(self.history, self.files.paths.tolist())
 
     @cached_property

@@ -99,17 +99,17 @@ class SnapshotBuilder:
 
     @property
     def chunks_added(self) -> int:
-        """How many chunks have been added."""
+        """The number of chunks added."""
         return len(self._new.chunk_ids)
 
     @property
     def words(self) -> int:
-        """How many distinct words and names there are, those of the snapshot before included."""
+        """The number of distinct words and names, those of the previous snapshot included."""
         return len(self._previous.terms) + len(self._names)
 
     @property
     def postings(self) -> int:
-        """How many words of chunks there are, those of the snapshot before included."""
+        """The number of words of chunks, those of the previous snapshot included."""
         return self._terms.entries + sum(len(segment.terms.docs) for segment in self._previous.segments)
 
     def add(

@@ -67,7 +67,7 @@ def _read_costs() -> dict[tuple[str, str], float]:
 
 
 def _measure_change(one: str, two: str) -> float:
-    """What a pair costs for changing the kind of character."""
+    """Return the cost of a pair that changes the kind of character."""
     if one.isdigit() or two.isdigit():
         return _SWITCH if one.isalpha() or two.isalpha() else 0.0
     if two.isupper():

@@ -37,7 +37,7 @@ _NAME = re.compile(r"(?P<version>\d{1,18})-(?P<digest>[0-9a-f]{64})(?P<draft>\.d
 
 @dataclass(kw_only=True, slots=True)
 class CacheCounts:
-    """How often an index that was wanted was here, or was not; bytes likewise; requests to the object store."""
+    """Hits and misses of the cache, in indexes and bytes; requests to the object store."""
 
     hits: int = 0
     misses: int = 0

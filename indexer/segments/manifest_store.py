@@ -45,7 +45,7 @@ class Manifest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pin:
-    """Who keeps which version from being swept; a publisher's is 0 where nothing was published before."""
+    """A holder that keeps a version from being swept; a publisher's is 0 where nothing was published before."""
 
     holder: str
     version: int

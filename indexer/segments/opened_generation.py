@@ -35,7 +35,7 @@ _LOCK = "in-use.lock"
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingParts:
-    """What reads a repository beside its files. Without a vector store all vectors are compared, however many."""
+    """The readers of a repository beside its files. Without a vector store all vectors are compared, however many."""
 
     name: str
     web_url: str | None

@@ -64,7 +64,7 @@ class SharedIndex:
 
     @property
     def name(self) -> str:
-        """What people call the repository."""
+        """The repository's name for people."""
         return self._parts.name
 
     @property

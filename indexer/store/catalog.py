@@ -274,20 +274,20 @@ class Catalog:
         return [_make_reference(row) for row in self._fetch_rows(sql, {"path": path, "generation": generation})]
 
     def list_imports(self, generation: int, path: str) -> list[Import]:
-        """What one file imports."""
+        """Return the imports of one file."""
         sql = f"""SELECT imports.* FROM imports JOIN files ON files.id = imports.file
             WHERE files.path = :path AND {ALIVE} ORDER BY imports.line"""
         rows = self._fetch_rows(sql, {"path": path, "generation": generation})
         return [_make_import(row) for row in rows]
 
     def list_all_imports(self, generation: int) -> list[tuple[str, Import]]:
-        """What all files import, by path and line."""
+        """Return the imports of all files, by path and line."""
         sql = f"""SELECT files.path, imports.* FROM imports JOIN files ON files.id = imports.file
             WHERE {ALIVE} ORDER BY files.path, imports.line"""
         return [(row["path"], _make_import(row)) for row in self._fetch_rows(sql, {"generation": generation})]
 
     def registrations(self, generation: int, kinds: Iterable[RegistrationKind], *, most: int) -> list[RegistrationSite]:
-        """What the files of a generation register, of some kinds, by path and line; no more than so many."""
+        """Return a generation's registrations of some kinds, by path and line; no more than so many."""
         sql = f"""SELECT files.path, registrations.* FROM registrations JOIN files ON files.id = registrations.file
             WHERE registrations.kind IN (SELECT value FROM json_each(:kinds)) AND {ALIVE}
             ORDER BY files.path, registrations.line LIMIT :most"""
@@ -301,7 +301,7 @@ class Catalog:
         return [(row["path"], row["alias"]) for row in self._fetch_rows(sql, {"name": name, "generation": generation})]
 
     def count_rows(self, generation: int) -> dict[str, int]:
-        """How many files, chunks and symbols a generation has."""
+        """Count the files, chunks and symbols of a generation."""
         sql = f"""SELECT count(*) AS files,
             (SELECT count(*) FROM chunks JOIN files ON files.id = chunks.file WHERE {ALIVE}) AS chunks,
             (SELECT count(*) FROM symbols JOIN files ON files.id = symbols.file WHERE {ALIVE}) AS symbols

@@ -146,5 +146,5 @@ def _make_unavailable_error(url: str, error: Exception) -> VectorsUnavailable:
 
 
 def _shorten(text: str) -> str:
-    """What a server says goes into sentences, on one line and not all of it."""
+    """Shorten a server's message to one line for use in a sentence."""
     return " ".join(text[: 2 * _LONGEST_REASON].split())[:_LONGEST_REASON]

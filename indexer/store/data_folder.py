@@ -40,12 +40,12 @@ class DataFolder:
 
     @property
     def attempt(self) -> Path:
-        """Which commit is being indexed, and how often that has ended the process."""
+        """The commit being indexed, and how often that has ended the process."""
         return self.root / "attempt.json"
 
     @property
     def kept_parses(self) -> Path:
-        """What a refresh that is not over has parsed."""
+        """The files parsed by an unfinished refresh."""
         return self.root / "parsed.sqlite"
 
     @property
@@ -55,7 +55,7 @@ class DataFolder:
 
     @property
     def collection_id(self) -> Path:
-        """What tells the collections of this folder from others in a vector server, once there are any."""
+        """The id of this folder's collections in a vector server, once there are any."""
         return self.root / "collection.id"
 
     def snapshot(self, generation: int) -> Path:

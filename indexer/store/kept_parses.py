@@ -31,7 +31,7 @@ class KeptParses:
 
     @property
     def count(self) -> int:
-        """How many replies were kept: where they become more, a refresh that is killed gets further each time."""
+        """The number of kept replies: where they become more, a refresh that is killed gets further each time."""
         if self._db is None:
             return 0
         try:

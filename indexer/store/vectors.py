@@ -74,7 +74,7 @@ class VectorStore(Protocol):
 
 
 class BatchSize:
-    """How many vectors go into one call of Chroma, which holds the interpreter lock while it runs.
+    """The number of vectors in one call of Chroma, which holds the interpreter lock while it runs.
 
     That blocks the event loop, so a batch is as many as are stored in a fifth of a second. The larger the collection,
     the fewer these are; larger batches take somewhat less time per vector.

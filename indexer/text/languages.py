@@ -10,7 +10,7 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Grammar:
-    """How one language is parsed and read.
+    """The parsing of one language.
 
     `package` is the wheel that carries the tree-sitter parser, `entry` its function, `bundled` its name in the wheel of
     many grammars, which is used where the own one is not installed, and `query` the file in `indexer/parsing/queries`

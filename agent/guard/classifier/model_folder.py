@@ -24,7 +24,7 @@ _ELSEWHERE = b"\n\x08location\x12"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelFiles:
-    """What was read of a folder whose checksum is the pinned one; `attacks` are the places of the attacks' labels."""
+    """The files of a folder with the pinned checksum; `attacks` are the places of the attacks' labels."""
 
     model: bytes
     tokenizer: bytes

@@ -23,7 +23,7 @@ _DISGUISED_ON_PURPOSE = frozenset({"override", "prompt"})
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InjectionVerdict:
-    """What the guard makes of a message.
+    """The guard's judgement of a message.
 
     `rules` name the families that matched, for the log and never for the asker; `said` is what it reads as.
     """

@@ -30,7 +30,7 @@ Report = Callable[[int, int], None]  # is told how many conversations are done, 
 
 @dataclass(kw_only=True, slots=True)
 class ConversationCounts:
-    """How much was copied."""
+    """The numbers of copied rows."""
 
     conversations: int = 0
     evidence: int = 0

@@ -74,7 +74,7 @@ def heed_cancels() -> Iterator[None]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PoolLoad:
-    """How many connections a pool has, how many of them are in use, and how many callers wait for one."""
+    """A pool's connections, those in use, and the callers waiting for one."""
 
     size: int
     in_use: int

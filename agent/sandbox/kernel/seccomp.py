@@ -52,7 +52,7 @@ vmsplice 278 75
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Architecture:
-    """How the kernel of a machine names itself and its system calls to a filter."""
+    """A machine's kernel as a filter sees it: its name and its system calls."""
 
     audit: int  # AUDIT_ARCH_* of linux/audit.h
     numbers: Mapping[str, int]

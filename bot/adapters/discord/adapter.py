@@ -42,7 +42,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class DiscordOptions:
-    """How Discord is reached. Empty addresses are Discord's own, like `http://127.0.0.1:4020/api/v10` those of a proxy.
+    """The connection to Discord. Empty addresses are Discord's own; a proxy has its own, such as
+    `http://127.0.0.1:4020/api/v10`.
 
     Without `message_content` the bot receives only mentions, direct messages, commands. `servers` are the ids of those
     that count as inside; without any, every server does that the bot was invited to. Discord asks for `identify_pause`
@@ -109,7 +110,7 @@ class DiscordAdapter:
 
     @property
     def name(self) -> str:
-        """What the bot is called."""
+        """The bot's name."""
         return str(self._client.user or "")
 
     @property

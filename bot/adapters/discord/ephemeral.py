@@ -22,7 +22,7 @@ _ORIGINAL = cast("Any", "@original")  # what Discord calls the first answer, wha
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InteractionToken:
-    """What it takes to answer one person: the interaction, the person, and the token."""
+    """The interaction, the person and the token that an answer to one person needs."""
 
     interaction: int
     user: int

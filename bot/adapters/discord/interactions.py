@@ -191,5 +191,5 @@ class InteractionHandler:
 
 
 def _make_line(interaction: Interaction) -> str:
-    """How the person who used something is reached, for a quarter of an hour."""
+    """The line to the person who used something; it is open for a quarter of an hour."""
     return str(InteractionToken(interaction=interaction.id, user=interaction.user.id, token=interaction.token))

@@ -206,7 +206,7 @@ def read_roles(person: discord.abc.User) -> tuple[str, ...]:
 
 
 def _classify_message(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> MessageKind:
-    """How a message addresses citebot. `@everyone` addresses nobody; the first message of a post begins its thread."""
+    """Classify a message by its addressee. `@everyone` is nobody; the first message of a post begins its thread."""
     if channel.is_direct:
         return "direct"
     mentioned = {user.id for user in message.mentions} | {role.id for role in message.role_mentions}

@@ -104,7 +104,7 @@ def make_thread_name(question: str) -> str:
 
 
 def read_text(message: discord.Message, own: OwnUser, text: str) -> str:
-    """What is read of the text of a message, as it was typed, without mentions of the bot."""
+    """Return the text of a message as it was typed, without mentions of the bot."""
     users = {user.id: user.display_name for user in message.mentions}
     users |= {role.id: role.name for role in message.role_mentions}
     places = {channel.id: getattr(channel, "name", "") for channel in message.channel_mentions}

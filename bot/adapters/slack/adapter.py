@@ -31,7 +31,7 @@ from bot.tasks import run_in_background
 
 @dataclass(frozen=True, kw_only=True)
 class SlackOptions:
-    """How Slack is reached. Socket Mode needs the app token, HTTP mode the signing secret."""
+    """The connection to Slack. Socket Mode needs the app token, HTTP mode the signing secret."""
 
     bot_token: str
     app_token: str = ""

@@ -49,7 +49,7 @@ _APP_ADVICE = (
 
 
 def map_post_error(name: str, method: str, *, needed: str = "") -> ChatError:
-    """What a refusal means for calls that send or read messages."""
+    """Translate a refusal of calls that send or read messages."""
     message = describe_error(name, method, needed=needed)
     if name in UNSURE | TOKEN:
         return PlatformUnreachable(message)
@@ -59,7 +59,7 @@ def map_post_error(name: str, method: str, *, needed: str = "") -> ChatError:
 
 
 def map_bot_token_error(name: str, method: str, *, needed: str = "") -> ChatError:
-    """What a refusal means for asking whose the token is, which shows whether Slack accepts it."""
+    """Translate a refusal of asking whose the token is, which shows whether Slack accepts it."""
     return (
         PostRefused(describe_error(name, method, needed=needed))
         if name in TOKEN
@@ -68,25 +68,25 @@ def map_bot_token_error(name: str, method: str, *, needed: str = "") -> ChatErro
 
 
 def map_app_token_error(name: str, method: str, *, needed: str = "") -> ChatError:
-    """What a refusal means for opening a connection, which takes the app token."""
+    """Translate a refusal of opening a connection, which takes the app token."""
     message = f"Slack refused {method}: {name}{f' ({needed})' if needed else ''}."
     return PlatformUnreachable(message) if name in UNSURE else PostRefused(f"{message} {_APP_ADVICE}")
 
 
 def map_edit_error(name: str, method: str, *, needed: str = "") -> ChatError:
-    """What a refusal means for changing or deleting a message."""
+    """Translate a refusal to change or delete a message."""
     error = map_post_error(name, method, needed=needed)
     return EditRefused(str(error)) if isinstance(error, PostRefused) else error
 
 
 def map_stream_start_error(name: str, method: str, *, needed: str = "") -> ChatError:
-    """What a refusal means for beginning a stream: the place is closed to all messages, or there are no streams."""
+    """Translate a refusal to begin a stream: the place is closed to all messages, or there are no streams."""
     error = map_post_error(name, method, needed=needed)
     return StreamRefused(str(error)) if isinstance(error, PostRefused) and name not in CLOSED else error
 
 
 def map_stream_error(name: str, method: str, *, needed: str = "") -> ChatError:
-    """What a refusal means for a stream that is open."""
+    """Translate a refusal of an open stream."""
     error = map_post_error(name, method, needed=needed)
     if name == "stopped_by_user":
         return StreamStopped(str(error))

@@ -138,7 +138,7 @@ class SharedChannels:
         return self._told.get(channel, True) if known[0] is None else known[0]
 
     async def _fetch_is_shared(self, channel: str) -> bool | None:
-        """What Slack's description says; None where it says nothing of that."""
+        """Read Slack's description; None if it does not say."""
         try:
             async with asyncio.timeout(PATIENCE):
                 answer = await self._client.send(lambda: self._client.web.conversations_info(channel=channel))

@@ -27,7 +27,7 @@ Fields = Mapping[str, Any]
 
 
 class RefusalMeaning(Protocol):
-    """What a refusal means for a kind of call."""
+    """Maps refusals of one kind of call to errors."""
 
     def __call__(self, name: str, method: str, *, needed: str = "") -> ChatError:
         """Return the error to raise."""
@@ -35,7 +35,7 @@ class RefusalMeaning(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BotIdentity:
-    """Who the bot token belongs to; `enterprise` is the Grid whose workspaces are all inside, if there is one."""
+    """The owner of the bot token; `enterprise` is the Grid whose workspaces are all inside, if there is one."""
 
     team: str
     enterprise: str = ""

@@ -51,7 +51,7 @@ _APP_ADVICE: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class SlackCredentials:
-    """What there is to reach Slack with; empty is what is not set."""
+    """The tokens and secrets for Slack; unset ones are empty."""
 
     bot_token: str = ""
     app_token: str = ""

@@ -139,13 +139,13 @@ def _is_external(team: str, body: Body, own: BotIdentity) -> bool:
 
 
 def _read_shared(body: Body) -> bool | None:
-    """What an event says of whether outsiders can read its channel; None where it says nothing."""
+    """Read from an event whether outsiders can read its channel; None if it does not say."""
     told = body.get("is_ext_shared_channel")
     return told if isinstance(told, bool) else None
 
 
 def _classify_message(event: Body, text: str, own: BotIdentity) -> MessageKind:
-    """How a message addresses citebot."""
+    """Classify a message by the way it addresses citebot."""
     if event.get("channel_type") == "im":
         return "direct"
     if event.get("type") == "app_mention" or has_mention(text, own.user):
@@ -207,7 +207,7 @@ def make_place(channel: object, own: BotIdentity, *, thread: str = "") -> Place:
 
 
 def make_message_key(channel: object, ts: str, own: BotIdentity) -> MessageKey:
-    """What tells a message from all others."""
+    """Make the key that tells a message from all others."""
     return MessageKey(platform=PLATFORM, workspace=own.team, channel=str(channel or ""), message=ts)
 
 

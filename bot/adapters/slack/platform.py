@@ -211,7 +211,7 @@ class SlackPlatform:
             log.info("a stream was not ended: %s", error)
 
     async def _find_asker(self, place: Place) -> tuple[str, str]:
-        """Who asked last in a thread; after a restart, the thread is read for it."""
+        """Return the person who asked last in a thread; after a restart, the thread is read for it."""
         if place not in self._askers:
             found = await find_last_author(self._client, place, own=self._identity)
             if found is None:

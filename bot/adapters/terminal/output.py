@@ -242,7 +242,7 @@ def _list_plain_files(status: IndexStatus) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class CommandOutcome:
-    """What a command has to say: `output` for standard output, `note` for standard error, and whether it succeeded.
+    """The output of a command: `output` for standard output, `note` for standard error, and whether it succeeded.
 
     `data` takes the place of the output where no person reads it: programs get every byte of it.
     """

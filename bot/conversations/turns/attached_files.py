@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(kw_only=True)
 class ReadAttachments:
-    """What was read of what came with a message, and a sentence for each thing that was not."""
+    """The attachments of a message that were read, and a sentence for each one that was not."""
 
     texts: list[AttachedText] = field(default_factory=list)
     images: list[AttachedImage] = field(default_factory=list)

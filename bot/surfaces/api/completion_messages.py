@@ -66,7 +66,7 @@ class ChatTurn(_Sent):
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """Its text."""
         if isinstance(self.content, str):
             return self.content
         return "\n".join(part.text or "" for part in self.content or () if part.type in _TEXTS)
@@ -82,7 +82,7 @@ class ChatTurn(_Sent):
 
 
 class StreamOptions(_Sent):
-    """What a stream is to hold beside the text."""
+    """The parts of a stream beside the text."""
 
     include_usage: bool | None = None
 
@@ -119,7 +119,7 @@ class CompletionRequest(_Sent):
 
 @dataclass(frozen=True, kw_only=True)
 class AskedCompletion:
-    """What a request asks: the last message of the user, with what was said before quoted as background.
+    """The question of a request: the last message of the user, with what was said before quoted as background.
 
     `unread` says what is attached to that message and not read.
     """

@@ -52,7 +52,7 @@ _CODES: Mapping[int, str] = {
 
 
 class BadField(BaseModel):
-    """What is wrong with one parameter of a query, or one field of a body."""
+    """The error of one query parameter, or one field of a body."""
 
     model_config = ConfigDict(frozen=True)
 

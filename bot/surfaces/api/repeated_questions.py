@@ -33,7 +33,7 @@ Begin = Callable[[], AskedRun]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RequestKey:
-    """What tells that a request is one that came before; `body` is the checksum of what it asks."""
+    """Recognises a repeated request; `body` is the checksum of what it asks."""
 
     person: str
     name: str

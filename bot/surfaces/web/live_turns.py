@@ -154,7 +154,7 @@ class LiveConversation:
 
     @property
     def label(self) -> str:
-        """What it began with."""
+        """The first question of the conversation."""
         question = " ".join(self.turns[0].question.split()) if self.turns else "A new conversation"
         return question if len(question) <= _LONGEST_LABEL else f"{question[: _LONGEST_LABEL - 1]}…"
 

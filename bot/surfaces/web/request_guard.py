@@ -45,7 +45,7 @@ Refuse = Callable[[Request, int, str], Response]
 
 @dataclass(frozen=True, kw_only=True)
 class WebAddress:
-    """How the page is reached: at loopback, and under `hosts`; `is_secure` where browsers reach those over TLS."""
+    """The addresses of the page: at loopback, and under `hosts`; `is_secure` where browsers reach those over TLS."""
 
     hosts: Collection[str] = ()
     is_secure: bool = False

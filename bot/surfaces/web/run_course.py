@@ -37,12 +37,12 @@ class NodeVisit:
 
     @property
     def tokens(self) -> int:
-        """What chat models have read and written for it."""
+        """The tokens that chat models read and wrote for it."""
         return self.input_tokens + self.output_tokens
 
     @property
     def seconds(self) -> float:
-        """How long it took; 0 while it runs."""
+        """Its duration; 0 while it runs."""
         return max(0.0, self.ended - self.began) if self.ended is not None else 0.0
 
 
@@ -106,7 +106,7 @@ class RunCourse:
 
     @property
     def places(self) -> Sequence[EvidencePlace]:
-        """What was found, the best first; what nothing ranked comes last."""
+        """The places found, best first, unranked ones last."""
         return sorted(self._places.values(), key=lambda place: -(place.score if place.score is not None else -1.0))
 
     def take(self, event: AgentEvent) -> bool:

@@ -45,7 +45,7 @@ class ShownRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """What many runs come to."""
+    """The totals of many runs."""
 
     answers: int
     not_found: float | None
