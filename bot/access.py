@@ -118,7 +118,7 @@ class AccessPolicy(BaseModel):
         """Raise `NotAllowed` unless an account of this machine may read what was asked."""
         if not _is_on_list(self.questions, "terminal", (account,)):
             raise NotAllowed(
-                f'You aren\'t allowed to read what was asked. Add "terminal:{account}" to `questions` in the table '
+                f'You aren\'t allowed to read the questions. Add "terminal:{account}" to `questions` in the table '
                 "[access] of citebot.toml."
             )
 

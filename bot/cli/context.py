@@ -213,7 +213,7 @@ def add_graph_option(command: Command) -> Command:
 
 def _check_picture(_context: click.Context, _parameter: click.Parameter, picture: Path | None) -> Path | None:
     if picture is not None and picture.suffix not in {".svg", ".png", ".mmd"}:
-        raise click.BadParameter("The file has to end in .svg, .png or .mmd.")
+        raise click.BadParameter("The file must end in .svg, .png or .mmd.")
     return picture
 
 

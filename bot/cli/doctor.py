@@ -330,9 +330,7 @@ async def check_mcp(table: McpTable) -> Sequence[DoctorFinding]:
         missing = make_warning if table.tokens else note
         return [missing("The MCP server is not installed.", advice)]
     if not table.tokens:
-        return [
-            note("MCP: `citebot mcp` serves this machine's editors; `citebot serve` does not, as no token is listed.")
-        ]
+        return [note("MCP: `citebot mcp` serves this machine's editors; `citebot serve` does not: no token is listed.")]
     people = len({each.person for each in table.tokens})
     served = f"MCP: `citebot serve` answers {_count(len(table.tokens), 'token')} of {people} people at /mcp"
     named = f", called as {', '.join(table.hosts)}." if table.hosts else ", called from this machine alone: no `hosts`."

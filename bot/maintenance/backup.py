@@ -120,7 +120,7 @@ def _map_file_errors(file: Path, *, disk: Path) -> Iterator[None]:
             raise BackupError(f"There is no room for {disk}. Free some, or use another disk.") from error
         if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
             raise BackupError(f"{where} may not be read or written. Run this as citebot's own user.") from error
-        raise BackupError(f"{where}: {error.strerror or error}. Put it right and try again.") from error
+        raise BackupError(f"{where}: {error.strerror or error}. Fix that and try again.") from error
 
 
 def restore_backup(file: Path, home: Path, *, force: bool) -> BackupManifest:

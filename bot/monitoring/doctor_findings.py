@@ -63,7 +63,7 @@ async def _run_check(check: Check) -> Sequence[DoctorFinding]:
     except (BotError, AgentError, IndexerError) as error:
         return [make_problem(describe_error(error))]
     except OSError as error:
-        return [make_problem(f"The operating system refused something: {error}.", "Put it right and try again.")]
+        return [make_problem(f"The operating system refused something: {error}.", "Fix that and try again.")]
 
 
 def _mask_secrets(finding: DoctorFinding, secrets: Collection[str]) -> DoctorFinding:

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileAttributes:
-    """The declared attributes of a file: its encoding, if any; True and False are declared, None is left to the rules."""
+    """The declared attributes of a file: its encoding, if any, and flags; None is left to the rules."""
 
     generated: bool | None = None
     vendored: bool | None = None

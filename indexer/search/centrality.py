@@ -57,7 +57,7 @@ def _find_chunks(snapshot: Snapshot, files: NDArray[np.int64], lines: NDArray[np
 
 
 def compute_page_rank(nodes: int, edges: Edges) -> NDArray[np.float32]:
-    """Compute the centrality of each node, 1 on average; `edges` are distinct pairs: where they begin, and where they end.
+    """Compute the centrality of each node, 1 on average; `edges` are distinct pairs of their beginnings and ends.
 
     Source: Brin and Page, "The Anatomy of a Large-Scale Hypertextual Web Search Engine", 1998.
     """

@@ -61,7 +61,7 @@ def may(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
 
 
 def test_only_an_account_that_may_reads_what_was_asked(citebot: Citebot) -> None:
-    assert "You aren't allowed to read what was asked." in citebot("gaps").complaint
+    assert "You aren't allowed to read the questions." in citebot("gaps").complaint
 
 
 @pytest.mark.usefixtures("may")
