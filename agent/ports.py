@@ -54,7 +54,7 @@ CatchUp = Callable[[], Awaitable[bool]]
 
 
 class CodePast(Protocol):
-    """What happened to the code up to the commit that is held: commits, releases, people, owners."""
+    """The history of the code up to the held commit: commits, releases, people, owners."""
 
     async def log(self, query: LogQuery) -> CommitLog:
         """List commits; `UnknownRevision` where the query names a tag, branch or commit that is not here."""
@@ -85,10 +85,10 @@ class SourceFiles(Protocol):
         """Every indexed file, by path."""
 
     async def overview(self) -> RepositoryOverview:
-        """What the repository is at a glance: size, languages, folders, introduction, the files that it starts from."""
+        """Return the overview of the repository: size, languages, folders, introduction, starting files."""
 
     async def folders(self) -> Mapping[str, int]:
-        """How many indexed files lie in each folder and below it."""
+        """Count the indexed files in each folder and below it."""
 
     async def read(self, path: str, start_line: int = 1, end_line: int | None = None) -> Passage:
         """Read lines of an indexed file, clipped to its end; `UnknownPath` if there is no such file."""
@@ -97,14 +97,14 @@ class SourceFiles(Protocol):
         """Every path of the commit that is not indexed, and the reason."""
 
     async def coverage(self, *words: str) -> Coverage:
-        """How much of the commit was read, and which files that are not indexed hold one of the words.
+        """Return how much was read, and the unindexed files that contain one of the words.
 
         Raises `CodeMoved` where the code that is followed is indexed at a newer commit by now.
         """
 
 
 class SymbolIndex(Protocol):
-    """What the code of one commit defines, and who calls it."""
+    """The definitions and calls in the code of one commit."""
 
     async def definitions(self, name: str) -> Sequence[Definition]:
         """Find definitions by plain (`send`) or qualified (`Session.send`) name; exact case first."""
@@ -119,16 +119,16 @@ class SymbolIndex(Protocol):
         """Where a function or class is called from; with `unresolved` also where nothing tells what is called."""
 
     async def callees(self, name: str) -> Sequence[CallSite]:
-        """What a function calls."""
+        """Return the calls that a function makes."""
 
     async def list_file_imports(self) -> Sequence[FileImport]:
-        """What files import of the code that is held, by path and line."""
+        """Return the imports of files from the held code, by path and line."""
 
     async def subclasses(self, name: str) -> Sequence[Subclass]:
-        """What inherits from a type, implements it or mixes it in, the direct ones first."""
+        """Return the types that inherit from one, implement it or mix it in, direct ones first."""
 
     async def registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
-        """What the files register of some kinds, by path and line: routes, commands, options, settings."""
+        """Return the files' registrations of some kinds, by path and line: routes, commands, options, settings."""
 
 
 class TextSearch(Protocol):
@@ -165,7 +165,7 @@ class CodeSearch(SourceFiles, SymbolIndex, TextSearch, Protocol):
 
     @property
     def past(self) -> CodePast:
-        """What happened to the code up to the commit."""
+        """The history of the code up to the commit."""
 
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
         """The commits that touched a file, and the one that last wrote a line of it; 0 asks for no line."""
@@ -235,7 +235,7 @@ class ToolMenu:
         return False
 
     def estimate_cost(self, name: str) -> int:  # noqa: ARG002
-        """How much of the room for calls side by side a call of the tool of that name takes."""
+        """Return the share of the room for parallel calls that one call of this tool takes."""
         return 0
 
     async def call(
@@ -380,7 +380,7 @@ class MemoryEvidence:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deps:
-    """What the nodes of one run work with: the repository at one commit, the redactor, the listeners, the models."""
+    """The dependencies of one run's nodes: the repository at one commit, the redactor, the listeners, the models."""
 
     code: CodeSearch
     redact: Callable[[str], str]
@@ -400,16 +400,16 @@ class Deps:
 
 
 class Runtime(Protocol[Context_co]):
-    """What a node is given beside the state, as LangGraph's class of the same name has it."""
+    """A node's input beside the state, with the shape of LangGraph's class of the same name."""
 
     @property
     def context(self) -> Context_co:
-        """What the nodes of this run work with."""
+        """The dependencies of this run's nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRuntime:
-    """What a node is given by others than LangGraph."""
+    """A node's input from others than LangGraph."""
 
     context: Deps
 
@@ -469,7 +469,7 @@ class Answer:
 
 
 class RunPermit(Protocol):
-    """What a run asks whoever wants it, once it has claimed its conversation: things may have changed until then.
+    """The question of a run to its owner, once it has claimed its conversation: things may have changed until then.
 
     Whoever is asked by another run later, and says yes, has claimed the conversation later as well.
     """

@@ -20,7 +20,7 @@ _MOST_LINES = 60
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalVerdict:
-    """How a run has ended. `patch` holds the changes that count, as `git apply` takes them at the commit, unmasked.
+    """The end of a run. `patch` holds the changes that count, as `git apply` takes them at the commit, unmasked.
 
     `ended_by` is why it ended without its goal; `commands` is everything that was run; `places` are where the commit
     has what was run and what was changed; `refused` are links out of the repository and settings of submodules, which

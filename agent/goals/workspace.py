@@ -91,7 +91,7 @@ OpenCopy = Callable[[], AbstractAsyncContextManager[WorkingCopy]]
 
 
 class CommandRecord:
-    """What was run in one process for one run, as people are shown it."""
+    """One command of a run, as people see it."""
 
     def __init__(self, emit: Emit, redact: Callable[[str], str]) -> None:
         self._emit = emit

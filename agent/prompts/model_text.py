@@ -59,7 +59,7 @@ class CitationParser:
 
     @property
     def citations(self) -> list[CitationRef]:
-        """What the markers stand for."""
+        """The citations behind the markers."""
         return [to_citation(mark, at) for at, mark in self._marks.items()]
 
     def prose(self, text: str) -> str:

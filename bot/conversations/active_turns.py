@@ -93,7 +93,7 @@ class ActiveTurns:
 
     @property
     def load(self) -> AnswerLoad:
-        """How many questions this process answers at the moment, and how many wait."""
+        """Count the questions that this process is answering, and those that wait."""
         under_way = self._deps.queue.places_in_use
         questions = sum(turn.is_question for turn in self._turns.values())
         return AnswerLoad(under_way=under_way, waiting=max(0, questions - under_way))

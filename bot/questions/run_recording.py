@@ -20,7 +20,7 @@ Place = tuple[str, int, int, str]  # path, first line, last line, commit
 
 
 class RunRecording:
-    """What one run read, and what models replied; `question` is what the agent was asked."""
+    """The reads of one run, and the replies of models; `question` is what the agent was asked."""
 
     def __init__(self, question: str, attachments: Attachments | None = None) -> None:
         self.question = question

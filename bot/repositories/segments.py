@@ -56,7 +56,7 @@ _MANIFEST_FILE = "manifests.sqlite"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IndexLag:
-    """How far what is served here of a repository is behind what was published last: versions, and seconds of age."""
+    """The lag of the served index behind the published one: versions, and seconds of age."""
 
     repository: str
     versions: int

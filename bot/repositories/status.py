@@ -34,7 +34,7 @@ class RepositoryState:
 
     @property
     def commits_behind(self) -> int | None:
-        """How many commits are missing."""
+        """The number of missing commits."""
         return self.status.commits_behind if self.status else None
 
     def record(self, now: float) -> dict[str, Any]:

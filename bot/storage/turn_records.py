@@ -25,7 +25,7 @@ _LISTS = ("files", "searched", "repositories", "tools", "meanings")  # of a reco
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnRecord:
-    """How an answer was found; `person` asked for it, and tokens are those of all model calls together.
+    """The record of an answer; `person` asked for it, and tokens are those of all model calls together.
 
     `why` tells how its repository was found. An answer about several names them in `repositories` as well, and has a
     commit of each in `commits`. `watched` is the guard's verdict, `flagged` the number of passages of the evidence that
@@ -69,7 +69,7 @@ class TurnRecord:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FeedbackEntry:
-    """What a person thought of an answer; `record` is None if the turn has been forgotten."""
+    """A person's rating of an answer; `record` is None if the turn has been forgotten."""
 
     run_id: str
     person: str

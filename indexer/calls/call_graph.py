@@ -77,11 +77,11 @@ class CallGraph:
         return [site for definition in self.definitions(name) for site in question.find_calls_in(definition)]
 
     def list_file_imports(self) -> list[FileImport]:
-        """What files import of the repository, by path and line."""
+        """Return the imports of files from the repository, by path and line."""
         return GenerationView(self._catalog, self._generation, self._modules).list_file_imports()
 
     def subclasses(self, name: str) -> list[Subclass]:
-        """What inherits from the definitions of `name`, or from a name that is not defined here; direct ones first."""
+        """Return the subclasses of `name`'s definitions, or of a name not defined here; direct ones first."""
         question = _Question(self._catalog, self._generation, self._modules)
         wanted = frozenset(one for one in self.definitions(name) if one.symbol.kind in TYPE_KINDS)
         plain = name.replace("::", ".").rpartition(".")[2]

@@ -45,7 +45,7 @@ class GenerationView:
         self._sources: dict[tuple[str, str], tuple[ImportSource, ...] | None] = {}
 
     def definitions(self, name: str, path: str) -> Sequence[Definition]:
-        """What a file may mean by a name, in this very case."""
+        """Return the definitions that a file may mean by a name, in this very case."""
         if name not in self._definitions:
             found = self._catalog.definitions(self._generation, name)
             self._definitions[name] = group_by_language([each for each in found if each.symbol.name == name])
@@ -72,7 +72,7 @@ class GenerationView:
         return found[-1] if found else None
 
     def bases(self, definition: Definition) -> list[Reference]:
-        """What a class inherits from, as its file has it."""
+        """Return the base classes of a class as written in its file."""
         if definition.path not in self._bases:
             by_scope: dict[str, list[Reference]] = {}
             for use in self._catalog.list_references_in(self._generation, definition.path):
@@ -89,14 +89,14 @@ class GenerationView:
         return self._texts[path]
 
     def measure_indents(self, path: str) -> list[int]:
-        """How far each line of a file is indented."""
+        """Measure the indentation of each line of a file."""
         if path not in self._indents:
             lines = self.text(path).split("\n")
             self._indents[path] = [len(each) - len(each.lstrip()) if each.strip() else BLANK for each in lines]
         return self._indents[path]
 
     def clues(self, path: str, name: str) -> list[TypeHint]:
-        """What a file says of a variable or a field."""
+        """Return a file's type hints of a variable or a field."""
         key = (path, name)
         if key not in self._clues:
             self._clues[key] = list(find_type_hints(name, self.text(path), path.rpartition(".")[2]))
@@ -137,7 +137,7 @@ class GenerationView:
         return (ImportSource(name=use.qualifier, files=named),) if named else None
 
     def _find_behind(self, path: str, imports: list[Import], rest: list[str]) -> tuple[ImportSource, ...]:
-        """What the rest of a qualifier leads to: a module within what is imported, where there is one."""
+        """Follow the rest of a qualifier: a module within what is imported, where there is one."""
         sources = [self._make_source(path, each.alias, each) for each in imports]
         joint = _SUBMODULE.get(path.rpartition(".")[2])
         if not rest or joint is None:
@@ -154,7 +154,7 @@ class GenerationView:
         return self._imports[path]
 
     def _make_source(self, path: str, name: str, imported: Import) -> ImportSource:
-        """What an import stands for: a module, or a name in one, followed through the modules that hand it on."""
+        """Resolve an import: a module, or a name in one, followed through the modules that hand it on."""
         module = self.modules.find(imported.module, path)
         if not imported.name:
             return _make_module_source(module)
@@ -172,7 +172,7 @@ class GenerationView:
         return self.modules.find(around + imported.name, path)
 
     def list_file_imports(self) -> list[FileImport]:
-        """What files import of the repository, by path and line; what several names of one line mean stands there once.
+        """Return the imports of files from the repository, by path and line, each import of a line once.
 
         A module that hands a name on from another one is itself what is imported.
         """

@@ -74,12 +74,12 @@ class UseSite:
 
     @property
     def qualifier(self) -> str:
-        """What the name is looked up in, without the brackets of a call."""
+        """The place in which the name is looked up, without the brackets of a call."""
         return self.use.qualifier.removesuffix("()").removesuffix("?")
 
     @property
     def original_name(self) -> str:
-        """What the name is called where it is defined."""
+        """The name at its definition."""
         names = {source.name for source in self.named or () if source.name}
         return names.pop() if len(names) == 1 else self.use.name
 
@@ -150,7 +150,7 @@ def resolve_name(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
 def _make_resolution(
     targets: Iterable[Definition], *, is_ambiguous: bool = False, is_guess: bool = False
 ) -> Resolution:
-    """What was chosen; of overloads, stubs and conditional definitions of one name the longest stands for all."""
+    """Make the resolution; of overloads, stubs and conditional definitions of one name the longest stands for all."""
     longest: dict[tuple[str, str], Definition] = {}
     for definition in targets:
         key = (definition.path, definition.symbol.qualified_name)
@@ -297,7 +297,7 @@ def _resolve_in_file(site: UseSite, candidates: Sequence[Definition]) -> Resolut
 
 
 def _resolve_imported(site: UseSite, candidates: Sequence[Definition]) -> Resolution | None:
-    """What the file imports under the name; nothing if that comes from outside."""
+    """Resolve a name that the file imports; nothing if it comes from outside."""
     if site.named is None:
         return None
     found = _select_from_sources(

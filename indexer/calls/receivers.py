@@ -188,7 +188,7 @@ def parse_type_names(text: str) -> tuple[str, ...]:
 
 
 def _parse_alternative(part: str) -> tuple[str, ...]:
-    """What one alternative of a type expression names, or what the value in it is."""
+    """Return the names in one alternative of a type expression, or in its value."""
     bare = _MODIFIERS.sub("", part.strip()).strip().strip("\"'")
     name = _TYPE_NAME.match(bare)
     if name is None:

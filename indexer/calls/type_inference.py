@@ -70,7 +70,7 @@ class TypeInference:
         return self._infer_value(use.qualifier, place, _DEEPEST)
 
     def find_overridden(self, method: Definition) -> frozenset[Definition]:
-        """What the base classes of a method's class define under its name."""
+        """Find the definitions of a method's name in the base classes of its class."""
         place = ScopedLine(path=method.path, line=method.symbol.start_line, scope=method.symbol.parent)
         namesakes = self._view.definitions(method.symbol.name, method.path)
         bases = self._find_bases_around(place) if method.symbol.kind == "method" else None
@@ -79,7 +79,7 @@ class TypeInference:
         )
 
     def site(self, path: str, use: Reference) -> UseSite:
-        """What the imports of a file say of a use."""
+        """Resolve a use by the imports of its file."""
         if not use.qualifier:
             return UseSite(path=path, use=use, named=self._view.find_sources(path, use.name))
         qualified = self._view.find_qualifier_sources(path, use.qualifier)
@@ -94,7 +94,7 @@ class TypeInference:
         return self._surroundings[key]
 
     def _find_bases_around(self, place: ScopedLine) -> Lineages:
-        """What the class around a place inherits from; none if that comes from outside."""
+        """Find the base classes of the class around a place; none if they come from outside."""
         around = self._find_around(place)
         return None if around is None else tuple(each[1:] for each in around if each[1:])
 
@@ -173,7 +173,7 @@ class TypeInference:
     def _infer_beginning(
         self, chain: Sequence[ChainStep], place: ScopedLine, depth: int
     ) -> tuple[Lineages, Sequence[ChainStep]]:
-        """What a chain begins with (an object, a class, or something of a module), and the steps behind it."""
+        """Infer the beginning of a chain (an object, a class, a member of a module), and return its steps."""
         first, rest = chain[0], chain[1:]
         if first.name in SELF:
             return self._find_around(place), rest
@@ -187,7 +187,7 @@ class TypeInference:
         return self._infer_object(first, place, depth), rest
 
     def _infer_static(self, path: Sequence[ChainStep], place: ScopedLine) -> Lineages:
-        """What a path of names means that is a class, or a call of a function."""
+        """Infer the type of a path of names that is a class, or a call of a function."""
         qualifier, last = ".".join(step.name for step in path[:-1]), path[-1]
         classes = self._find_classes(f"{qualifier}.{last.name}".removeprefix("."), place)
         if classes:
@@ -208,7 +208,7 @@ class TypeInference:
         )
 
     def _infer_object(self, step: ChainStep, place: ScopedLine, depth: int) -> Lineages:
-        """What a name means that is a variable, an imported object, or a field of the class around."""
+        """Infer the type of a variable, an imported object, or a field of the class around."""
         if step.is_called or step.name in _SAYS_NOTHING:
             return None
         nearest = next(self._find_visible_clues(step.name, place), None)
@@ -227,7 +227,7 @@ class TypeInference:
         return self._infer_member(lineages, ChainStep(name=step.name, is_called=False), depth) if lineages else None
 
     def _infer_imported_variable(self, sources: Sequence[ImportSource], depth: int) -> Lineages:
-        """What the modules that a variable is imported from say of it."""
+        """Infer the type of a variable from the modules that it is imported from."""
         for source in sources:
             for file in sorted(source.files):
                 for clue in self._view.clues(file, source.name) if source.name else ():
@@ -256,7 +256,7 @@ class TypeInference:
         return _unite(results)
 
     def _infer_field(self, lineage: Lineage, name: str, depth: int) -> Lineages:
-        """What the text of a class, or of its bases, says of a field."""
+        """Infer the type of a field from the text of its class, or of its bases."""
         key = (lineage[0].path, lineage[0].symbol.qualified_name, name)
         if key not in self._fields:
             self._fields[key] = None  # what a field is said to be by way of itself, it is not

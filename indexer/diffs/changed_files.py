@@ -97,7 +97,7 @@ def _is_below(raw: _Raw, paths: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What the rules say of the files of one commit."""
+    """The rules' decisions about the files of one commit."""
 
     entries: Mapping[str, TreeEntry]
     reasons: Mapping[str, str]

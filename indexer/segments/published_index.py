@@ -45,7 +45,7 @@ class PublishedIndex:
 
     @property
     def name(self) -> str:
-        """What people call the repository."""
+        """The repository's name for people."""
         return self._index.name
 
     @property

@@ -40,7 +40,7 @@ class LocalIndex(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call the repository."""
+        """The repository's name for people."""
 
     @property
     def folder(self) -> DataFolder:
@@ -56,7 +56,7 @@ class LocalIndex(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Publication:
-    """What a publication sent: bytes and objects, the listing among them; nothing where all was there already."""
+    """The upload of a publication: bytes and objects, the listing among them; nothing where all was there already."""
 
     manifest: Manifest
     sent_bytes: int = 0

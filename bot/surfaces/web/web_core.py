@@ -26,14 +26,14 @@ from indexer import WatchStatus
 
 
 class RunTally:
-    """How many runs of this process have come to an answer, and how many have failed."""
+    """The numbers of answered and failed runs of this process."""
 
     def __init__(self) -> None:
         self._answers = self._errors = 0
 
     @property
     def share_of_errors(self) -> float | None:
-        """How many of the runs have failed; None before there was one."""
+        """The share of failed runs; None before there was one."""
         return self._errors / self._answers if self._answers else None
 
     async def follow(self, events: Subscription) -> None:
@@ -46,7 +46,7 @@ class RunTally:
 
 @dataclass(frozen=True, kw_only=True)
 class WebCore:
-    """Who answers, and what the page shows beside answers. `mask` takes secrets out of text."""
+    """The agent and the other parts of the page. `mask` takes secrets out of text."""
 
     questions: Questions
     turns: LiveTurns
