@@ -13,7 +13,7 @@ from pathlib import Path
 
 from agent.answers.answer_parts import strip_doc_markup
 from agent.citations.citation_fit import find_claim_terms
-from agent.citations.claims import find_claimed_numbers, find_identifiers, find_names, find_specifics
+from agent.citations.claims import find_claimed_numbers, find_identifiers, find_names, find_specifics, find_values
 from agent.citations.written_citations import parse_citations
 from agent.evidence.best_places import find_headings
 from agent.goals.checks.goal_requests import parse_goal_request
@@ -313,7 +313,7 @@ ENTRY_POINTS: dict[str, Read] = {
     ),
     "an answer as it is written": stream_answer,
     "claims of an answer": read_all(
-        find_names, find_identifiers, find_claim_terms, find_specifics, find_claimed_numbers
+        find_names, find_identifiers, find_claim_terms, find_specifics, find_values, find_claimed_numbers
     ),
     "an answer with instructions": lambda text: has_leaked_instructions(text, text[:2_000], []),
     "an answer on its way": read_all(

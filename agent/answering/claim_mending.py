@@ -79,7 +79,7 @@ def _list_sentences(examined: ExaminedAnswer, readings: Readings, deps: Deps) ->
         groups.setdefault(one.mark.claim_id, []).append(one)
     for (line, start), claims in groups.items():
         refuted = [one for one in claims if one.key in readings and readings[one.key] is None]
-        text = claims[0].claim.sentence
+        text = claims[0].mark.sentence
         is_there = lines[line].startswith(text, start) and not lines[line].lstrip().startswith("|")
         if refuted and is_there:
             said = replace_markers(text, [""] * len(find_markers(text)))

@@ -65,9 +65,9 @@ def _list_cases(examined: ExaminedAnswer, deps: Deps) -> Iterator[Case]:
 def make_case(cited: CitedClaim, examined: ExaminedAnswer, deps: Deps) -> Case:
     """Choose and write down the lines that a claim is judged by."""
     assert examined.fit is not None  # noqa: S101  (nothing is in doubt where a model did not write)
-    fit, claim = examined.fit, cited.claim
+    fit, claim = examined.fit, cited.mark
     own = fit.quote(cited.place) if cited.place is not None else None
-    if own is not None and _count_characters(own) > _ROOM["A"]:
+    if own is not None and _cut(own, _ROOM["A"]) != own:
         own = fit.quote(fit.find_best_lines(claim, cited.place) or own.location)
     best = fit.find_best_lines(claim)
     other = fit.quote(best) if best is not None and not (own and is_within(best, own.location)) else None
@@ -81,10 +81,6 @@ def make_case(cited: CitedClaim, examined: ExaminedAnswer, deps: Deps) -> Case:
         passages=passages,
         material={"Claim": said, **{f"Lines {name}": _format_lines(one, deps) for name, one in passages.items()}},
     )
-
-
-def _count_characters(exhibit: Exhibit) -> int:
-    return sum(min(len(line), _LONGEST_LINE) + 1 for line in exhibit.lines)
 
 
 def _cut(exhibit: Exhibit, room: int) -> Exhibit:

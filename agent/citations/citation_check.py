@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from agent.citations.citation_fit import MAX_LINES, Doubt, EvidenceFit, Exhibit
-from agent.citations.claims import Claim
 from agent.citations.legends import UNSOURCED, UNVERIFIED, write_legend
 from agent.evidence.refs import LONGEST_RANGE, is_within
 from agent.ports import CodeSearch
@@ -46,14 +45,13 @@ class CitedClaim:
     """One marker of an answer, where it leads, None where that was not read, and how much speaks against it."""
 
     mark: CitationMarker
-    claim: Claim
     place: Location | None
     doubt: Doubt
 
     @property
     def key(self) -> ReadingKey:
         """What a reading of it is kept under."""
-        return self.claim.sentence, self.claim.words, self.place
+        return self.mark.sentence, self.mark.words, self.place
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,7 +115,6 @@ async def examine_citations(
     """
     given = {citation["mark"]: to_location(citation) for citation in citations}
     found = find_markers(text)
-    claims = [Claim(words=mark.words, sentence=mark.claim) for mark in found]
     reader = _EvidenceReader(code=code, read=list(dict.fromkeys(map(to_location, evidence))), past=past or {})
     places = [await reader.locate(given.get(mark.number)) for mark in found]
     fit, doubts = None, [Doubt.NONE] * len(found)
@@ -125,32 +122,28 @@ async def examine_citations(
         exhibits = [one for location in reader.read if (one := await reader.load_exhibit(location)) is not None]
         # In a thread: a turn that read much must not hold up the others.
         fit = await asyncio.to_thread(EvidenceFit, exhibits, asked)
-        doubts = await asyncio.to_thread(_weigh, fit, found, claims, places)
-    parts = zip(found, claims, places, doubts, strict=True)
+        doubts = await asyncio.to_thread(_weigh, fit, found, places)
+    parts = zip(found, places, doubts, strict=True)
     return ExaminedAnswer(
         text=text,
         given=given,
-        claims=[CitedClaim(mark=mark, claim=claim, place=place, doubt=doubt) for mark, claim, place, doubt in parts],
+        claims=[CitedClaim(mark=mark, place=place, doubt=doubt) for mark, place, doubt in parts],
         fit=fit,
     )
 
 
-def _weigh(
-    fit: EvidenceFit, found: Sequence[CitationMarker], claims: Sequence[Claim], places: Sequence[Location | None]
-) -> list[Doubt]:
+def _weigh(fit: EvidenceFit, found: Sequence[CitationMarker], places: Sequence[Location | None]) -> list[Doubt]:
     """Compare each citation with its claim, as far as there are not too many."""
     beside: dict[tuple[tuple[int, int], str], list[Location]] = {}
     for mark, place in zip(found, places, strict=True):
         if place is not None:
             beside.setdefault((mark.claim_id, mark.words), []).append(place)
-    judged: dict[tuple[Claim, Location], Doubt] = {}
-    doubts = [Doubt.NONE] * len(found)
-    for at, (mark, claim, place) in enumerate(zip(found, claims, places, strict=True)):
-        if place is not None and ((claim, place) in judged or len(judged) < MAX_WEIGHED):
-            if (claim, place) not in judged:
-                judged[claim, place] = fit.judge(claim, place, beside[mark.claim_id, mark.words])
-            doubts[at] = judged[claim, place]
-    return doubts
+    return [
+        fit.judge(mark, place, beside[mark.claim_id, mark.words])
+        if place is not None and at < MAX_WEIGHED
+        else Doubt.NONE
+        for at, (mark, place) in enumerate(zip(found, places, strict=True))
+    ]
 
 
 def _make_replacements(

@@ -12,17 +12,17 @@ from functools import lru_cache
 
 from agent.citations.claims import (
     STEM,
-    Claim,
     condense,
-    find_claimed_numbers,
     find_identifiers,
     find_names,
     find_numbers,
+    find_odd_numbers,
     find_specifics,
     find_stems,
 )
 from agent.evidence.refs import is_within
 from agent.questions.terms import split_words
+from agent.text.citation_markers import CitationMarker
 from indexer.types import Location
 
 MAX_LINES = 6_000  # of a turn that are looked at
@@ -35,9 +35,9 @@ _NAME_WEIGHT = 1.5
 _LINES, _RANK, _EXHIBIT = 0.3, 0.3, 0.4
 # A fit below the first is worth reading again, below the second it is clear; of several citations of the same words,
 # each says only a part of them.
-_FITS_ALONE = (0.68, 0.5)
+_FITS_ALONE = (0.68, 0.45)
 _FITS_BESIDE = (0.45, 0.3)
-_LEAST_ELSEWHERE = 1.5  # that the best lines say, for others to be clearly wrong: more than one common word
+_LEAST_ELSEWHERE = 2  # that the best lines say, for others to be clearly wrong: more than one common word
 _UNHEARD_SHARE = 0.6  # of the words of a claim, where its lines have so few of the others that it is read again
 
 Weights = Mapping[str, float]
@@ -77,13 +77,15 @@ class _KnownExhibit:
     heading: Terms
     lines: Sequence[Terms]
     all: Terms
+    text: str
 
     @classmethod
     def read(cls, exhibit: Exhibit, most: int) -> _KnownExhibit:
         """Read the title and so many lines."""
         heading = find_line_terms(exhibit.title)
         lines = [find_line_terms(line[:_LONGEST_LINE]) for line in exhibit.lines[:most]]
-        return cls(exhibit=exhibit, heading=heading, lines=lines, all=heading.union(*lines))
+        text = condense(_write(replace(exhibit, lines=exhibit.lines[:most])))
+        return cls(exhibit=exhibit, heading=heading, lines=lines, all=heading.union(*lines), text=text)
 
     def find_lines(self, cited: Location) -> range | None:
         """Return the indexes of the cited lines and of those beside them; None where they are not all here."""
@@ -129,9 +131,9 @@ class EvidenceFit:
                 self._exhibits.append(_KnownExhibit.read(exhibit, left))
                 left -= len(self._exhibits[-1].lines)
         self._frequency = Counter(term for one in self._exhibits for term in one.all)
-        self._known = condense("\n".join([asked, *(_write(one.cut(range(len(one.lines)))) for one in self._exhibits)]))
+        self._known = "\n".join([condense(asked), *(one.text for one in self._exhibits)])
 
-    def judge(self, claim: Claim, cited: Location, beside: Sequence[Location]) -> Doubt:
+    def judge(self, claim: CitationMarker, cited: Location, beside: Sequence[Location]) -> Doubt:
         """Return how much speaks against a citation; `beside` are all that the same words cite."""
         quotes = [one for place in {cited, *beside} if (one := self.quote(place)) is not None]
         if not quotes:
@@ -141,10 +143,11 @@ class EvidenceFit:
         said = "\n".join(map(_write, quotes))
         text, specifics, stems = condense(said), find_specifics(claim.words), find_stems(claim.words)
         missing = {each for each in specifics if each not in text}
-        odd_numbers = find_claimed_numbers(claim.words) - find_numbers(said)
+        around = "\n".join(one.text for one in self._exhibits if any(map(one.find_lines, beside or [cited])))
+        odd_numbers = find_odd_numbers(claim.words, said)
         if (
             fit < clear
-            or (missing and missing == specifics)
+            or (missing == specifics and any(each not in around for each in missing))
             or any(each not in self._known for each in missing)
             or (odd_numbers and any(find_numbers("\n".join(one.lines)) for one in quotes))
         ):
@@ -157,7 +160,7 @@ class EvidenceFit:
         found = ((one, lines) for one in self._exhibits if (lines := one.find_lines(place)) is not None)
         return next((one.cut(lines) for one, lines in found), None)
 
-    def find_best_lines(self, claim: Claim, within: Location | None = None) -> Location | None:
+    def find_best_lines(self, claim: CitationMarker, within: Location | None = None) -> Location | None:
         """Return the lines that say most of a claim, of all or within some; of a commit its message."""
         weights = self._weigh(claim)
         best, found = 0.0, None
@@ -168,7 +171,7 @@ class EvidenceFit:
                     best, found = value, one.cut(range(at, at + min(_WINDOW, len(lines)))).location
         return found
 
-    def rate(self, claim: Claim, cited: Location) -> float:
+    def rate(self, claim: CitationMarker, cited: Location) -> float:
         """Return how well lines fit a claim: 1 where nothing shown fits better, or where its words cannot tell."""
         weights = self._weigh(claim)
         holding = [(at, lines) for at, one in enumerate(self._exhibits) if (lines := one.find_lines(cited)) is not None]
@@ -181,7 +184,7 @@ class EvidenceFit:
             for at, lines in holding
         )
 
-    def _weigh(self, claim: Claim) -> Weights:
+    def _weigh(self, claim: CitationMarker) -> Weights:
         """Weigh what was shown anywhere by how few exhibits say it."""
         count = len(self._exhibits)
         own = find_claim_terms(claim.words)

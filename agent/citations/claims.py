@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from http import HTTPStatus
 
 from agent.questions.mentions import is_code_like
-from agent.questions.terms import is_content_word, split_words
+from agent.questions.terms import UNSPACED, is_content_word, split_words
 from agent.text.citation_markers import MARKER
 from agent.text.code_spans import split_spans
 from indexer.text.languages import LANGUAGES
@@ -17,6 +17,14 @@ _SHORT = 3  # letters of a name whose last `s` is no plural
 _ACRONYM = re.compile(r"\b[A-Z][A-Z0-9]{2,}(?:-\d+)?\b")
 _COUNTER = re.compile(r"^[\W_]*\d+\s*[.)|]")  # before an entry of a list or in the first cell of a row
 _NUMBER = re.compile(r"\d+")
+_HEX = re.compile(r"\b0[xX]([0-9a-fA-F]{1,16})\b")
+_SHIFT = re.compile(r"\b1[uUlL]{0,3} ?<< ?(\d{1,2})\b")
+# Of sizes and times: lines may count in smaller ones than a claim does.
+_UNITS = [base**power for base in (1000, 1024, 60) for power in (1, 2, 3, 4)]
+_LONGEST_NUMBER = 20  # digits of one that is divided by these
+_UNIT = re.compile(r"\b[kKMGT](?:i?B|Hz)\b")
+_ID = 7  # digits of an abbreviated commit, which are a part of its name
+_STATUSES = {str(status.value): re.sub(r"\W", "", status.phrase.lower()) for status in HTTPStatus}
 _GROUPING = re.compile(r"(?<=\d)[,_](?=\d)")
 _SEPARATORS = re.compile(r"[\W_]+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w+")
@@ -38,17 +46,9 @@ _FILE_ENDINGS = frozenset(
 ) - _MEMBERS | {"lock", "mod"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Claim:
-    """What one marker stands for: its own words, and the sentence that they are part of."""
-
-    words: str
-    sentence: str
-
-
 def find_names(sentence: str) -> frozenset[str]:
     """Return the names in a sentence, lower-case; a file that it names is none."""
-    prose, spans = split_spans(MARKER.sub(" ", sentence))
+    prose, spans = split_spans(UNSPACED.sub(" ", MARKER.sub(" ", sentence)))
     paths = {found for span in spans for found in _PATH.findall(span) if "/" in found or _PATH.fullmatch(span.strip())}
     paths |= {word for word in _PATH.findall(prose) if "/" in word}
     quoted = _PATH.sub(lambda found: " " if found[0] in paths else found[0], " ".join(spans))
@@ -70,9 +70,10 @@ def find_stems(text: str) -> frozenset[str]:
 
 def find_specifics(words: str) -> frozenset[str]:
     """Return what the lines of a claim should say as well, condensed: names, words of what it quotes, acronyms."""
-    _, spans = split_spans(MARKER.sub(" ", words))
-    quoted = {word for span in spans for word in find_identifiers(span)}
-    found = map(condense, find_names(words) | quoted | set(_ACRONYM.findall(words)))
+    text = _UNIT.sub(" ", UNSPACED.sub(" ", MARKER.sub(" ", words)))
+    _, spans = split_spans(text)
+    ends = " ".join(word.rpartition("/")[2] for span in spans for word in span.split())  # of paths, without the folders
+    found = map(condense, find_names(text) | find_identifiers(ends) | set(_ACRONYM.findall(text)))
     return (
         frozenset(each[:-1] if len(each) > 3 and each.endswith("s") else each for each in found if len(each) > 1)
         - _COMMON
@@ -82,6 +83,27 @@ def find_specifics(words: str) -> frozenset[str]:
 def find_claimed_numbers(words: str) -> frozenset[str]:
     """Return the numbers of a claim, without the one that counts an entry of a list."""
     return find_numbers(_COUNTER.sub("", MARKER.sub(" ", words)))
+
+
+def find_odd_numbers(words: str, said: str) -> frozenset[str]:
+    """Return the numbers of a claim that lines do not have.
+
+    A status of HTTP may be said by its name, and a commit by its beginning.
+    """
+    claimed = find_claimed_numbers(words) - find_values(said)
+    text = condense(said) if claimed else ""
+    spelled = {each: _STATUSES.get(each, each if len(each) >= _ID else "\n") for each in claimed}
+    return frozenset(each for each in claimed if spelled[each] not in text)
+
+
+def find_values(text: str) -> frozenset[str]:
+    """Return the numbers in lines, also by what they come to, and in the larger units that they are whole in."""
+    values = {int(each) for each in find_numbers(text) if len(each) <= _LONGEST_NUMBER}
+    # All bits are set in the last number below a size.
+    values |= {int(each, 16) + more for each in _HEX.findall(text) for more in (0, 1)}
+    values |= {1 << int(each) for each in _SHIFT.findall(text)}
+    values |= {value // unit for value in values for unit in _UNITS if value % unit == 0}
+    return find_numbers(text) | frozenset(map(str, values))
 
 
 def find_numbers(text: str) -> frozenset[str]:

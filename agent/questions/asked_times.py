@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+from agent.questions.terms import UNSPACED
 from indexer.text.linear_patterns import compile_pattern
 
 _LONGEST = 40  # words of a question in which times are looked for
@@ -73,7 +74,6 @@ _LAST_COMMITS = compile_pattern(
     rf"(?:git )?(?:commits?|коммит(?:ов|а|ы)?|コミット|提交|커밋)"
     rf"|(?P<behind>{_NUMBER}) (?:git )?commits? (?:{_LATEST})"
 )
-_UNSPACED = re.compile(r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)")
 _BRANCHES = frozenset("main master develop development trunk head newest".split())
 _STRIPPED = " ?!,;:`'\"()[]"
 
@@ -107,7 +107,7 @@ def read_times(question: str) -> AskedTimes:
 
 
 def _read_refs(question: str) -> AskedTimes:
-    words = _UNSPACED.sub(r" \1 ", question).split()[:_LONGEST]
+    words = UNSPACED.sub(r" \g<0> ", question).split()[:_LONGEST]
     for at, word in enumerate(words):
         if found := _RANGE.fullmatch(word.strip(_STRIPPED)):
             return _take(words, at, at + 1, {"from": found["from"], "until": found["until"]})

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent.questions.mentions import find_mentions
+from agent.questions.terms import UNSPACED
 
 SaidKind = Literal["greeting", "thanks", "farewell", "remark"]
 RemarkKind = Literal[SaidKind, "statement", "stop", "bare"]
@@ -27,7 +28,6 @@ _EMOJI_NAMES = re.compile(r"(?<![\w:]):[a-z0-9_+'-]{1,40}:", re.IGNORECASE)
 _WORDS = re.compile(r"[+-]?\w+(?:['’-]\w+)*\+?")
 # People and channels as they are written; a name that is not known to be one, only before other words.
 _CALLS = re.compile(r"(?<!\S)(?:@(?:someone|here|channel|everyone)|#channel)\b|^@[\w.-]{1,40}\s(?=\s*\w)")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _ASKS = re.compile("[?？]")
 
 
@@ -181,4 +181,4 @@ def _make_plain(text: str) -> str:
 
 def _is_boundary(text: str, end: int) -> bool:
     """Whether a word ends here; some languages leave no spaces between them."""
-    return text[end : end + 1] in {"", " "} or _UNSPACED.match(text[end - 1]) is not None
+    return text[end : end + 1] in {"", " "} or UNSPACED.match(text[end - 1]) is not None

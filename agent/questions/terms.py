@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
 
+UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")  # scripts that set no blanks beside other words
+
 _STOP = frozenset(
     """a about above again actually after all also am an and any are as at be become becomes been being but by can
     code codebase could did do does done each else explain file files find for from function functions get give

@@ -20,14 +20,14 @@ _JOINT = re.compile(r" ?[,;]?(?: (?:and|or|as well as|und|oder|et|ou|y|e)| ?&)?"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CitationMarker:
-    """One marker of an answer: its number, the claim that it supports, and which claim of the answer that is.
+    """One marker of an answer: its number, the sentence that it supports, and which claim of the answer that is.
 
-    `words` are those of the claim that stand between the marker before and this one, for one claim can have several.
+    `words` are those of it that stand between the marker before and this one, for one claim can have several.
     """
 
     number: int
     words: str
-    claim: str
+    sentence: str
     claim_id: tuple[int, int]
 
 
@@ -68,7 +68,9 @@ def find_markers(text: str) -> list[CitationMarker]:
                 words = sentence
             last = match.end()
             markers.append(
-                CitationMarker(number=int(match["mark"]), words=words, claim=sentence, claim_id=(number, claim.start))
+                CitationMarker(
+                    number=int(match["mark"]), words=words, sentence=sentence, claim_id=(number, claim.start)
+                )
             )
         if line and _has_words(line):
             before = line

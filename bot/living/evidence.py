@@ -75,7 +75,7 @@ async def is_unchanged(evidence: AnswerEvidence, repositories: Repositories) -> 
 def _list_places(answer: Answer) -> Iterable[CitedPlace]:
     words: dict[int, frozenset[str]] = {}
     for marker in find_markers(answer.text):
-        said = find_names(marker.claim) | find_claimed_numbers(marker.claim)
+        said = find_names(marker.sentence) | find_claimed_numbers(marker.sentence)
         words[marker.number] = words.get(marker.number, frozenset()) | said
     for citation in answer.citations:
         if citation.path and not citation.is_elsewhere:

@@ -101,6 +101,7 @@ async def test_a_wrong_citation_is_dropped_and_its_claim_marked(cited: str) -> N
         ("The holidays come from `load_holidays`", "E3:20-22", ("shop/payments.py", 20, 22)),
         ("The holidays come from `load_holidays`", "shop/payments.py:1-99999", SEND),  # cut to what was read
         ("`send` tries 17 times", "E3", SEND),
+        ("`send` answers with status 429", "E3", SEND),
         ("`parse_date` is signed with HMAC", "E1", PARSE),
         ("Payments are sent with growing delays", "E1", PARSE),
     ],
@@ -120,6 +121,28 @@ async def test_a_paraphrase_of_a_short_line_is_no_lie() -> None:
     result = await examined(text, [setting], [setting, whole], FakeCode({"options.py": admin}), by_model=True)
 
     assert (result.text, result.citations) == (text, [setting])
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("status = http.StatusTooManyRequests", "Whoever asks too often gets status 429"),
+        ("is_short = size < 0xff", "Below 255 bytes a short head will do"),
+        ("limit = 1 << 32", "More than 4 GiB are refused"),
+        ("timeout = 90_000", "It gives up after 90 seconds"),
+        ("skip(git_exclude)", "`.git/info/exclude` is read by `git_exclude`"),
+        ("status = 101 if upgraded else status", "HTTP\u306e\u63a5\u7d9a\u4e2d\u306f101\u3092\u8fd4\u3059"),
+        ("value, sig = signed.rsplit(sep, 1)", "The value and its signature are separated at the last separator"),
+        ("rest = text.split(',')", "It splits at commas now"),
+    ],
+)
+async def test_what_lines_say_in_other_words_is_no_contradiction(line: str, sentence: str) -> None:
+    before = "def verify_signature(http, old):\n    # What was separated now is refused.\n    value = old.split('|')\n"
+    cited: CitationRef = {"mark": 1, "path": "a.py", "start_line": 6, "end_line": 6}
+    whole: CitationRef = {"mark": 2, "path": "a.py", "start_line": 1, "end_line": 6}
+    code = FakeCode({"a.py": f"{before}\n\n    {line}\n"})
+
+    assert (await examined(f"{sentence} [1].", [cited], [cited, whole], code, by_model=True)).text == f"{sentence} [1]."
 
 
 async def test_a_mark_in_a_table_leads_where_it_was_written() -> None:
