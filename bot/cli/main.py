@@ -190,10 +190,11 @@ def web(invocation: CliContext, repo: str | None, port: int) -> None:
 @add_repo_option
 @click.pass_obj
 def demo(invocation: CliContext, repo: str | None, port: int) -> None:
-    """Try citebot in a chat workspace in the browser, without an account (Ctrl-C to stop).
+    """Try it in a chat workspace in the browser (Ctrl-C to stop).
 
-    You play three people, in two channels and a direct conversation with citebot. It answers about a copy of the
-    current repository, or of the one that --repo names. Only this machine can reach it, at the address that it prints.
+    It needs no account. You play three people, in two channels and a direct conversation with citebot. It answers
+    about a copy of the current repository, or of the one that --repo names. Only this machine can reach it, at the
+    address that it prints.
     """
     invocation.serve_demo(repo, port)
 

@@ -102,7 +102,6 @@
       return option;
     }));
     list.hidden = !fitting.length;
-    box.setAttribute("aria-expanded", String(!list.hidden));
     if (fitting.length) choose(box, list.firstElementChild);
     else box.removeAttribute("aria-activedescendant");
   }
@@ -128,7 +127,6 @@
         const step = event.key === "ArrowDown" ? 1 : options.length - 1;
         choose(box, options[(options.indexOf(chosen) + step) % options.length]);
       } else complete(box, chosen.textContent);
-      if (list.hidden) box.setAttribute("aria-expanded", "false");
     } else if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       event.stopImmediatePropagation();
