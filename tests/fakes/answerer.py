@@ -120,7 +120,7 @@ class FakeAnswerer:
             found = Location(path=f"{label}src/session.py", start_line=1, end_line=9)
             yield event("evidence", locations=[found], urls=[self.url])
             figures = {"input_tokens": 100, "output_tokens": 20, "seconds": 1.0}
-            said = {"messages": [], "reply": None, "error": "", "error_type": ""}
+            said: dict[str, Any] = {"messages": [], "reply": None, "error": "", "error_type": ""}
             yield event("model_end", model="m", task="t", **figures, **said)
             if self.begins_with:
                 yield event("token", text=self.begins_with)

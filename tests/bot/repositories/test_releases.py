@@ -10,7 +10,7 @@ import pytest
 
 from bot.cli.main import run
 from bot.repositories.deploy_marks import ConfiguredMarks
-from tests.fakes.json_service import serving_json
+from tests.fakes.loopback.web_service import serving_json
 from tests.fakes.repositories import GitRepo
 
 Ask = Callable[..., str]
