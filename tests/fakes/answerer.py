@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from agent.answers.extractive import describe_meanings
 from agent.errors import CheckpointOvertaken, UnknownRun
