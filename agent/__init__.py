@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from agent.lookups.read_file import read_lines
     from agent.lookups.results import NEXT, FileText, LookupResult, ReadCoverage, describe_coverage, describe_missing
     from agent.persistence.conversation_schema import create_checkpoint_tables, load_conversation_schema
-    from agent.persistence.database import Database, DatabaseErrors
+    from agent.persistence.database import Database, DatabaseErrors, Statement
     from agent.persistence.memory_store import open_memory_store
     from agent.persistence.migrations import Schema, list_copies, run_statement
     from agent.persistence.postgres.conversation_copy import (

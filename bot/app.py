@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from bot.repositories.library import RepositoryLibrary
     from bot.repositories.refresh import ProgressDisplay
     from bot.repositories.segments import SharedSegments
-    from indexer import CodeIndex, ParserPool, RemoteClone, RemoteRepository, RepositoryRefs, SharedIndex, Watcher
+    from indexer import CodeIndex, ParserPool, Push, RemoteClone, RemoteRepository, RepositoryRefs, SharedIndex, Watcher
 
 _SHORTEST = 4  # characters of a secret; to mask less would only make the text unreadable
 
@@ -282,6 +282,13 @@ def _make_stock(
         hosts=frozenset([*settings.link_hosts, *filter(None, web)]),
         signs=signs,
     )
+
+
+def open_code_push(path: Path, older: str, newer: str) -> Push | None:
+    """Open what differs between two commits of the repository at a path; None where one of them is not here."""
+    from indexer import open_push
+
+    return open_push(path, older, newer)
 
 
 async def read_all_statuses(settings: Settings) -> Sequence[RepositoryState]:

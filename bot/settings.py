@@ -34,7 +34,7 @@ PREFIX = "CITEBOT_"
 DOTENV_VARIABLE = "CITEBOT_ENV_FILE"
 
 # Tables, which no variable can hold.
-TABLES = ("access", "channels", "guard", "mcp", "prices", "repositories", "sandbox", "web")
+TABLES = ("access", "channels", "guard", "living", "mcp", "prices", "repositories", "sandbox", "web")
 # Not settings: values of the variables that tables name, and a remark on a file that is not read.
 _RESOLVED = ("tokens", "remark")
 
@@ -229,6 +229,16 @@ class WebTable(BaseModel):
     url: Annotated[str, Field(pattern=PAGE)] = ""
 
 
+class LivingTable(BaseModel):
+    """The table `[living]`: where sent answers say that the code has changed, for how many days, and how often."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    channels: tuple[Annotated[str, Field(min_length=1)], ...] = ("*",)
+    days: int = Field(default=90, ge=0, le=3_650)
+    edits_per_hour: int = Field(default=20, ge=0, le=1_000)
+
+
 # What the tables of citebot.toml hold, by the last key of each path that is a name of ours.
 _TABLE_OF: Mapping[str, type[BaseModel]] = {
     "access": AccessPolicy,
@@ -237,6 +247,7 @@ _TABLE_OF: Mapping[str, type[BaseModel]] = {
     "repositories": RepositoryTable,
     "prices": PriceTable,
     "guard": GuardTable,
+    "living": LivingTable,
     "sandbox": SandboxTable,
     "mcp": McpTable,
     "tokens": TokenTable,
@@ -297,6 +308,7 @@ class Settings(BaseModel):
     questions_per_day: int = Field(default=300, gt=0)
     link_hosts: Globs = ()
     guard: GuardTable = Field(default_factory=GuardTable)
+    living: LivingTable = Field(default_factory=LivingTable)
     sandbox: SandboxTable = Field(default_factory=SandboxTable)
     mcp: McpTable = Field(default_factory=McpTable)
     web: WebTable = Field(default_factory=WebTable)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from indexer.lazy_names import load_lazily
 
 if TYPE_CHECKING:
+    from indexer.diffs.followed_lines import Push, open_push
     from indexer.errors import (
         BadAddress,
         BadPattern,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         UnknownRevision,
     )
     from indexer.git.local_head import LocalHead
+    from indexer.git.permalinks import make_compare_link
     from indexer.git.repository import locate_repository, open_objects
     from indexer.git.safe_paths import is_safe_path
     from indexer.git.scratch_copy import ScratchCopy
@@ -79,13 +81,16 @@ if TYPE_CHECKING:
     )
     from indexer.text.globs import compile_globs
     from indexer.types import (
+        TELLING_FATES,
         CallSite,
+        CitedLines,
         Definition,
         DeployMark,
         Drift,
         FileEntry,
         FileImport,
         Filters,
+        FollowedLines,
         Hit,
         IndexLimits,
         IndexStatus,

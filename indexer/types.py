@@ -445,17 +445,6 @@ class FollowedLines:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PushedLines:
-    """What became of cited lines, in their order, and the words of all lines that were added or removed.
-
-    `words` is None where too many lines differ to tell.
-    """
-
-    followed: tuple[FollowedLines, ...]
-    words: frozenset[str] | None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
     """How far a refresh has come; `total` is 0 while it is not known."""
 

@@ -65,6 +65,7 @@ async def sweep_data_folder(
             url=settings.database_url,
             days=settings.retention_days,
             question_days=settings.keep_question_days,
+            living_days=settings.living.days,
             clock=clock,
             indexes=indexes,
         )

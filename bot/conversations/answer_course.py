@@ -31,6 +31,7 @@ from bot.conversations.turn_deps import Break, Said, TurnDeps
 from bot.conversations.turns.attached_files import ReadAttachments, read_attachments
 from bot.conversations.turns.thread_context import read_thread_quotes
 from bot.errors import TOO_LATE, InboxError, NotAllowed
+from bot.living.evidence import collect_evidence
 from bot.markdown.safety import neutralize
 from bot.messages import LONGEST_QUOTED, GoalOrder, MessageContent
 from bot.monitoring.observer import TurnOutcome
@@ -42,9 +43,11 @@ from bot.replies.goal_content import GrowingGoal, make_goal_proposal
 from bot.replies.reply import Reply
 from bot.repositories.choice import AmbiguousRepository, RepositoryChoice, make_clarifying_question
 from bot.storage.inbox import Inbox, InboxEntry
+from bot.storage.living_answers import LivingAnswer
 from bot.storage.turn_records import KeptTurn, TurnRecord, TurnRecordStore
-from indexer import Progress
+from indexer import IndexerError, Progress
 
+MAX_RENEWED = 5  # changes that an answer names which is given again
 NOT_YOURS = "Only the person who asked can do that."
 # The outcomes of answers that do not answer the question, by their routes.
 _OUTCOMES: Mapping[str, TurnOutcome] = {
@@ -215,7 +218,7 @@ class AnswerCourse:
         is_endless = message.private and message.kind == "command"  # one conversation for ever
         async with self._limit_time():
             at = await self.run.choose_ref(choice, None if is_endless else last)
-        remarks = (choice.remark, at.remark, *self._attached.remarks)
+        remarks = (choice.remark, at.remark, *self._attached.remarks, await self._describe_renewal())
         self._answer.begin_with("\n\n".join(filter(None, remarks)))
         return at.question
 
@@ -310,7 +313,36 @@ class AnswerCourse:
         sharing = message.private and message.kind == "command"
         shown = await self._find_freshness(answer)
         content = self._answer.final_content(shown, sharing=sharing, verifying=offered is not None, asking=True)
+        if outcome == "answered" and not sharing and not message.place.line and self.run.ref is None:
+            await self._keep_living(answer, content)
         return Said(content=content, outcome=outcome)
+
+    async def _keep_living(self, answer: Answer, content: MessageContent) -> None:
+        """Keep what it takes to follow the answer through pushes, and to ask its question again."""
+        store, entry, message = self._deps.living, self._entry, self._entry.message
+        if store is None:
+            return
+        try:
+            evidence = await collect_evidence(answer, self.run.stats.requests, self._deps.repositories)
+            if evidence is None:
+                return
+            is_alone = not (message.files or message.quoted or self._quotes)  # which are not kept
+            living = LivingAnswer(
+                run_id=entry.run_id, entry=entry.id, content=content, question=message.text if is_alone else "",
+                commits=evidence.commits,
+            )  # fmt: skip
+            await store.keep(living, entry.conversation, evidence)
+        except (InboxError, IndexerError) as error:  # the answer is worth showing all the same
+            log.warning("an answer is not followed: %s", error)
+
+    async def _describe_renewal(self) -> str:
+        """Say what has changed since the reply was first written; empty where it is no answer that is given again."""
+        store = self._deps.living
+        before = await store.find(self._entry.run_id) if store is not None else None
+        if before is None or not before.changes or before.run_id == self._entry.run_id:
+            return ""
+        heading, *named = before.changes
+        return f"*Answered again. Since the earlier answer, {heading}:* {', '.join(named[:MAX_RENEWED])}"
 
     def _find_outcome(self, answer: Answer | None) -> TurnOutcome:
         reason = self._get_reason()

@@ -22,9 +22,10 @@ from bot.repositories.choice_store import ChoiceStore
 from bot.repositories.chooser import RepositoryChooser
 from bot.repositories.names import RepositoryProfile
 from bot.repositories.ref_chooser import RefChooser
-from bot.settings import PriceTable
+from bot.settings import LivingTable, PriceTable
 from bot.storage.answer_records import AnswerRecordStore
 from bot.storage.inbox import Inbox, make_process_name
+from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from bot.storage.shareable_answers import ShareableAnswerStore
 from bot.storage.shared_answers import SharedAnswerStore
@@ -55,6 +56,7 @@ class ChatPolicy:
     mask_question: Callable[[str], str] | None = None
     goals_problem: str = OFF
     versions: Mapping[str, str] = field(default_factory=dict)
+    living: LivingTable = field(default_factory=LivingTable)
 
 
 @asynccontextmanager
@@ -84,6 +86,7 @@ async def open_conversations(
             TurnRecordStore(database, clock, mask_question=policy.mask_question),
         )
         shareable = ShareableAnswerStore(database, clock)
+        living = LivingAnswerStore(database, clock)
         counter, choices = QuestionCounter(database, clock, policy.limits), ChoiceStore(database, clock)
         await counter.forget_old()
 
@@ -96,12 +99,13 @@ async def open_conversations(
         )  # fmt: skip
         commands = CommandHandlers(
             repositories=repositories, agent=agent, threads=threads, records=records, chooser=chooser,
-            shareable=shareable, access=policy.access, clock=clock, stop=stop,
+            shareable=shareable, living=living, access=policy.access, clock=clock, stop=stop,
         )  # fmt: skip
         deps = TurnDeps(
             open_agent=lambda: nullcontext(agent), agent=agent, repositories=repositories,
             queue=AnswerQueue(policy.max_concurrent), inbox=inbox, commands=commands, chooser=chooser, records=records,
             answers=AnswerRecordStore(database, clock, mask=policy.mask), versions=policy.versions, shareable=shareable,
+            living=living if policy.living.days else None,
             shared=SharedAnswerStore(database, clock), access=policy.access, counter=counter, clock=clock,
             notices=DailyNotices(clock), goals=ChatGoals(
                 access=policy.access, inbox=inbox, records=records, runs=goals, problem=policy.goals_problem,

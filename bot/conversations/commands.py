@@ -22,6 +22,7 @@ from bot.questions.descriptions import (
     explain_answer,
 )
 from bot.repositories.chooser import RepositoryChooser
+from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.shareable_answers import ShareableAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
@@ -135,6 +136,7 @@ class CommandHandlers:
         records: TurnRecordStore,
         chooser: RepositoryChooser,
         shareable: ShareableAnswerStore,
+        living: LivingAnswerStore,
         access: AccessPolicy,
         clock: Clock,
         stop: StopAnswer,
@@ -145,6 +147,7 @@ class CommandHandlers:
         self._records = records
         self._chooser = chooser
         self._shareable = shareable
+        self._living = living
         self._access = access
         self._clock = clock
         self._stop = stop
@@ -280,6 +283,7 @@ class CommandHandlers:
         await self._chooser.forget(request.conversation)
         await self._records.forget(request.conversation)
         await self._shareable.forget(request.conversation)
+        await self._living.forget(request.conversation)
         return "I have forgotten this conversation."
 
 

@@ -130,6 +130,7 @@ class Conversations:
         if revised is None:
             return
         await self._deps.records.forget_question(entry.run_id)
+        await self._forget_living(entry)
         is_elsewhere = entry.state in HELD and entry.owner not in {"", self._deps.inbox.owner}
         await self.turns.supersede(entry.id, keeps=revised.run_id)
         await self._deps.chooser.close(entry.run_id)
@@ -147,12 +148,13 @@ class Conversations:
         if withdrawn is None:
             return
         await self._deps.records.forget_question(withdrawn.run_id)
+        await self._forget_living(withdrawn)
         try:
             await open_reply(withdrawn, self.turns.transports[key.platform], self._deps.inbox).withdraw()
         except ChatError as error:
             log.warning("an answer was not withdrawn: %s", error)
 
-    async def handle_press(self, press: ButtonPress) -> str:
+    async def handle_press(self, press: ButtonPress) -> str:  # noqa: PLR0911 - one for each kind of press
         """Do what a button under a reply says; return a sentence for the person alone, which may be empty."""
         entry = await self._deps.inbox.find_by_reply(press.handle)
         if entry is None:
@@ -165,10 +167,32 @@ class Conversations:
         person = _make_reply(entry.message, press, self._deps.clock.now())
         if press.action in {"approve", "abort"} and is_goal_proposed(await self._find_newest(entry)):
             return await self._decide(press, person, entry)
+        if press.action == "again":
+            return await self._answer_again(entry, person)
         if press.action == "verify" or (press.action == "stop" and entry.message.decided is not None):
             return await self._handle_press_of_runner(entry, press, person)
         is_allowed = press.action == "ask" or press.author == entry.message.author
         return await self._handle_own_press(entry, press) if is_allowed else NOT_YOURS
+
+    async def _forget_living(self, entry: InboxEntry) -> None:
+        if self._deps.living is not None:
+            await self._deps.living.forget_run(entry.run_id)
+
+    async def _answer_again(self, entry: InboxEntry, person: IncomingMessage) -> str:
+        """Answer a question again in the same reply, where that is outdated; whoever may ask it may have that."""
+        answer = await self._deps.living.find(entry.run_id) if self._deps.living is not None else None
+        if answer is None or answer.run_id != entry.run_id or not answer.question:
+            return NOT_WAITING
+        try:
+            for repository in answer.commits:
+                self._deps.access.check_repository(person, repository)
+        except NotAllowed as error:
+            return str(error)
+        revised = await self._deps.inbox.revise(replace(entry.message, text=answer.question), run_id=entry.run_id)
+        if revised is None:
+            return NOT_WAITING
+        self.turns.begin(revised)
+        return ""
 
     async def _ask_meaning(self, entry: InboxEntry, press: ButtonPress) -> str:
         """Ask, as the person who pressed, what else the question may have meant."""

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agent import Answer, CodeSearch, StoredQuery, find_claimed_numbers, find_names, run_again, store_queries
 from agent.text.citation_markers import find_markers
+from bot.storage.living_answers import AnswerEvidence, CitedPlace
 from indexer import IndexerError
 
 if TYPE_CHECKING:
     from bot.ports import Repositories
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CitedPlace:
-    """Lines that an answer cites, at the commit it was read at, with the names and numbers that its claims state."""
-
-    mark: int
-    repository: str
-    commit: str
-    path: str
-    start_line: int
-    end_line: int
-    words: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AnswerEvidence:
-    """The evidence of one answer; `queries` are by their repositories, and `commits` is what each was read at."""
-
-    commits: Mapping[str, str]
-    places: Sequence[CitedPlace] = ()
-    queries: Mapping[str, Sequence[StoredQuery]] | None = None
 
 
 async def collect_evidence(

@@ -20,6 +20,7 @@ from bot.maintenance.goal_run_files import GoalRunFiles
 from bot.repositories.choice_store import ChoiceStore
 from bot.storage.database import INBOX_FILE, has_store, open_store
 from bot.storage.inbox import Inbox
+from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from bot.storage.shareable_answers import ShareableAnswerStore
 from bot.storage.shared_answers import SharedAnswerStore
@@ -63,7 +64,7 @@ class SweepReport:
 class Retention:
     """What is kept in a data folder, and in Postgres where there is an address, for how many days; 0 are for ever.
 
-    Questions are kept for `question_days`; 0 keeps none.
+    Questions are kept for `question_days`, and answers followed for `living_days`; 0 keeps none.
 
     An object store is swept by those who publish in it.
     """
@@ -72,6 +73,7 @@ class Retention:
     url: SecretStr | None = None
     days: int
     question_days: int = 0
+    living_days: int = 0
     clock: Clock
     indexes: IndexSweeper | None = None
     segments: SegmentSweeper | None = None
@@ -131,6 +133,9 @@ class Retention:
             await usage.forget_old()
             await ShareableAnswerStore(database, self.clock).forget_old(before)
             await SharedAnswerStore(database, self.clock).forget_old(before)
+            await LivingAnswerStore(database, self.clock).forget_old(
+                max(before, self.clock.now() - self.living_days * DAY)
+            )
             await choices.forget_old(before)
             messages = await inbox.forget_old(before)
             await records.forget_old_questions(self.clock.now() - self.question_days * DAY)

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agent import AgentError, AgentEvent, Answer, Attachments, RunPermit, UnknownRun
 from bot.access import AccessPolicy
@@ -93,7 +93,10 @@ class QuestionDeps(RunDeps):
 
 
 class RunStats:
-    """The figures of one run; `dollars` is None where the price of a model is not in the settings."""
+    """The figures of one run, and the `requests` that its router made.
+
+    `dollars` is None where the price of a model is not in the settings.
+    """
 
     def __init__(self, prices: Mapping[str, PriceTable] = MappingProxyType({})) -> None:
         self.dollars: float | None = 0.0
@@ -103,6 +106,7 @@ class RunStats:
         self._calls = self._input = self._output = self._flagged = 0
         self._watched = False
         self._lookup = ""
+        self.requests: list[Mapping[str, Any]] = []
 
     def take(self, event: AgentEvent) -> None:
         """Add an event."""
@@ -124,8 +128,9 @@ class RunStats:
         elif event.kind == "step_end":
             changes = payload["changes"]
             self._watched = self._watched or changes.get("gateway_verdict") == "watch"
-            requests = (changes.get("router_output") or {}).get("requests") or [{}]
-            self._lookup = self._lookup or str(requests[0].get("lookup", ""))
+            requests = (changes.get("router_output") or {}).get("requests") or []
+            self.requests += requests
+            self._lookup = self._lookup or (str(requests[0].get("lookup", "")) if requests else "")
 
     def record(self, answer: Answer, *, question: str = "", person: str = "") -> TurnRecord:
         """Return the record of the turn."""

@@ -47,6 +47,11 @@ class SendBudget:
         """Count a call if it may be made at once; methods without a rate always may."""
         return self._get_bucket(method, place).try_take()
 
+    def take_spare(self, method: SendMethod, place: Place) -> bool:
+        """Count a call that nothing waits for, if answers leave room: none grows, and half of the rate is unspent."""
+        growing = self._growing.get(self._make_key(method, place), 0)
+        return not growing and self._get_bucket(method, place).take_spare()
+
     def hold(self, method: SendMethod, place: Place, seconds: float) -> None:
         """Let nobody call for so long: the platform has asked for that."""
         self._on_hold(method)
@@ -133,6 +138,10 @@ class _Bucket:
         if free:
             self._spend()
         return free
+
+    def take_spare(self) -> bool:
+        free = not self._line and self._delay() <= 0
+        return free and (self._rate is None or 2 * len(self._spent) < self._rate.calls) and self.try_take()
 
     def hold(self, seconds: float) -> None:
         self._held_until = max(self._held_until, self._clock.now() + seconds)

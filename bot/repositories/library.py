@@ -89,6 +89,7 @@ class RepositoryLibrary:
         self._clones = clones or {}
         self._jobs = jobs
         self._settle_pushes: Callable[[str], Awaitable[None]] = _wait_for_nothing
+        self._note_indexed: Callable[[str], None] = lambda _: None
         self._renewed: set[str] = set()  # clones that were fetched again, and not indexed since
 
     def list_names(self) -> Sequence[str]:
@@ -159,6 +160,10 @@ class RepositoryLibrary:
         """Have each "no" wait for the pushes of its repository that somebody watches for."""
         self._settle_pushes = settle_pushes
 
+    def tell_when_indexed(self, note_indexed: Callable[[str], None]) -> None:
+        """Have somebody told of each repository that was indexed here."""
+        self._note_indexed = note_indexed
+
     async def pin_existing(self, name: str) -> CodeSearch:
         """Hold what is indexed of a repository by now, and begin nothing."""
         return await self._index(name).pin()
@@ -206,6 +211,7 @@ class RepositoryLibrary:
             await self._clones[name].renew()
             report = await refresh_index(index, self._display, full=full, listener=show)
         self._renewed.discard(name)
+        self._note_indexed(name)
         return report
 
     async def keep_branches(self, sleep: Callable[[float], Awaitable[None]]) -> None:

@@ -10,14 +10,17 @@ import gc
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent import AgentError, Database, write_example
-from bot.app import TeamApp, make_redactor, name_versions
+from bot.app import TeamApp, make_redactor, name_versions, open_code_push
 from bot.clock import Clock, SystemClock
 from bot.conversations.assembly import ChatPolicy, open_conversations
+from bot.conversations.dispatcher import Conversations
 from bot.conversations.goal_turns import NO_SANDBOX, OFF
+from bot.living.edits import LivingEdits
+from bot.living.following import AnswerFollower
 from bot.maintenance.retention import Retention, SegmentSweeper, run_daily_sweep
 from bot.messages import SURFACE
 from bot.monitoring.cluster_state import ClusterState, read_cluster_state
@@ -36,6 +39,7 @@ from bot.settings import Settings
 from bot.storage.database import open_store
 from bot.storage.inbox import make_process_name
 from bot.storage.leases import Lease
+from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.rate_limits import QuestionLimits
 from bot.surfaces.principals import Tokens
 from bot.surfaces.surface_replies import SurfaceReplies
@@ -136,6 +140,7 @@ def make_retention(settings: Settings, team: TeamApp, published: SegmentSweeper 
         url=settings.database_url,
         days=settings.retention_days,
         question_days=settings.keep_question_days,
+        living_days=settings.living.days,
         clock=SystemClock(),
         indexes=team.stock,
         segments=published,
@@ -155,6 +160,7 @@ class _Service:
     operations: ServiceMonitoring
     surfaces: TeamSurfaces
     clock: Clock
+    changed: asyncio.Event = field(default_factory=asyncio.Event)  # answers show another state than theirs
 
     def make_greeting(self) -> str:
         """Say where the process listens, and what it serves."""
@@ -192,12 +198,34 @@ class _Service:
             # Who shares no indexes watches for itself.
             leases = self.cluster.leases if self.cluster.refreshes is not None else None
             stock = self.team.stock
+            follower = self._make_follower()
             async with (
                 leases.hold("watcher") if leases is not None else nullcontext(Lease()) as lease,
                 run_in_background(stock.watcher.run()),
                 run_in_background((stock.built or stock.library).keep_branches(self.clock.sleep)),
+                run_in_background(follower.run()),
             ):
                 await lease.lost.wait()
+
+    def _make_follower(self) -> AnswerFollower:
+        """Follow answers through the pushes that are indexed here."""
+        stock = self.team.stock
+        built = stock.built or stock.library
+        follower = AnswerFollower(
+            LivingAnswerStore(self.database, self.clock), built, open_code_push,
+            pages={name: profile.page for name, profile in stock.signs.items()}, on_change=self.changed.set,
+        )  # fmt: skip
+        built.tell_when_indexed(follower.notify)
+        return follower
+
+    def _make_edits(self, core: Conversations) -> LivingEdits:
+        """Show below answers on the platforms of this process that the code has changed."""
+        deps = core.deps
+        return LivingEdits(
+            store=LivingAnswerStore(self.database, self.clock), inbox=deps.inbox, access=deps.access,
+            settings=self.settings.living, clock=self.clock, transports=core.turns.transports, hosts=deps.hosts,
+            told=self.changed,
+        )  # fmt: skip
 
     @asynccontextmanager
     async def open_conversations(self, owner: str) -> AsyncIterator[PlatformContext]:
@@ -218,6 +246,7 @@ class _Service:
             core = await stack.enter_async_context(opening)
             await stack.enter_async_context(core.open())
             if self.duties.answers:
+                await stack.enter_async_context(run_in_background(self._make_edits(core).run()))
                 replies = SurfaceReplies(core.deps.shareable)
                 await stack.enter_async_context(core.connect_platform(SURFACE, replies))
             shared = make_team_core(self.settings, self.team, core)
@@ -268,6 +297,7 @@ def make_chat_policy(settings: Settings, team: TeamApp, *, limits: QuestionLimit
         max_concurrent=settings.max_concurrent_answers,
         deadline=settings.max_seconds + GRACE_SECONDS,
         prices=settings.prices,
+        living=settings.living,
         takes_images=settings.has_model and settings.model_images == "on",
         manners={channel: table.manners for channel, table in settings.channels.items()},
         mask=mask,

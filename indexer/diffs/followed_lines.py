@@ -7,14 +7,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from functools import partial
 from itertools import accumulate
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from indexer.git.git_errors import decode_output
 from indexer.git.repository import Repository
 from indexer.text.decoding import decode_file
 from indexer.text.languages import find_language_by_ending
-from indexer.types import TELLING_FATES, CitedLines, FollowedLines, LineFate, PushedLines
+from indexer.types import TELLING_FATES, CitedLines, FollowedLines, LineFate
 
 MOST_WORDS_READ = 5_000_000  # bytes of a diff, beyond which nobody says which words it touches
 _SECONDS = 20.0
@@ -74,19 +75,32 @@ class Shift:
     end: int
 
 
-def follow_lines(repository: Repository, older: str, newer: str, cited: Sequence[CitedLines]) -> PushedLines | None:
-    """Follow lines from one commit to another, which need not come from it; None where one of the two is not here."""
+def open_push(path: Path, older: str, newer: str) -> Push | None:
+    """Open what differs between two commits of the repository at a path; the newer need not come from the older.
+
+    None where one of the two is not here. Close it; raises `RepositoryError`.
+    """
+    repository = Repository.open(path)
+    push = None
+    try:
+        push = _read_push(repository, older, newer)
+    finally:
+        if push is None:
+            repository.close()
+    return push
+
+
+def _read_push(repository: Repository, older: str, newer: str) -> Push | None:
+    run = partial(repository.git.try_run, seconds=_SECONDS)
     renames: tuple[str, ...] = ("-M", "-l0")
-    output = repository.git.try_run(*_RAW, *renames, older, newer, "--", seconds=_SECONDS)
+    output = run(*_RAW, *renames, older, newer, "--")
     if output is None:  # too many renames to look for, or a commit that is not here
         renames = ("--no-renames",)
-        output = repository.git.try_run(*_RAW, *renames, older, newer, "--", seconds=_SECONDS)
+        output = run(*_RAW, *renames, older, newer, "--")
     if output is None:
         return None
-    changes = dict(_read_changes(output))
-    patch = repository.git.try_run(*_PATCH, *renames, older, newer, "--", seconds=_SECONDS)
-    push = _Push(repository, changes, patch)
-    return PushedLines(followed=tuple(push.follow(one) for one in cited), words=push.words)
+    patch = run(*_PATCH, *renames, older, newer, "--")
+    return Push(repository, dict(_read_changes(output)), patch)
 
 
 def shift_range(hunks: Sequence[Hunk], start: int, end: int) -> Shift:
@@ -112,19 +126,28 @@ def shift_range(hunks: Sequence[Hunk], start: int, end: int) -> Shift:
     return Shift(touched, kept, first if touched else start + delta, end + delta)
 
 
-class _Push:
-    """What differs between two commits, and what that does to lines that were cited at the older one."""
+class Push:
+    """What differs between two commits, and what that does to lines that were cited at the older one.
+
+    `paths` are the files that differ, by their older names; `words` those of all lines that were added or removed, None
+    where they are too many to tell.
+    """
 
     def __init__(self, repository: Repository, changes: Mapping[str, _Change], patch: bytes | None) -> None:
         self._repository = repository
         self._changes = changes
+        self.paths = frozenset(changes)
         self._patch = _read_patch(patch) if patch is not None else _Patch()
         self.words = frozenset(self._patch.words) if patch is not None and len(patch) <= MOST_WORDS_READ else None
         self._texts: dict[str, list[str]] = {}
         self._places: dict[str, list[tuple[str, int]]] | None = None
 
+    def close(self) -> None:
+        """Close the repository."""
+        self._repository.close()
+
     def follow(self, cited: CitedLines) -> FollowedLines:
-        """Follow one range."""
+        """Follow one range of lines."""
         change = self._changes.get(cited.path)
         here = FollowedLines(path=cited.path, start_line=cited.start_line, end_line=cited.end_line, fate="same")
         if change is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from urllib.parse import quote, urlsplit
 
@@ -57,6 +57,19 @@ def make_permalink(web_url: str | None, commit: str, location: Location) -> str 
     base = web_url.rstrip("/").removesuffix(".git")
     form = _find_form(urlsplit(base).netloc) or _format_github
     return f"{base}/{form(commit, location) if not is_commit else _COMMIT_PAGES.get(form, 'commit/{}').format(commit)}"
+
+
+def make_compare_link(web_url: str | None, older: str, newer: str) -> str | None:
+    """Link to what differs between two commits; None without a web address."""
+    if not web_url:
+        return None
+    base = web_url.rstrip("/").removesuffix(".git")
+    form = _find_form(urlsplit(base).netloc) or _format_github
+    pages: Mapping[_Form, str] = {
+        _format_gitlab: f"-/compare/{older}...{newer}",
+        _format_bitbucket: f"branches/compare/{newer}..{older}",
+    }
+    return f"{base}/{pages.get(form, f'compare/{older}...{newer}')}"
 
 
 def _split_remote(remote: str) -> tuple[str, str] | None:

@@ -14,6 +14,7 @@ from tests.fakes.discord import FakeDiscord
 from tests.fakes.loopback.faults import Gate
 from tests.fakes.serving import serve
 from tests.fakes.slack import FakeSlack
+from tests.fakes.slack.blocks import pressables
 from tests.forks import Fork, ForkServer
 from tests.waiting import LIMIT_SECONDS
 
@@ -57,6 +58,10 @@ class Office(ABC):
     @abstractmethod
     def is_answered(self, question: str) -> bool:
         """Whether an answer is whole: whether it has its buttons."""
+
+    @abstractmethod
+    async def press(self, question: str, label: str) -> None:
+        """Press, as Ann, a button below the last message that citebot has written about a question."""
 
     def hang(self, call: str, *, skip: int = 0, after: bool = False) -> Gate:
         """Hold a call, before or after it takes effect; `"*"` means any."""
@@ -112,6 +117,12 @@ class SlackOffice(Office):
         answers = self.fake.answers(self._channel, question)
         return any(not seen.streaming and "citebot_rate" in seen.buttons for seen in answers)
 
+    async def press(self, question: str, label: str) -> None:
+        """Find the button by its label."""
+        shown = self.fake.answers(self._channel, question)[-1]
+        found = [each["action_id"] for _, each in pressables(shown.blocks) if each.get("text", {}).get("text") == label]
+        await self.fake.press(self._channel, shown.ts, found[0], user=self._ann)
+
     def redeliver(self) -> None:
         self.fake.clock.advance(REDELIVERY)
 
@@ -153,6 +164,10 @@ class DiscordOffice(Office):
     def is_answered(self, question: str) -> bool:
         begun = question in self.fake.world.channels
         return begun and any("Helpful" in seen.buttons for seen in self.fake.answers(question))
+
+    async def press(self, question: str, label: str) -> None:
+        """Press it in the thread."""
+        self.fake.press(self.fake.answers(question)[-1].id, self._ann, label)
 
 
 @asynccontextmanager

@@ -48,6 +48,7 @@ class FakeAnswerer:
         self.error: Exception | None = None
         self.slow = self.fails = ""  # the repository about which no answer comes, or a failure
         self.found = True
+        self.cites = False  # whether answers cite the code
         self.meanings: tuple[str, ...] = ()  # what else a question may be
         self.model: str | None = None
         self.begins_with = ""  # what is written before the gate
@@ -167,7 +168,7 @@ class FakeAnswerer:
             text=f"Answer to: {' '.join([question] * self.repeats)}{offered}",
             is_pointing="I can only point" in question,
             meanings=self.meanings,
-            citations=(),
+            citations=ANSWER.citations if self.cites else (),
             found=self.found,
             model=self.model,
             route="out_of_scope" if find_small_talk(question) else self._route,

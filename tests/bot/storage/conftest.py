@@ -18,6 +18,7 @@ from bot.storage.answer_records import AnswerRecordStore
 from bot.storage.database import open_database
 from bot.storage.inbox import Inbox
 from bot.storage.leases import Leases
+from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
 from bot.storage.shareable_answers import ShareableAnswerStore
 from bot.storage.shared_answers import SharedAnswerStore
@@ -44,6 +45,7 @@ class ChatStore:
     choices: ChoiceStore
     shareable: ShareableAnswerStore
     shared: SharedAnswerStore
+    living: LivingAnswerStore
     open_inbox: Callable[[str], Inbox]
     open_leases: Callable[[str], Leases]
 
@@ -64,6 +66,7 @@ def make_store(database: Database, clock: FakeClock) -> ChatStore:
         choices=ChoiceStore(database, clock),
         shareable=ShareableAnswerStore(database, clock),
         shared=SharedAnswerStore(database, clock),
+        living=LivingAnswerStore(database, clock),
         open_inbox=partial(Inbox, database, clock),
         open_leases=partial(Leases, database, clock=clock),
     )

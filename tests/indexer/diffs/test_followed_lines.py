@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from indexer.diffs.followed_lines import follow_lines
-from indexer.git.repository import Repository
+from indexer.diffs.followed_lines import open_push
 from indexer.types import CitedLines, FollowedLines
 from tests.fakes.repositories import GitRepo
 
@@ -39,10 +39,17 @@ def push(repository: GitRepo, *cited: CitedLines) -> tuple[FollowedLines, ...]:
     """Commit what was written, and follow lines from the commit before."""
     older = repository.sha()
     repository.commit("push")
-    with Repository.open(repository.root) as opened:
-        found = follow_lines(opened, older, repository.sha(), cited or [SEND])
+    found = follow(repository, older, repository.sha(), *(cited or [SEND]))
     assert found is not None
-    return found.followed
+    return found
+
+
+def follow(repository: GitRepo, older: str, newer: str, *cited: CitedLines) -> tuple[FollowedLines, ...] | None:
+    opened = open_push(repository.root, older, newer)
+    if opened is None:
+        return None
+    with closing(opened) as push:
+        return tuple(map(push.follow, cited))
 
 
 @pytest.mark.parametrize(
@@ -112,12 +119,10 @@ def test_lines_are_followed_across_a_forced_push_and_not_from_a_commit_that_is_g
     pushed.commit("rewritten")
     head = pushed.sha()
 
-    with Repository.open(pushed.root) as opened:
-        found = follow_lines(opened, older, head, [SEND])
-        lost = follow_lines(opened, "0" * 40, head, [SEND])
+    found, lost = follow(pushed, older, head, SEND), follow(pushed, "0" * 40, head, SEND)
 
     assert found is not None
-    assert found.followed[0].start_line == 22
+    assert found[0].start_line == 22
     assert lost is None
 
 

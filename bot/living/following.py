@@ -1,0 +1,216 @@
+"""Follows the evidence of answers through pushes: one diff a push, and another look before an answer is outdated."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from agent import StoredQuery, run_again
+from bot.errors import BotError
+from bot.ports import Repositories
+from bot.storage.living_answers import FollowedPlace, FollowedQuery, LivingAnswerStore
+from indexer import TELLING_FATES, CitedLines, FollowedLines, IndexerError, make_compare_link
+
+MAX_NAMED = 3  # places, or entries of a list, that a remark names
+_QUIET = frozenset({"same", "moved", "reformatted"})
+
+log = logging.getLogger(__name__)
+
+
+class CodePush(Protocol):
+    """What differs between two commits."""
+
+    paths: frozenset[str]
+    words: frozenset[str] | None
+
+    def follow(self, cited: CitedLines) -> FollowedLines:
+        """Follow one range of lines."""
+
+    def close(self) -> None:
+        """Close the repository."""
+
+
+OpenPush = Callable[[Path, str, str], CodePush | None]
+
+
+@dataclass
+class _Following:
+    """What a push has done so far: places and lookups that are not as they were, and the words of what differs."""
+
+    places: list[FollowedPlace] = field(default_factory=list)
+    queries: list[FollowedQuery] = field(default_factory=list)
+    words: set[str] = field(default_factory=set)
+    is_too_much: bool = False  # to tell which words differ
+
+
+class AnswerFollower:
+    """Follows the answers about each repository to the commit that is indexed, whenever that has changed.
+
+    All is noted before anybody is told, and following the same push again changes nothing. `pages` are the addresses of
+    the repositories, and `on_change` is called when answers show another state than theirs.
+    """
+
+    def __init__(
+        self,
+        store: LivingAnswerStore,
+        repositories: Repositories,
+        open_push: OpenPush,
+        *,
+        pages: Mapping[str, str],
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._store = store
+        self._repositories = repositories
+        self._open_push = open_push
+        self._pages = pages
+        self._on_change = on_change
+        self._indexed = asyncio.Event()
+        self._waiting = dict.fromkeys(repositories.list_names())
+
+    def notify(self, repository: str) -> None:
+        """Take note that a newer commit of a repository is indexed."""
+        self._waiting[repository] = None
+        self._indexed.set()
+
+    async def run(self) -> None:
+        """Follow until cancelled; what cannot be followed now is when the repository is indexed next."""
+        while True:
+            self._indexed.clear()
+            names, self._waiting = self._waiting, {}
+            for name in names:
+                try:
+                    await self.follow(name)
+                except (BotError, IndexerError) as error:
+                    log.warning("answers about %s were not followed: %s", name, error)
+            await self._indexed.wait()
+
+    async def follow(self, name: str) -> None:
+        """Follow all answers about a repository to the commit that is indexed."""
+        status = await self._repositories.status(name)
+        newer, path = status.commit, Path(status.path)
+        if newer is None:
+            return
+        followed = await self._store.read_followed_commit(name)
+        lagging = await self._store.list_lagging_commits(name)
+        found = _Following()
+        for commit, at in [(followed, ""), *((commit, commit) for commit in lagging)]:
+            if commit not in {"", newer}:
+                await self._follow_from(found, name, path, commit, newer, at=at)
+        await self._look_again(found, path, newer)
+        await self._run_queries(found, name, newer)
+        changed = await self._note_changes(found, newer)
+        await self._store.advance(name, newer, found.places, found.queries, lagging=lagging)
+        if changed:
+            self._on_change()
+
+    async def _follow_from(self, found: _Following, name: str, path: Path, older: str, newer: str, *, at: str) -> None:
+        """Follow the places that are known at a commit."""
+        with await self._open(path, older, newer) as push:
+            if push is None:
+                log.warning("%s: %s is gone, so that answers are not followed from there", name, older[:12])
+                found.is_too_much = True
+                return
+            found.is_too_much = found.is_too_much or push.words is None
+            found.words |= push.words or set()
+            places = await self._store.list_touched_places(name, at, push.paths)
+            lines = [replace(one.cited.lines, path=one.now.path, start_line=one.now.start_line,
+                             end_line=one.now.end_line) for one in places]  # fmt: skip
+            after = await asyncio.to_thread(_follow_all, push, lines)
+        for one, now in zip(places, after, strict=True):
+            # What was touched before stays so until it is looked at again from the answer's own commit.
+            was_touched = now.fate in _QUIET and one.now.fate not in _QUIET
+            moved = replace(now, fate=one.now.fate) if was_touched else now
+            if moved != one.now or was_touched:
+                found.places.append(replace(one, now=moved))
+
+    async def _look_again(self, found: _Following, path: Path, newer: str) -> None:
+        """Look at what differs once more from the commit of its answer: what was put back is as it was."""
+        by_commit: dict[str, list[int]] = defaultdict(list)
+        for number, place in enumerate(found.places):
+            if place.now.fate not in _QUIET:
+                by_commit[place.cited.commit].append(number)
+        for commit, numbers in by_commit.items():
+            with await self._open(path, commit, newer) as push:
+                if push is None:
+                    continue
+                lines = [found.places[number].cited.lines for number in numbers]
+                after = await asyncio.to_thread(_follow_all, push, lines)
+            for number, now in zip(numbers, after, strict=True):
+                found.places[number] = replace(found.places[number], now=now)
+
+    async def _open(self, path: Path, older: str, newer: str) -> AbstractContextManager[CodePush | None]:
+        push = await asyncio.to_thread(self._open_push, path, older, newer)
+        return closing(push) if push is not None else nullcontext(None)
+
+    async def _run_queries(self, found: _Following, name: str, newer: str) -> None:
+        """Make those lookups again that the push may have given another result."""
+        queries = [
+            one
+            for one in await self._store.list_queries(name)
+            if found.is_too_much or (found.words and (not one.query.name or one.query.name.lower() in found.words))
+        ]
+        code = await self._repositories.pin_existing(name) if queries else None
+        if code is None or code.commit.sha != newer:
+            return
+        again: dict[str, StoredQuery] = {}
+        for one in queries:
+            key = json.dumps(one.query.request, sort_keys=True)
+            if key not in again:
+                again[key] = await run_again(code, one.query)
+            difference = _describe_difference(one.query, again[key])
+            if difference != one.difference:
+                found.queries.append(replace(one, difference=difference))
+
+    async def _note_changes(self, found: _Following, newer: str) -> bool:
+        """Note of each answer what of its evidence has changed; whether any shows another state now."""
+        places = {place.key: place for place in found.places}
+        queries = {(query.answer, query.number): query for query in found.queries}
+        changed = False
+        for answer in sorted({key for key, _ in (*places, *queries)}):
+            own = [places.get(one.key, one) for one in await self._store.list_places(answer)]
+            looked = [queries.get((answer, one.number), one) for one in await self._store.list_answer_queries(answer)]
+            differences = [one.difference for one in looked if one.difference]
+            changes = self._describe(own, differences, newer)
+            changed = await self._store.note_changes(answer, newer, changes) or changed
+        return changed
+
+    def _describe(self, places: Sequence[FollowedPlace], differences: Sequence[str], newer: str) -> Sequence[str]:
+        """Say in a heading, and a phrase for each, what of the evidence of an answer has changed."""
+        telling = [one for one in places if one.now.fate in TELLING_FATES]
+        heading = f"{len(telling)} of {len(places)} cited places changed" if telling else "what it lists changed"
+        named = [self._name_place(one, newer) for one in telling]
+        return [heading, *named, *differences] if named or differences else []
+
+    def _name_place(self, place: FollowedPlace, newer: str) -> str:
+        cited = place.cited
+        lines = f"{cited.start_line}-{cited.end_line}" if cited.end_line > cited.start_line else f"{cited.start_line}"
+        name = f"`{cited.path.replace('`', '')}:{lines}`"
+        link = make_compare_link(self._pages.get(cited.repository), cited.commit, newer)
+        return f"[{name}]({link})" if link else name
+
+
+def _follow_all(push: CodePush, lines: Sequence[CitedLines]) -> Sequence[FollowedLines]:
+    return [push.follow(one) for one in lines]
+
+
+def _describe_difference(before: StoredQuery, after: StoredQuery) -> str:
+    """Say how a lookup differs from what it found; empty where it does not."""
+    if before == after:
+        return ""
+    new = [item for item in after.items if item not in before.items]
+    gone = [item for item in before.items if item not in after.items]
+    said = [*_count(new, "new"), *_count(gone, "gone")] or ["another number of places"]
+    return f"{before.request['lookup'].replace('_', ' ')} of `{before.name or 'all'}`: {', '.join(said)}"
+
+
+def _count(items: Sequence[str], what: str) -> Iterable[str]:
+    if items:
+        named = ", ".join(f"`{item.replace('`', '')}`" for item in items[:MAX_NAMED])
+        yield f"{len(items)} {what} ({named}{', …' if len(items) > MAX_NAMED else ''})"

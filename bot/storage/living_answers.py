@@ -1,0 +1,309 @@
+"""Answers that are followed through pushes: what they show, the lines that they cite, the lookups that they rest on."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent import Database, Statement, StoredQuery
+from agent.text.storable import make_storable
+from bot.clock import Clock
+from bot.messages import MessageContent
+from bot.storage.shareable_answers import read_content
+from indexer import CitedLines, FollowedLines
+
+DAY = 86_400.0
+HOUR = 3_600.0
+STUCK_SECONDS = 60.0  # after which an edit that was begun is tried again: its process has died
+_ID = 20  # characters of a run that all runs of one message share
+_MANY = 400  # values in one statement
+
+_KEEP = (
+    "INSERT INTO living_answers (id, run_id, entry, conversation, content, question, commits, at) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_KEEP_PLACE = (
+    "INSERT INTO cited_places (id, mark, repository, cited, at_commit, path, start_line, end_line) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_KEEP_QUERY = "INSERT INTO stored_queries (id, number, repository, name, query) VALUES (?, ?, ?, ?, ?)"
+_ADVANCE = (
+    "INSERT INTO followed_commits (repository, sha) VALUES (?, ?) "
+    "ON CONFLICT (repository) DO UPDATE SET sha = excluded.sha"
+)
+_CATCH_UP = "UPDATE cited_places SET at_commit = '' WHERE repository = ? AND at_commit = ?"
+_MOVE = "UPDATE cited_places SET path = ?, start_line = ?, end_line = ?, fate = ? WHERE id = ? AND mark = ?"
+_MAY_BE_EDITED = (
+    "((due = 2 AND edited_at < ?) OR (due = 1 AND edited_at < ? AND "
+    "(SELECT count(*) FROM living_answers WHERE edited_at > ?) < ?))"
+)
+_DIFFER = "UPDATE stored_queries SET difference = ? WHERE id = ? AND number = ?"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CitedPlace:
+    """Lines that an answer cites, at the commit it was read at, with the names and numbers that its claims state."""
+
+    mark: int
+    repository: str
+    commit: str
+    path: str
+    start_line: int
+    end_line: int
+    words: frozenset[str] = frozenset()
+
+    @property
+    def lines(self) -> CitedLines:
+        """The lines, as the indexer follows them."""
+        return CitedLines(path=self.path, start_line=self.start_line, end_line=self.end_line, words=self.words)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerEvidence:
+    """The evidence of one answer; `queries` are by their repositories, and `commits` is what each was read at."""
+
+    commits: Mapping[str, str]
+    places: Sequence[CitedPlace] = ()
+    queries: Mapping[str, Sequence[StoredQuery]] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FollowedPlace:
+    """A cited place of an answer, where it is by now, and what became of it."""
+
+    answer: str
+    cited: CitedPlace
+    now: FollowedLines
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells it from all others."""
+        return self.answer, self.cited.mark
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FollowedQuery:
+    """A lookup that an answer rests on, and what it finds otherwise by now; empty where it finds the same."""
+
+    answer: str
+    number: int
+    query: StoredQuery
+    difference: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LivingAnswer:
+    """An answer as it was sent, in reply to the message of an inbox entry.
+
+    `since` is the commit at which the first of its evidence changed, empty where none has; `changes` are sentences that
+    name what did.
+    """
+
+    run_id: str
+    entry: int
+    content: MessageContent
+    question: str
+    commits: Mapping[str, str]
+    since: str = ""
+    changes: tuple[str, ...] = ()
+    watcher: str = ""
+
+
+class LivingAnswerStore:
+    """The tables `living_answers`, `cited_places`, `stored_queries` and `followed_commits`."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def keep(self, answer: LivingAnswer, conversation: str, evidence: AnswerEvidence) -> None:
+        """Keep an answer in place of the one that the same message had before."""
+        key = answer.run_id[:_ID]
+        content = json.dumps(dataclasses.asdict(answer.content))
+        marks = {one.mark: one for one in evidence.places}
+        queries = [(name, query) for name, own in (evidence.queries or {}).items() for query in own]
+        await self._database.run_all([
+            *_forget([key]),
+            (
+                _KEEP,
+                (key, answer.run_id, answer.entry, conversation, make_storable(content),
+                 make_storable(answer.question), json.dumps(dict(answer.commits)), self._clock.now()),
+            ),
+            *((_KEEP_PLACE, _list_values(key, place)) for place in marks.values()),
+            *((_KEEP_QUERY, (key, number, name, query.name.lower(), make_storable(json.dumps(query.to_fields()))))
+              for number, (name, query) in enumerate(queries)),
+        ])  # fmt: skip
+
+    async def find(self, run_id: str) -> LivingAnswer | None:
+        """Return the answer of the message that a run belongs to, which may be that of an earlier run."""
+        found = await self._list("id = ?", (run_id[:_ID],))
+        return found[0] if found else None
+
+    async def list_places(self, run_id: str) -> Sequence[FollowedPlace]:
+        """List the places that an answer cites."""
+        return await self._list_places("id = ? ORDER BY mark", (run_id[:_ID],))
+
+    async def list_lagging_commits(self, repository: str) -> Sequence[str]:
+        """List the commits, other than the followed one, at which places of a repository are known."""
+        rows = await self._database.rows(
+            "SELECT DISTINCT at_commit FROM cited_places WHERE repository = ? AND at_commit <> ''", (repository,)
+        )
+        return [str(commit) for (commit,) in rows]
+
+    async def read_followed_commit(self, repository: str) -> str:
+        """Return the commit up to which places of a repository were followed; empty before any was."""
+        row = await self._database.row("SELECT sha FROM followed_commits WHERE repository = ?", (repository,))
+        return str(row[0]) if row else ""
+
+    async def list_touched_places(
+        self, repository: str, at_commit: str, paths: Collection[str]
+    ) -> Sequence[FollowedPlace]:
+        """List the places in some files, as they were at a commit; the followed one is empty."""
+        wanted, found = sorted(paths), list[FollowedPlace]()
+        for first in range(0, len(wanted), _MANY):
+            some = wanted[first : first + _MANY]
+            marks = ", ".join("?" * len(some))
+            found += await self._list_places(
+                f"repository = ? AND at_commit = ? AND path IN ({marks})", (repository, at_commit, *some)
+            )
+        return found
+
+    async def list_queries(self, repository: str) -> Sequence[FollowedQuery]:
+        """List the lookups in a repository that answers rest on."""
+        return await self._list_queries("repository = ?", repository)
+
+    async def advance(
+        self,
+        repository: str,
+        newer: str,
+        places: Sequence[FollowedPlace],
+        queries: Sequence[FollowedQuery],
+        *,
+        lagging: Sequence[str] = (),
+    ) -> None:
+        """Note that places, also those of `lagging` commits, are known at a newer one: all but these as they were."""
+        await self._database.run_all([
+            (_ADVANCE, (repository, newer)),
+            *((_CATCH_UP, (repository, commit)) for commit in lagging),
+            *((_MOVE, (one.now.path, one.now.start_line, one.now.end_line, one.now.fate, *one.key)) for one in places),
+            *((_DIFFER, (make_storable(one.difference), one.answer, one.number)) for one in queries),
+        ])  # fmt: skip
+
+    async def list_answer_queries(self, run_id: str) -> Sequence[FollowedQuery]:
+        """List the lookups that an answer rests on."""
+        return await self._list_queries("id = ? ORDER BY number", run_id[:_ID])
+
+    async def note_changes(self, answer: str, since: str, changes: Sequence[str]) -> bool:
+        """Note what of the evidence of an answer has changed; whether that is another thing than was known."""
+        written = json.dumps(changes)
+        return await self._database.write(
+            "UPDATE living_answers SET changes = ?, since = CASE WHEN ? = '[]' THEN '' WHEN since = '' THEN ? "
+            "ELSE since END, due = 1 WHERE id = ? AND changes <> ?",
+            (written, written, since, answer, written),
+        ) > 0  # fmt: skip
+
+    async def list_due(self, *, per_hour: int, most: int) -> Sequence[LivingAnswer]:
+        """List the answers that may be changed by now to show their state, those that somebody watches first."""
+        condition, values = self._limit_edits(per_hour)
+        return await self._list(f"{condition} ORDER BY watcher = '', at DESC LIMIT ?", (*values, most))
+
+    async def claim_edit(self, answer: LivingAnswer, *, per_hour: int) -> bool:
+        """Take an answer to change what it shows, as one process alone can: once a day, and so many an hour in all."""
+        condition, values = self._limit_edits(per_hour)
+        claimed = await self._database.write(
+            f"UPDATE living_answers SET due = 2, edited_at = ? WHERE id = ? AND {condition}",
+            (self._clock.now(), answer.run_id[:_ID], *values),
+        )
+        return claimed > 0
+
+    def _limit_edits(self, per_hour: int) -> tuple[str, Sequence[float]]:
+        now = self._clock.now()
+        return _MAY_BE_EDITED, (now - STUCK_SECONDS, now - DAY, now - HOUR, per_hour)
+
+    async def end_edit(self, answer: LivingAnswer, *, again: bool = False) -> None:
+        """Note that an answer shows its state, or is to be tried again, unless that has changed meanwhile."""
+        await self._database.write(
+            "UPDATE living_answers SET due = ?, edited_at = CASE WHEN ? = 1 THEN 0 ELSE edited_at END "
+            "WHERE id = ? AND due = 2",
+            (int(again), int(again), answer.run_id[:_ID]),
+        )
+
+    async def drop_due(self, answer: LivingAnswer) -> None:
+        """Note that an answer is not to be changed where it is."""
+        await self._database.write("UPDATE living_answers SET due = 0 WHERE id = ?", (answer.run_id[:_ID],))
+
+    async def watch(self, run_id: str, person: str) -> bool:
+        """Have a person told when an answer changes; False where it is not followed."""
+        return await self._database.write(
+            "UPDATE living_answers SET watcher = ? WHERE id = ?", (person, run_id[:_ID])
+        ) > 0  # fmt: skip
+
+    async def forget_run(self, run_id: str) -> None:
+        """Drop the answer of the message that a run belongs to."""
+        await self._database.run_all(_forget([run_id[:_ID]]))
+
+    async def forget(self, conversation: str) -> None:
+        """Drop the answers of a conversation."""
+        await self._forget_where("conversation = ?", conversation)
+
+    async def forget_old(self, before: float) -> None:
+        """Drop the answers of before a time."""
+        await self._forget_where("at < ?", before)
+
+    async def _forget_where(self, condition: str, value: object) -> None:
+        rows = await self._database.rows(f"SELECT id FROM living_answers WHERE {condition}", (value,))
+        if rows:
+            await self._database.run_all(_forget([str(key) for (key,) in rows]))
+
+    async def _list(self, condition: str, values: Sequence[Any]) -> Sequence[LivingAnswer]:
+        rows = await self._database.rows(
+            "SELECT run_id, entry, content, question, commits, since, changes, watcher FROM living_answers "
+            f"WHERE {condition}",
+            values,
+        )
+        return [
+            LivingAnswer(
+                run_id=run_id, entry=entry, content=read_content(json.loads(content)), question=question,
+                commits=json.loads(commits), since=since, changes=tuple(json.loads(changes)), watcher=watcher,
+            )
+            for run_id, entry, content, question, commits, since, changes, watcher in rows
+        ]  # fmt: skip
+
+    async def _list_queries(self, condition: str, value: str) -> Sequence[FollowedQuery]:
+        rows = await self._database.rows(
+            f"SELECT id, number, query, difference FROM stored_queries WHERE {condition}", (value,)
+        )
+        return [
+            FollowedQuery(
+                answer=answer, number=number, query=StoredQuery.from_fields(json.loads(text)), difference=difference
+            )
+            for answer, number, text, difference in rows
+        ]
+
+    async def _list_places(self, condition: str, values: Sequence[Any]) -> Sequence[FollowedPlace]:
+        rows = await self._database.rows(
+            f"SELECT id, cited, path, start_line, end_line, fate FROM cited_places WHERE {condition}", values
+        )
+        found = []
+        for answer, text, path, start, end, fate in rows:
+            fields = json.loads(text)
+            cited = CitedPlace(**{**fields, "words": frozenset(fields["words"])})
+            now = FollowedLines(path=path, start_line=start, end_line=end, fate=fate)
+            found.append(FollowedPlace(answer=answer, cited=cited, now=now))
+        return found
+
+
+def _list_values(key: str, place: CitedPlace) -> Sequence[object]:
+    cited = json.dumps({**dataclasses.asdict(place), "words": sorted(place.words)})
+    return key, place.mark, place.repository, cited, place.commit, place.path, place.start_line, place.end_line
+
+
+def _forget(keys: Sequence[str]) -> list[Statement]:
+    return [
+        (f"DELETE FROM {table} WHERE id = ?", (key,))
+        for key in keys
+        for table in ("living_answers", "cited_places", "stored_queries")
+    ]

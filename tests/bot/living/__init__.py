@@ -1,0 +1,1 @@
+"""Tests of answers that know when the code that they cite changes."""
