@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from indexer.checksums import is_whole
 from indexer.embedding.factory import open_embedder
 from indexer.errors import DamagedCatalog, DamagedVectors, IndexDamaged, NotIndexed, RepositoryError, StorageError
-from indexer.git.objects import OVER, describe_limits
+from indexer.git.objects import NOT_FETCHED, OVER, describe_limits, describe_partial
 from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
 from indexer.parser_pool.plain_files import PlainFiles
@@ -295,7 +295,13 @@ class CodeIndex:
             current, _ = self._get_current()
         except NotIndexed:  # or damaged, and has to be made again
             return False
-        return (current.commit.sha, current.provenance) == (head, self._provenance)
+        is_same = (current.commit.sha, current.provenance) == (head, self._provenance)
+        return is_same and not self._has_fetched_more(current)
+
+    def _has_fetched_more(self, generation: Generation) -> bool:
+        """Whether a partial clone has files now that it lacked when it was indexed."""
+        missing = generation.skipped.get(NOT_FETCHED, 0)
+        return missing > 0 and missing != self._repository.count_missing_files(generation.commit.sha, self._limits)
 
     async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
         """Index the ref: what changed since the current generation, or everything with `full`.
@@ -336,7 +342,11 @@ class CodeIndex:
             return None
         is_within = counts["files"] <= self._limits.files and OVER.isdisjoint(generation.skipped)
         is_loaded = self._held is not None and self._held[0] == generation
-        if not is_within or not (is_loaded or _is_saved_whole(self._folder.snapshot(generation.id))):
+        if (
+            not is_within
+            or self._has_fetched_more(generation)
+            or not (is_loaded or _is_saved_whole(self._folder.snapshot(generation.id)))
+        ):
             return None
         return counts if self._store is not None or self._vectors.is_intact() else None
 
@@ -483,7 +493,9 @@ class CodeIndex:
     def _status(self) -> IndexStatus:
         generation, counts, damage = self._describe()
         behind, problems = self._count_behind(generation) if generation else (None, ())
-        over = describe_limits(self._repository.name, generation.skipped, self._limits) if generation else ()
+        name, skipped = self._repository.name, generation.skipped if generation else {}
+        lacking = describe_partial(name, self._repository.root, skipped)
+        over = describe_limits(name, skipped, self._limits)
         return IndexStatus(
             repository=self._repository.name,
             path=str(self._repository.root),
@@ -494,9 +506,9 @@ class CodeIndex:
             **counts,
             embedder=self._embedder.name,
             disk_bytes=self._folder.size(),
-            skipped=generation.skipped if generation else {},
+            skipped=skipped,
             plain_files=self._list_plain_files(generation) if generation else (),
-            warnings=(*self._repository.warnings, *self._warnings, *damage, *problems, *over),
+            warnings=(*self._repository.warnings, *self._warnings, *damage, *problems, *lacking, *over),
             branches=(),
         )
 

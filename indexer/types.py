@@ -523,6 +523,7 @@ class FileHistory:
     """The commits that touched a file, newest first, and which of them wrote one of its lines.
 
     `last_changed` is None where no line was asked for or git could not tell. Not `complete`: there are older ones.
+    `horizon` is that of a `CommitLog`.
     """
 
     path: str
@@ -530,6 +531,7 @@ class FileHistory:
     complete: bool
     line: int = 0
     last_changed: Revision | None = None
+    horizon: Revision | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -561,12 +563,13 @@ class CommitLog:
     """Commits without merges, newest first. Not `complete`: there are older ones, or git could not tell.
 
     `total` counts all of them, None where that is not known; `after` and `until` are what was found under those names.
+    `horizon` is the newest commit of a shallow clone before which nothing was fetched.
     """
 
     revisions: tuple[Revision, ...]
     total: int | None
     complete: bool
-    is_shallow: bool = False
+    horizon: Revision | None = None
     after: Tag | None = None
     until: Tag | None = None
 

@@ -212,20 +212,23 @@ def test_an_object_that_nobody_needs_may_be_missing(citebot: Citebot, repo: GitR
     assert "src/retry.py" in ask(citebot, repo.root).paths
 
 
-@pytest.mark.exhaustive
-def test_a_partial_clone_is_answered_where_only_binaries_were_left_out(
+def test_a_partial_clone_says_what_it_lacks_until_that_is_fetched(
     citebot: Citebot, repo: GitRepo, tmp_path: Path
 ) -> None:
-    repo.write("photo.png", BINARY)
-    repo.commit()
     repo.git("config", "uploadpack.allowFilter", "true")
-    run_git(tmp_path, "clone", "--quiet", "--bare", "--filter=blob:limit=1m", repo.root.as_uri(), "partial")
-    run_git(tmp_path, "clone", "--quiet", "--bare", "--filter=blob:none", repo.root.as_uri(), "emptied")
+    repo.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    run_git(tmp_path, "clone", "--quiet", "--filter=blob:none", "--sparse", repo.root.as_uri(), "partial")
+    place = tmp_path / "partial"
+    about = ("ask", "what does src/retry.py do?", "--repo", str(place))
 
-    assert "src/retry.py" in ask(citebot, tmp_path / "partial").paths
-    complaint = ask(citebot, tmp_path / "emptied").complaint
-    assert "README.md" in complaint
-    assert "clone it again without --filter" in complaint
+    assert "README.md" in citebot("search", "events", "--repo", str(place)).out
+    assert "the clone is partial, and its contents were not fetched" in citebot(*about).out
+    status = citebot("status", "--repo", str(place)).out
+    assert "fetch --refetch --no-filter" in status
+
+    run_git(place, "fetch", "--quiet", "--refetch", "--no-filter")
+    assert "send_again" in citebot(*about).out
+    assert "--refetch" not in citebot("status", "--repo", str(place)).out
 
 
 def test_a_missing_file_is_named_and_the_earlier_index_serves(citebot: Citebot, repo: GitRepo) -> None:

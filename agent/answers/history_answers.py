@@ -8,7 +8,7 @@ from itertools import groupby
 
 from agent.answers.answer_parts import AnswerBuilder, AnswerContext, AnswerSubject, write_entries
 from agent.evidence.refs import read_quote
-from agent.history.commit_refs import describe_updates, divide_commits
+from agent.history.commit_refs import describe_shallow, describe_updates, divide_commits
 from agent.history.comparison import ADDED, FILE, REMOVED
 from agent.history.released import UNRELEASED, describe_released
 from agent.state import Continuation, EvidenceRef, to_location
@@ -28,7 +28,6 @@ MAX_BESIDE_SECTION = 6
 MAX_PEOPLE = 7
 _MOST_GROUPS = 3  # headings that a list of commits is worth
 _SECTION_LINES = 10
-_SHALLOW = "Older commits were not fetched: the history here is shallow."
 RECENT = "Recent commits: "
 _LONGEST_LINE = 160
 _NAME = re.compile(r"[^\W\d_][\w '’.-]{0,80}")
@@ -82,7 +81,7 @@ def _describe_changes(material: AnswerContext, commits: Sequence[EvidenceRef]) -
         _describe_fate(facts),
         f"{begins}{counted}{where}{by}{days if newest and not facts.get('after') else ''}.",
         _describe_touched(totals),
-        _SHALLOW if facts.get("shallow") else "",
+        describe_shallow(facts.get("shallow", "")),
     )))  # fmt: skip
 
 
@@ -157,7 +156,7 @@ async def write_people(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
             _describe_owners(draft, material),
             _describe_people(draft, material, people),
             *(f"Last changed with {format_commit(draft, ref)[2:]}." for ref in commits),
-            _SHALLOW if material.facts.get("shallow") else "",
+            describe_shallow(material.facts.get("shallow", "")),
         ))))  # fmt: skip
     more = write_entries(draft, material, people, format_entry=_format_contributor, most=MAX_PEOPLE, is_grouped=False)
     about = material.of("definition")  # "it" stays what people and commits were asked about
@@ -284,7 +283,7 @@ def _describe_comparison(draft: AnswerBuilder, material: AnswerContext, files: S
         f"Not shown: files that are not indexed ({to_one_line(facts['not shown'], longest=120)})."
         if facts.get("not shown")
         else "",
-        "Older commits were not fetched: the history here is shallow." if facts.get("shallow") else "",
+        describe_shallow(facts.get("shallow", "")),
         "There is too much to compare it all. Name a folder or a file." if facts.get("incomplete") else "",
         "This is what a search for the words of the question finds first." if facts.get("guess") else "",
     )

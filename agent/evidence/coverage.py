@@ -31,6 +31,7 @@ _REASONS: Mapping[str, str] = {
     "LFS pointer": "its content is in Git LFS",
     "submodule": "it is a submodule, whose files belong to another repository. Ask about that repository",
     "symlink": "it is a symbolic link",
+    "not fetched": "the clone is partial, and its contents were not fetched",
     "over the limit of files": "the repository has too many files",
     "over the limit of bytes": "the repository has too many bytes",
     "over the limit of chunks": "the repository has too much code",

@@ -10,7 +10,13 @@ from pathlib import PurePosixPath
 
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.requests import Retrieved
-from agent.history.commit_refs import count_touched, format_day, make_commit_ref
+from agent.history.commit_refs import (
+    count_touched,
+    describe_shallow,
+    format_day,
+    make_commit_ref,
+    name_horizon,
+)
 from agent.history.comparison import (
     compare_part,
     count_comparison,
@@ -165,12 +171,23 @@ async def _fetch_commits(code: CodeSearch, parts: Mapping[str, str]) -> Retrieve
             facts = {"section": written[1], "untagged": scope.query.release}
             return Retrieved(refs=[make_lines_ref(written[0], "lines")], facts=facts)
         return await _fetch_newest(code, replace(scope.query, after="", until="", release=""), str(error))
-    if not log.revisions and scope.query.since:
-        newest = await code.past.log(replace(scope.query, since=0, limit=_FEWEST))
-        facts = {**_describe(scope, newest), "problem": f"No commit of {scope.said} is known here."}
-        return Retrieved(refs=[make_commit_ref(one) for one in newest.revisions], facts=facts)
+    if not log.revisions and (scope.query.since or log.horizon is not None):
+        return await _explain_none(code, scope)
     section = None if scope.target.path else await _find_changelog(code, scope.query, log)
     return _collect(scope, log, section)
+
+
+async def _explain_none(code: CodeSearch, scope: _Scope) -> Retrieved:
+    """Say that no commit fits, and fetch the newest ones, or the one at which a shallow history ends."""
+    newest = await code.past.log(replace(scope.query, since=0, limit=_FEWEST))
+    horizon = newest.horizon
+    revisions = newest.revisions or ((horizon,) if horizon is not None else ())
+    problem = f"No commit of {scope.said} is known here." if scope.said else "No such commit is known here."
+    if horizon is not None:
+        problem = f"{problem} {describe_shallow(name_horizon(horizon))}"
+    return Retrieved(
+        refs=[make_commit_ref(one) for one in revisions], facts={**_describe(scope, newest), "problem": problem}
+    )
 
 
 async def _fetch_newest(code: CodeSearch, query: LogQuery, problem: str) -> Retrieved:
@@ -243,8 +260,8 @@ def _describe(scope: _Scope, log: CommitLog) -> dict[str, str]:
         if tag is not None:
             facts[name] = tag.name
             facts[f"{name} day"] = format_day(tag.created_at) if tag.created_at else ""
-    if log.is_shallow:
-        facts["shallow"] = "yes"
+    if log.horizon is not None:
+        facts["shallow"] = name_horizon(log.horizon)
     if scope.is_lately:
         facts["lately"] = "yes"
     return facts

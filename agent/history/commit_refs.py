@@ -12,6 +12,7 @@ from agent.text.escaping import format_code_span, to_one_line
 from indexer.text.linear_patterns import compile_pattern
 from indexer.types import Location, Revision
 
+UNNAMED_HORIZON = "yes"
 _MOST_NAMED = 3
 _NAMED_PATHS = 4
 _BODY = 300  # characters of a message
@@ -51,6 +52,19 @@ def describe_commit(revision: Revision) -> str:
     body = " ".join(revision.body.split())[:_BODY]
     said = f"{format_day(revision.committed_at)} by {revision.author}: {revision.subject}"
     return said + (f" [{files}]" if files else "") + (f" - {body}" if body else "")
+
+
+def name_horizon(horizon: Revision) -> str:
+    """Name the commit at which a shallow history ends."""
+    return f"{horizon.sha[:8]} of {format_day(horizon.committed_at)}"
+
+
+def describe_shallow(horizon: str) -> str:
+    """Say where a shallow history ends, by the name above or, without one, that it does; empty for a whole history."""
+    if not horizon:
+        return ""
+    what = "Older commits" if horizon == UNNAMED_HORIZON else f"Commits before {horizon}"
+    return f"{what} were not fetched: the history here is shallow."
 
 
 def format_day(seconds: int) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from agent.evidence.refs import LONGEST_RANGE, make_lines_ref
-from agent.history.commit_refs import format_day
+from agent.history.commit_refs import UNNAMED_HORIZON, format_day
 from agent.history.history_target import HistoryTarget, find_target, means_everything, strip_nouns
 from agent.ports import CodeSearch
 from agent.questions.mentions import is_code_like
@@ -241,7 +241,7 @@ def describe_comparison(part: ComparedPart, held: Commit) -> dict[str, str]:
     if comparison.folded:
         facts["not shown"] = ", ".join(f"{count:,} {reason}" for reason, count in comparison.folded)
     if comparison.is_shallow:
-        facts["shallow"] = "yes"
+        facts["shallow"] = UNNAMED_HORIZON
     if not comparison.is_complete:
         facts["incomplete"] = "yes"
     return facts | {

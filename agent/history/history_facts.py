@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from agent.history.commit_refs import describe_shallow
 from agent.history.released import describe_released
 from agent.text.escaping import format_count
 
@@ -81,6 +82,6 @@ def _describe_gaps(facts: Mapping[str, str]) -> Iterator[str]:
     if facts.get("not shown"):
         yield f"Not shown, because they are not indexed: {facts['not shown']}."
     if facts.get("shallow"):
-        yield "Older commits were not fetched: the history here is shallow."
+        yield describe_shallow(facts["shallow"])
     if facts.get("incomplete"):
         yield "There is too much to compare it all."

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from agent.evidence.refs import make_lines_ref
 from agent.evidence.requests import Retrieved
-from agent.history.commit_refs import format_day, make_commit_ref, make_person_ref
+from agent.history.commit_refs import format_day, make_commit_ref, make_person_ref, name_horizon
 from agent.history.history_target import HistoryTarget, find_target
 from agent.ports import CodeSearch
 from agent.state import EvidenceRef, RetrievalRequest, Role
@@ -29,7 +29,10 @@ async def fetch_people(code: CodeSearch, request: RetrievalRequest) -> Retrieved
         refs.append(make_lines_ref(owners.location, "mention"))
         facts |= {"owners": "\n".join(owners.owners), "pattern": owners.pattern}
     people, totals = await (_count_lines(code, target) if target.lines else _count_all(code, target.path))
-    newest = (await code.past.log(LogQuery(path=target.path, lines=target.lines, limit=1))).revisions
+    log = await code.past.log(LogQuery(path=target.path, lines=target.lines, limit=1))
+    newest = log.revisions
+    if log.horizon is not None:
+        facts["shallow"] = name_horizon(log.horizon)
     if not people and not newest and owners is None:
         facts["problem"] = "No history of it is known here."
     commits = [make_commit_ref(one) for one in newest]

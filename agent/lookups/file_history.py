@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from agent.evidence.refs import make_lines_ref
-from agent.history.commit_refs import describe_commit, format_day, make_commit_ref
+from agent.history.commit_refs import describe_commit, describe_shallow, format_day, make_commit_ref, name_horizon
 from agent.lookups.lookup import ROOT_PATH, Arguments, CodeLookup, Look, Offset, Path
 from agent.lookups.read_file import find_indexed_file
 from agent.lookups.results import FoundCommit, HistoryResult
@@ -51,6 +51,8 @@ class FileHistory(CodeLookup[HistoryArguments, HistoryResult]):
         look.head["is_total_exact"] = history.complete
         if not history.revisions:
             look.note("No history is known.")
+        if history.horizon is not None:
+            look.note(describe_shallow(name_horizon(history.horizon)))
         if last is not None:
             passage = await look.code.read(entry.path, history.line, history.line)
             look.show(make_lines_ref(passage.location, "lines", language=entry.language), passage.text)

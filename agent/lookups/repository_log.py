@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from agent.history.commit_refs import describe_commit, format_day, make_commit_ref
+from agent.history.commit_refs import describe_commit, describe_shallow, format_day, make_commit_ref, name_horizon
 from agent.lookups.file_history import show_commit
 from agent.lookups.lookup import Arguments, CodeLookup, Look, Plain, PlainText
 from agent.lookups.read_file import name_similar
@@ -126,5 +126,5 @@ def _summarize(log: CommitLog) -> str:
     total = f" of {log.total:,}" if log.total is not None and log.total > shown else ""
     ends = [f"after {log.after.name}" if log.after else "", f"up to {log.until.name}" if log.until else ""]
     said = f"{shown}{total} commits, merges left out" if shown else "No commit fits"
-    shallow = " The history here is cut off: older commits were not fetched." if log.is_shallow else ""
+    shallow = f" {describe_shallow(name_horizon(log.horizon))}" if log.horizon is not None else ""
     return " ".join([said, *filter(None, ends)]) + "." + shallow

@@ -181,4 +181,11 @@ class HistoryReader:
         history = self._repository.history
         revisions, complete = history.log(self._sha, path, limit=limit)
         last = history.blame(self._sha, path, line) if line > 0 else None
-        return FileHistory(path=path, revisions=tuple(revisions), complete=complete, line=line, last_changed=last)
+        return FileHistory(
+            path=path,
+            revisions=tuple(revisions),
+            complete=complete,
+            line=line,
+            last_changed=last,
+            horizon=history.find_horizon(),
+        )

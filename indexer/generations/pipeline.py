@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.embedding.embedder import Embedder, EmbeddingInput
-from indexer.git.objects import OVER, OVER_CHUNKS, OVER_NAMES, OVER_WORDS, Omission, TreeChanges, TreeEntry
+from indexer.git.objects import NOT_FETCHED, OVER, OVER_CHUNKS, OVER_NAMES, OVER_WORDS, Omission, TreeChanges, TreeEntry
 from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
 from indexer.parser_pool.wire_format import ParsedContents, SkippedFile
@@ -163,7 +163,7 @@ def _may_exceed(limits: IndexLimits, generation: Generation, snapshot: Snapshot,
     """Whether only the whole tree tells what of it is within the limits."""
     is_large = sum(entry.size for entry in changes.entries) > limits.bytes * _LARGE_CHANGE
     files = len(snapshot.files.paths) + len(changes.entries)
-    return is_large or files > limits.files or not OVER.isdisjoint(generation.skipped)
+    return is_large or files > limits.files or not {NOT_FETCHED, *OVER}.isdisjoint(generation.skipped)
 
 
 def _plan_from_listing(parts: RefreshParts, commit: Commit, generation: Generation, snapshot: Snapshot) -> RefreshPlan:

@@ -78,7 +78,7 @@ class CommitQueries:
             revisions=tuple(found[: query.limit]),
             total=total,
             complete=is_whole and not severed,
-            is_shallow=bool(severed),
+            horizon=self._history.find_horizon() if severed else None,
             after=after,
             until=until,
         )

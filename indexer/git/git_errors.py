@@ -56,15 +56,15 @@ def make_missing_object_error(what: str, place: Path) -> MissingObjects:
     """Say that an object is missing."""
     return MissingObjects(
         f"Objects are missing or damaged in {format_path(place)} ({what}). Run git fsck there; "
-        "if it is a partial clone, clone it again without --filter."
+        "if it is a partial clone, git fetch --refetch --no-filter."
     )
 
 
 def make_missing_file_error(path: str, place: Path) -> MissingObjects:
     """Say that the contents of a file to be indexed are missing."""
     return MissingObjects(
-        f"The contents of {path} are missing in {format_path(place)}. Run git fsck there; if it is a partial clone, "
-        "clone it again without --filter, or leave the file out with CITEBOT_EXCLUDE."
+        f"The contents of {path} are missing in {format_path(place)}. Run git fsck there, or leave the file out with "
+        "CITEBOT_EXCLUDE."
     )
 
 

@@ -17,6 +17,7 @@ _UNCOMMITTED = "0" * 40
 _DIGITS = 18  # of a time; a commit may claim any, and Python refuses numbers with thousands of digits
 _LATEST = 253_402_000_000  # seconds; some days before the end of the year 9999, the last that Python knows
 _LONGEST = 500  # characters of a subject or a name; a commit may have megabytes of either
+_MOST_SEVERED = 1_000  # commits that are named to git
 _SECONDS = 10.0  # a log follows renames through every commit, of which there may be very many
 
 
@@ -60,6 +61,13 @@ class GitHistory:
     def read_shallow_commits(self) -> frozenset[str]:
         """The commits of a shallow clone at which its history ends."""
         return frozenset(self._shallow.read_text(encoding="ascii").split()) if self._shallow.is_file() else frozenset()
+
+    def find_horizon(self) -> Revision | None:
+        """The newest of those commits: before it, nothing is sure to be known."""
+        severed = sorted(self.read_shallow_commits())[:_MOST_SEVERED]
+        options = ("--no-walk", "--max-count=1", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-patch")
+        output = self._git.try_run("log", *options, *severed, "--", seconds=_SECONDS) if severed else None
+        return next(iter(read_log(output or b"")), None)
 
     @cached_property
     def _shallow(self) -> Path:

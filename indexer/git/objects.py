@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from indexer.errors import RepositoryError
+from indexer.errors import MissingObjects, RepositoryError
 from indexer.git.git_command import GitCommand
 from indexer.git.git_errors import decode_output, format_path, make_missing_object_error
 from indexer.git.gitattributes import UNMARKED, FileAttributes
@@ -17,8 +18,11 @@ from indexer.types import IndexLimits
 
 OVER_FILES, OVER_BYTES, OVER_CHUNKS = "over the limit of files", "over the limit of bytes", "over the limit of chunks"
 OVER_NAMES, OVER_WORDS = "over the limit of names", "over the limit of words"
-_MANY = 50_000  # paths
+NOT_FETCHED = "not fetched"  # a partial clone lacks it
 OVER = frozenset({OVER_FILES, OVER_BYTES, OVER_CHUNKS, OVER_NAMES, OVER_WORDS})
+_FOLDER = "040000"
+_MANY = 50_000  # paths
+_MOST_FOLDERS = 5_000  # listed one by one where git cannot list a whole tree
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,6 +90,8 @@ class TreeChanges:
 class TreeItem:
     """One item of `git ls-tree -r -z`; `size` is None for a submodule, and where the object is missing.
 
+    Folders are among the items only where their own objects are missing.
+
     `path` is `name` as text, in which bytes that are not UTF-8 are written as `\\xNN`.
     """
 
@@ -117,13 +123,42 @@ class TreeItem:
 def read_tree(git: GitCommand, sha: str, *names: bytes) -> list[TreeItem]:
     """List the whole tree of a commit, or only some paths of it."""
     tree = ("-z", "--full-tree", sha, "--", *map(os.fsdecode, names))
-    listed = b"" if names else git.run("ls-tree", "-r", *tree)
+    try:
+        listed = b"" if names else git.run("ls-tree", "-r", *tree)
+    except MissingObjects:
+        return _walk_tree(git, sha)
     # For the sizes git looks each path up, and the same object may be at a million paths.
     output = git.try_run("ls-tree", "-r", "-l", *tree) if listed.count(b"\0") <= _MANY else None
     if output is not None:
         return TreeItem.parse_all(output)
     # In a partial clone git gives up at the size of the first object that was left out.
-    items = TreeItem.parse_all(listed or git.run("ls-tree", "-r", *tree))
+    try:
+        items = TreeItem.parse_all(listed or git.run("ls-tree", "-r", *tree))
+    except MissingObjects:
+        return _walk_tree(git, sha)
+    return _add_sizes(git, sha, items)
+
+
+def _walk_tree(git: GitCommand, sha: str) -> list[TreeItem]:
+    """List a tree folder by folder, as far as their objects are there; past a limit, folders count as missing."""
+    items: list[TreeItem] = []
+    folders = [(b"", git.run("ls-tree", "-z", "--full-tree", sha))]
+    for folder, output in folders:
+        for found in TreeItem.parse_all(output):
+            name = folder + found.name
+            item = replace(found, name=name, path=decode_output(name))
+            below = None
+            if item.mode == _FOLDER and len(folders) < _MOST_FOLDERS:
+                below = git.try_run("ls-tree", "-z", item.sha)
+            if below is None:
+                items.append(item)
+            else:
+                folders.append((name + b"/", below))
+    return _add_sizes(git, sha, items)
+
+
+def _add_sizes(git: GitCommand, sha: str, items: Sequence[TreeItem]) -> list[TreeItem]:
+    """Add the sizes of the objects that are there."""
     objects = git.run("rev-list", "--objects", "--no-object-names", "--no-walk", "--missing=print", sha).split()
     present = {sha.decode() for sha in objects if not sha.startswith(b"?")} & {item.sha for item in items}
     process = git.start("cat-file", "--batch-check=%(objectname) %(objectsize)")
@@ -131,6 +166,17 @@ def read_tree(git: GitCommand, sha: str, *names: bytes) -> list[TreeItem]:
     pairs = (line.decode().split() for line in output.splitlines())
     sizes = {sha: int(size) for sha, size in pairs if size.isdecimal()}
     return [replace(item, size=sizes.get(item.sha)) for item in items]
+
+
+def describe_partial(repository: str, place: Path, skipped: Mapping[str, int]) -> tuple[str, ...]:
+    """Say that a partial clone lacks files of the commit, and how to fetch them; nothing where it lacks none."""
+    left = skipped.get(NOT_FETCHED, 0)
+    sentence = (
+        f"{left:,} {'file' if left == 1 else 'files'} of {repository} {'is' if left == 1 else 'are'} not indexed: the "
+        f"clone is partial, and citebot fetches nothing on its own. Run: git -C {shlex.quote(format_path(place))} "
+        "fetch --refetch --no-filter"
+    )
+    return (sentence,) if left else ()
 
 
 class BlobReader:

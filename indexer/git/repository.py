@@ -28,6 +28,7 @@ from indexer.git.git_errors import (
 from indexer.git.gitattributes import FileAttributes, GitAttributes, is_attributes_file, list_attribute_files
 from indexer.git.history import GitHistory, read_subject, read_time
 from indexer.git.objects import (
+    NOT_FETCHED,
     OVER_BYTES,
     OVER_FILES,
     BlobReader,
@@ -164,7 +165,7 @@ class Repository:
     def files(self, sha: str, limits: IndexLimits | None = None) -> TreeListing:
         """List the files of a commit that the rules let through, and of those only so many, by path.
 
-        `MissingObjects` if some are not in the repository.
+        Those that a partial clone lacks are left out; `MissingObjects` if another repository lacks some.
         """
         tree = read_tree(self.git, sha)
         return self._select_files(tree, self._read_attributes(tree), limits)
@@ -185,7 +186,9 @@ class Repository:
             if reason is not None:
                 omissions.append(Omission(path=item.path, reason=reason))
             elif item.size is None:
-                raise make_missing_file_error(item.path, self.root)
+                if not self._is_partial:
+                    raise make_missing_file_error(item.path, self.root)
+                omissions.append(Omission(path=item.path, reason=NOT_FETCHED))
             elif limits is not None and (size := size + item.size) > limits.bytes:
                 omissions.append(Omission(path=item.path, reason=OVER_BYTES))
             else:
@@ -244,6 +247,18 @@ class Repository:
         waiting = iter(shas)
         while window := list(islice(waiting, _WINDOW)):
             yield from zip(window, self._blobs.read(window), strict=True)
+
+    @cached_property
+    def _is_partial(self) -> bool:
+        """Whether git was told to fetch only some objects, also where it has forgotten from which remote."""
+        if self.git.try_run("config", "--get-regexp", r"^(remote\..*\.promisor|extensions\.partialclone)$"):
+            return True
+        packs = self.git_dir / decode_output(self.git.run("rev-parse", "--git-path", "objects/pack").strip())
+        return any(packs.glob("*.promisor"))
+
+    def count_missing_files(self, sha: str, limits: IndexLimits) -> int:
+        """Count the files of a commit that a partial clone lacks."""
+        return sum(one.reason == NOT_FETCHED for one in self.files(sha, limits).omissions)
 
     @cached_property
     def usual_encoding(self) -> str:

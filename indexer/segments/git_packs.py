@@ -47,7 +47,9 @@ class PackWriter:
         """
         revisions = "".join(f"{sha}\n" for sha in (*wanted, "--not", *known))
         # Kept in a variable: it ends its process when it is collected.
-        command = self._git.start("pack-objects", "--quiet", "--revs", "--non-empty", str(folder / "pack"))
+        command = self._git.start(
+            "pack-objects", "--quiet", "--missing=allow-promisor", "--revs", "--non-empty", str(folder / "pack")
+        )
         process = command.proc
         try:
             process.stdin.write(revisions.encode())

@@ -186,7 +186,7 @@ async def test_lines_come_from_their_commits(repository: GitRepo, tmp_path: Path
     ]
 
 
-async def test_a_shallow_clone_says_that_it_is_one(repository: GitRepo, tmp_path: Path) -> None:
+async def test_a_shallow_clone_says_where_its_history_ends(repository: GitRepo, tmp_path: Path) -> None:
     index = await CodeIndex.open(newest_two(repository, tmp_path / "shallow"), home=tmp_path / "home")
     try:
         await index.refresh()
@@ -196,7 +196,9 @@ async def test_a_shallow_clone_says_that_it_is_one(repository: GitRepo, tmp_path
         await index.aclose()
 
     assert subjects(log) == ["Refund at once"]
-    assert (log.is_shallow, log.complete, people.complete) == (True, False, False)
+    assert (log.complete, people.complete) == (False, False)
+    assert log.horizon is not None
+    assert log.horizon.sha == repository.sha("HEAD~1")
 
 
 async def test_messages_and_names_are_masked_and_bounded(repository: GitRepo, tmp_path: Path) -> None:

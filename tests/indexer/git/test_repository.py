@@ -378,16 +378,53 @@ def test_missing_trees_and_commits_are_reported(repo: GitRepo) -> None:
             repository.commit()
 
 
-def test_partial_clones_are_refused_without_fetching(repo: GitRepo, tmp_path: Path) -> None:
-    repo.write("a.py", "a")
-    sha = repo.commit()
-    repo.git("config", "uploadpack.allowFilter", "true")
-    run_git(tmp_path, "clone", "--quiet", "--bare", "--filter=blob:none", repo.root.as_uri(), "partial")
+@pytest.mark.parametrize(
+    ("options", "fetched", "missing"),
+    [
+        (("--bare", "--filter=blob:none"), set(), {"a.py", "src/b.py", "src/deep/c.py", "src/deep/d.py"}),
+        (("--bare", "--filter=blob:limit=10"), {"a.py", "src/b.py", "src/deep/c.py"}, {"src/deep/d.py"}),
+        (("--bare", "--filter=tree:2"), {"a.py"}, {"src/b.py", "src/deep"}),
+        (("--filter=tree:0", "--sparse"), {"a.py"}, {"src/b.py", "src/deep/c.py", "src/deep/d.py"}),
+        (("--filter=blob:none", "--sparse", "--depth=1"), {"a.py"}, {"src/b.py", "src/deep/c.py", "src/deep/d.py"}),
+    ],
+)
+def test_partial_clones_are_read_as_far_as_they_go_without_fetching(
+    repo: GitRepo, tmp_path: Path, options: tuple[str, ...], fetched: set[str], missing: set[str]
+) -> None:
+    sha = write_nested(repo)
+    run_git(tmp_path, "clone", "--quiet", *options, repo.root.as_uri(), "partial")
     with Repository.open(tmp_path / "partial") as repository:
-        with pytest.raises(MissingObjects, match="without --filter"):
-            repository.files(sha)
-        with pytest.raises(MissingObjects):
-            list(repository.iter_blobs([repo.sha("HEAD:a.py")]))
+        listing = repository.files(sha)
+        assert {entry.path for entry in listing.entries} == fetched
+        assert {(one.path, one.reason) for one in listing.omissions} == {(path, "not fetched") for path in missing}
+        if "src/b.py" not in fetched:
+            with pytest.raises(MissingObjects, match="--refetch --no-filter"):
+                list(repository.iter_blobs([repo.sha("HEAD:src/b.py")]))
+
+
+def test_a_partial_clone_whose_remote_is_gone_is_still_known_for_one(repo: GitRepo, tmp_path: Path) -> None:
+    sha = write_nested(repo)
+    run_git(tmp_path, "clone", "--quiet", "--filter=blob:none", "--sparse", repo.root.as_uri(), "partial")
+    run_git(tmp_path / "partial", "remote", "remove", "origin")
+    with Repository.open(tmp_path / "partial") as repository:
+        assert [entry.path for entry in repository.files(sha).entries] == ["a.py"]
+
+
+def test_a_clone_without_the_tree_of_the_commit_says_how_to_fetch_it(repo: GitRepo, tmp_path: Path) -> None:
+    sha = write_nested(repo)
+    run_git(tmp_path, "clone", "--quiet", "--bare", "--filter=tree:0", repo.root.as_uri(), "partial")
+    with Repository.open(tmp_path / "partial") as repository, pytest.raises(MissingObjects, match="--no-filter"):
+        repository.files(sha)
+
+
+def write_nested(repo: GitRepo) -> str:
+    """Commit files in folders, and let clones leave them out."""
+    for path in ("a.py", "src/b.py", "src/deep/c.py"):
+        repo.write(path, path[-4:])
+    repo.write("src/deep/d.py", "more than ten bytes")
+    repo.git("config", "uploadpack.allowFilter", "true")
+    repo.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    return repo.commit()
 
 
 # Changes

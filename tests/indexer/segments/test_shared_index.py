@@ -9,10 +9,13 @@ from dataclasses import replace
 import pytest
 
 from indexer.errors import IndexerError, NotIndexed, SegmentsDamaged, SegmentsUnavailable, StorageUnwritable
+from indexer.git.repository import Repository
+from indexer.segments.git_packs import PackWriter
 from indexer.segments.published_index import PublishedIndex
 from indexer.segments.shared_index import Follower
 from indexer.store.fingerprint import FORMAT
 from indexer.types import Drift, LogQuery
+from tests.fakes.repositories import run_git
 from tests.indexer.segments.conftest import Answerer, Cluster
 
 pytestmark = pytest.mark.exhaustive
@@ -340,6 +343,14 @@ async def test_the_history_of_many_pushes_stays_in_a_few_packs(cluster: Cluster)
     ]
     assert len(packs) <= 16
     assert (await reader.past.log(LogQuery(until="v0"))).until is not None
+
+
+def test_a_partial_clone_is_packed_as_far_as_it_was_fetched(cluster: Cluster) -> None:
+    cluster.repository.git("config", "uploadpack.allowFilter", "true")
+    source = cluster.repository.root.as_uri()
+    run_git(cluster.folder, "clone", "--quiet", "--filter=blob:none", "--no-checkout", source, "partial")
+    with Repository.open(cluster.folder / "partial") as repository:
+        assert PackWriter(repository).write(cluster.folder, [cluster.repository.sha()], ())
 
 
 async def test_a_rewritten_history_is_published_whole(cluster: Cluster) -> None:
