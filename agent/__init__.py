@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from agent.events import AgentEvent, AsyncEventBus, EventKind, Subscription
     from agent.evidence.coverage import Denial, deny, explain_no_calls, explain_undefined
+    from agent.evidence.named_uses import describe_named_uses
     from agent.goals.checks.goal_registry import GoalRegistry
     from agent.goals.checks.goal_requests import (
         WantedGoal,

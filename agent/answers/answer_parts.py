@@ -236,7 +236,8 @@ async def format_site(draft: AnswerBuilder, deps: Deps, refs: Sequence[EvidenceR
     calls = count_calls(refs)
     count = f" ({calls} calls)" if calls > len(lines) else ""
     marks = " ".join(map(draft.cite, lines.values()))
-    return f"- {maybe}{who} in {place} {marks}{count}: {format_code_span(text)}"
+    how = f", {first['kind']}" if first["role"] == "mention" and first["kind"] else ""
+    return f"- {maybe}{who} in {place} {marks}{count}{how}: {format_code_span(text)}"
 
 
 def format_related(draft: AnswerBuilder, ref: EvidenceRef) -> str:

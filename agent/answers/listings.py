@@ -18,7 +18,7 @@ from agent.answers.answer_parts import (
     quote_first_sentence,
     write_entries,
 )
-from agent.evidence.coverage import deny
+from agent.evidence.coverage import deny, describe_unseen
 from agent.evidence.refs import count_calls, group_by_place, is_test_or_docs, read_quote
 from agent.evidence.requests import FILE_IS_THERE
 from agent.questions.scopes import asks_for_yes_or_no
@@ -48,15 +48,34 @@ async def list_calls(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
     else:
         await _deny_calls(draft, material, role, target)
     if mentions and len(sites) < MAX_LISTED:
-        if sites or not is_used:
-            draft.say("It is also mentioned in:" if sites else "These lines mention it:")
-        room = MAX_MENTIONED if not sites else max(1, MAX_MENTIONED - len(sites))
-        total = material.metadata["totals"].get("mention", len(mentions))
-        await _list_places(draft, material, [[ref] for ref in mentions[:room]], total)
+        await _write_mentions(draft, material, mentions, sites, is_used=is_used)
     elif not sites:
         for ref in definitions[:1]:
             await quote_definition(draft, material.deps, ref)
     return _make_subject(material, definitions)
+
+
+async def _write_mentions(
+    draft: AnswerBuilder,
+    material: AnswerContext,
+    mentions: Sequence[EvidenceRef],
+    sites: Sequence[EvidenceRef],
+    *,
+    is_used: bool,
+) -> None:
+    """Write the lines that have the name and do not call it: those by which it may be called all the same, first."""
+    room = MAX_MENTIONED if not sites else max(1, MAX_MENTIONED - len(sites))
+    named = [ref for ref in mentions if ref["kind"]][:MAX_MENTIONED]
+    others = [ref for ref in mentions if ref not in named]
+    total = material.metadata["totals"].get("mention", len(mentions))
+    if named:
+        draft.say("It is also used by its name:" if sites or is_used else "It is used by its name:")
+        await _list_places(draft, material, [[ref] for ref in named], len(named))
+    if others:
+        if named or sites or not is_used:
+            draft.say("It is also mentioned in:" if named or sites else "These lines mention it:")
+        shown = others[: max(1, room - len(named))]
+        await _list_places(draft, material, [[ref] for ref in shown], total - len(named))
 
 
 async def _deny_calls(draft: AnswerBuilder, material: AnswerContext, role: Role, target: str) -> None:
@@ -69,7 +88,9 @@ async def _deny_calls(draft: AnswerBuilder, material: AnswerContext, role: Role,
     else:
         claim, words = f"No use of {target} was found", [plain]
     no = "No: n" if asks_for_yes_or_no(material.question) and claim.startswith("N") else claim[:1]
-    draft.say((await deny(material.deps.code, f"{no}{claim[1:]}{_describe_scope(material)}", *words)).text)
+    denial = await deny(material.deps.code, f"{no}{claim[1:]}{_describe_scope(material)}", *words)
+    unseen = describe_unseen(ref["path"] for ref in material.of("definition")) if role == "caller" else ""
+    draft.say(f"{denial.text} {unseen}".rstrip())
 
 
 def _affirm(material: AnswerContext) -> str:

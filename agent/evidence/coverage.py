@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from agent.evidence.path_lookup import FilePathLookup, fold_path
 from agent.ports import CodeSearch, SourceFiles
 from agent.text.escaping import format_code_span
+from indexer.text.languages import find_language_by_ending
 from indexer.types import Coverage, LeftOut
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 MAX_NAMED = 3  # files
 _SHA_LENGTH = 7
+_WITH_MACROS = frozenset({"c", "cpp", "objc", "rust", "elixir", "clojure", "julia", "erlang"})
 _REASONS: Mapping[str, str] = {
     "excluded": "the settings of citebot exclude it",
     "secret-bearing": "files of that name often hold secrets",
@@ -78,9 +80,19 @@ async def explain_undefined(code: CodeSearch, name: str, *, quote: Quote = str) 
 
 async def explain_no_calls(code: CodeSearch, name: str, claim: str, *, quote: Quote = str) -> Denial:
     """Say that no call is known, or that the name itself is not."""
-    if not await code.definitions(name):
+    found = await code.definitions(name)
+    if not found:
         return await explain_undefined(code, name, quote=quote)
-    return await deny(code, claim, name.rpartition(".")[2], quote=quote)
+    denial = await deny(code, claim, name.rpartition(".")[2], quote=quote)
+    unseen = describe_unseen(one.path for one in found)
+    return replace(denial, text=f"{denial.text} {unseen}") if unseen else denial
+
+
+def describe_unseen(paths: Iterable[str]) -> str:
+    """Say that calls may be hidden, where one of the languages has macros; empty where none has."""
+    languages = (find_language_by_ending(path.rpartition(".")[2].lower()) for path in paths)
+    has_macros = any(language is not None and language.name in _WITH_MACROS for language in languages)
+    return "Calls in macros and in generated code are not seen." if has_macros else ""
 
 
 def format_scope(code: CodeSearch, coverage: Coverage, quote: Quote = format_code_span) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from agent.evidence.definitions import find_attributes, find_hit_definition, find_similar_names, list_outline
+from agent.evidence.named_uses import NamedDefinition, find_named_uses
 from agent.evidence.path_lookup import FilePathLookup
 from agent.evidence.refs import (
     count_by_definition,
@@ -39,7 +40,6 @@ MAX_NAMED_HITS = 8
 MAX_MENTIONS = 500  # lines
 PAST = "past"  # the kind of evidence that is lines at another commit
 NOT_AT_COMMIT = "not at the commit"
-_HANDLED: tuple[RegistrationKind, ...] = ("route", "command", "task", "event")
 _READ: tuple[RegistrationKind, ...] = ("environment",)
 _CONTEXT_LINES = 5
 _FILE_HEAD = 40
@@ -120,11 +120,13 @@ async def _find_definition(code: CodeSearch, request: RetrievalRequest) -> Retri
 
 async def _find_callers(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     calls = await _add_definition(code, request, await code.callers(request["query"]), "caller")
+    registered = await _keep_inside(code, request, await _find_registrations(code, request["query"]))
     if calls.totals["caller"]:
-        return calls
-    # A name that nothing calls may be registered, handed on, or called by what no syntax tells.
-    mentions = [*await _find_registrations(code, request["query"]), *await _find_mentions(code, request, "mention")]
-    mentions = _keep_one_per_line(mentions)
+        return replace(
+            calls, refs=[*calls.refs, *registered[:MAX_SITES]], totals={**calls.totals, "mention": len(registered)}
+        )
+    # A name that nothing calls may be handed on, or called by what no syntax tells.
+    mentions = _keep_one_per_line([*registered, *await _find_mentions(code, request, "mention")])
     refs = [*calls.refs, *_keep_one_per_symbol(mentions[:MAX_SITES])]
     return Retrieved(refs=refs, totals={**calls.totals, "mention": len(mentions)})
 
@@ -138,7 +140,8 @@ async def _find_usages(code: CodeSearch, request: RetrievalRequest) -> Retrieved
         return await _find_importers(code, request)
     calls = await _add_definition(code, request, await code.callers(request["query"]), "caller")
     taken = {(ref["path"], ref["start_line"]) for ref in calls.refs}
-    found = [*await _find_registrations(code, request["query"]), *await _find_mentions(code, request, "mention")]
+    registered = await _keep_inside(code, request, await _find_registrations(code, request["query"]))
+    found = [*registered, *await _find_mentions(code, request, "mention")]
     mentions = [ref for ref in _keep_one_per_line(found) if (ref["path"], ref["start_line"]) not in taken]
     uses = [ref for ref in mentions if ref["score"]]
     mentions = uses if uses and not calls.totals["caller"] else mentions
@@ -158,10 +161,9 @@ async def _find_importers(code: CodeSearch, request: RetrievalRequest) -> Retrie
 
 async def _find_registrations(code: CodeSearch, name: str) -> list[EvidenceRef]:
     """Find the lines that register the name: as the handler of a route, as a command, a task; or that read it."""
-    plain = name.rpartition(".")[2]
-    sites = [one for one in await code.registrations(_HANDLED) if one.registration.handler.rpartition(".")[2] == plain]
-    sites += [one for one in await code.registrations(_READ) if one.registration.name == name]
-    return [{**make_lines_ref(one.location, "mention"), "score": 1.0} for one in sites]
+    named = await find_named_uses(code, await NamedDefinition.find(code, name))
+    sites = [one for one in await code.registrations(_READ) if one.registration.name == name]
+    return [*named, *(make_lines_ref(one.location, "mention") for one in sites)]
 
 
 async def _find_tests(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -258,17 +260,15 @@ async def _find_mentions(code: CodeSearch, request: RetrievalRequest, role: Role
     What only speaks of it, a comment or a page of the documentation, has no score.
     """
     name = request["query"].rpartition(".")[2]
-    defined = {(one.path, one.symbol.start_line) for one in await code.definitions(name)}
     found = await _grep_name(code, name)
     remarks = {(one.location.path, one.location.start_line) for one in found if one.text.lstrip().startswith(_REMARKS)}
+    target = await NamedDefinition.find(code, name)
     refs = [
-        make_lines_ref(one.location, role)
+        make_lines_ref(one.location, role, kind=target.describe_use(one.location.path, one.text))
         for one in found
-        if (one.location.path, one.location.start_line) not in defined
+        if not target.is_defined_at(one.location.path, one.location.start_line, one.text)
     ]
-    if request["folders"] or request["source_types"]:
-        inside = await _list_paths(code, request)
-        refs = [ref for ref in refs if ref["path"] in inside]
+    refs = await _keep_inside(code, request, refs)
     pages = {entry.path for entry in await code.files() if entry.source_type == "doc"}
     for ref in refs:
         ref["score"] = float(ref["path"] not in pages and (ref["path"], ref["start_line"]) not in remarks)
@@ -279,6 +279,14 @@ async def _find_mentions(code: CodeSearch, request: RetrievalRequest, role: Role
         around = await code.find_enclosing(to_location(ref))
         ref["symbol"] = around[-1].symbol.qualified_name if around else ""
     return refs
+
+
+async def _keep_inside(code: CodeSearch, request: RetrievalRequest, refs: list[EvidenceRef]) -> list[EvidenceRef]:
+    """Keep what is in the files that a request is limited to."""
+    if not (request["folders"] or request["source_types"]):
+        return refs
+    inside = await _list_paths(code, request)
+    return [ref for ref in refs if ref["path"] in inside]
 
 
 async def _list_paths(code: CodeSearch, request: RetrievalRequest) -> frozenset[str]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from agent.evidence.coverage import explain_no_calls
+from agent.evidence.named_uses import NamedDefinition, find_named_lines, find_named_uses
 from agent.evidence.refs import count_calls, make_call_refs
 from agent.lookups.lookup import Arguments, CodeLookup, Look, Name, Offset, Path, clean_path
 from agent.lookups.results import CallResult, FoundCall, cut_line, name_place
@@ -16,6 +17,7 @@ from agent.repositories.joined_code import place_path
 from agent.state import EvidenceRef, Role
 from indexer.types import CallSite, Definition
 
+_MOST_NAMED_USES = 10
 _MOST_DEFINED = 8  # callees whose definition is named
 _MOST_NAMED = 4  # definitions that a possible call may mean
 
@@ -67,6 +69,8 @@ class _Calls(CodeLookup[CallArguments, CallResult]):
             await _cite_definitions(look, sites)
         if not sites:
             look.deny(await explain_no_calls(look.code, name[:200], self.absence.format(name[:200])))
+        if is_up:
+            await _cite_named_uses(look, name, below, is_called=bool(sites))
         return CallResult(**look.head, calls=listing.calls)
 
 
@@ -142,6 +146,20 @@ class _CallListing:
         maybe = f" (possibly {meant})" if ref["ambiguous"] and meant else ""
         line = self._lines[ref["path"], ref["start_line"]]
         self._look.cite(ref, f"{ref['symbol'] or 'module level'}{maybe}{times}: {line}")
+
+
+async def _cite_named_uses(look: Look, name: str, below: str, *, is_called: bool) -> None:
+    """Add the lines that register it by its name; of what nothing calls, also those that pass the name on."""
+    target = await NamedDefinition.find(look.code, name)
+    found = await find_named_uses(look.code, target)
+    if not is_called:
+        found += await find_named_lines(look.code, target)
+    uses = [ref for ref in found if not below or f"{ref['path']}/".startswith(f"{below}/")]
+    if uses:
+        look.say("Used by its name:")
+    for ref in uses[:_MOST_NAMED_USES]:
+        text = (await look.code.read(ref["path"], ref["start_line"], ref["start_line"])).text.strip()
+        look.cite(ref, f"{ref['kind']}: {text}")
 
 
 async def _cite_definitions(look: Look, sites: Sequence[CallSite]) -> None:

@@ -156,10 +156,12 @@ async def list_calls(
     is_called = which == "callers"
     calls, no = await (code.callers(name) if is_called else code.callees(name)), None
     if not calls:
-        from agent import explain_no_calls
+        from agent import describe_named_uses, explain_no_calls
 
         sentence = f"No call of {name} was found" if is_called else f"{name} calls nothing that is known by name"
         no = await explain_no_calls(code, name, sentence)
+        if is_called and (uses := await describe_named_uses(code, name)):
+            no = replace(no, text=f"{no.text} {uses}")
     if listing.as_json:
         return listing.report_records(code, which, map(output.call_to_record, calls), no)
     describe = output.describe_caller if is_called else output.describe_callee

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,10 @@ _NAMES_IN_MANIFESTS = {
     "package.json": re.compile(r'^[ \t]*"name"\s*:\s*"([^"]+)"', re.MULTILINE),
     "Cargo.toml": re.compile(r'^name\s*=\s*"([^"]+)"', re.MULTILINE),
 }
+# A folder from which scripts import without dots.
+_BASE = re.compile(r'"baseUrl"\s*:\s*"([^"]{1,200})"')
+_BASE_FILES = frozenset({"tsconfig.json", "tsconfig.base.json", "jsconfig.json"})
+_DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _MANIFEST_OF = {"go": "go.mod", "rs": "Cargo.toml"} | dict.fromkeys(
     "js jsx mjs cjs ts tsx mts cts vue svelte astro html mdx ejs".split(), "package.json"
 )
@@ -46,8 +51,9 @@ class ImportTarget:
 
 
 def is_package_manifest(path: str) -> bool:
-    """Whether a file names the package that its folder is."""
-    return path.rpartition("/")[2] in _NAMES_IN_MANIFESTS
+    """Whether a file names the package that its folder is, or where scripts import from."""
+    name = path.rpartition("/")[2]
+    return name in _NAMES_IN_MANIFESTS or name in _BASE_FILES
 
 
 class ImportResolver:
@@ -61,8 +67,15 @@ class ImportResolver:
         self._known: dict[tuple[str, str], ImportTarget] = {}
         for path in paths:
             self._add(path)
+        self._bases: list[Parts] = []
+        self._dependencies: set[str] = set()
         for path, text in manifests.items():
             manifest = PurePosixPath(path)
+            if manifest.name in _BASE_FILES:
+                self._bases += [_resolve_relative(f"./{found[1]}", manifest, "ts") for found in _BASE.finditer(text)]
+                continue
+            if manifest.name == "package.json":
+                self._dependencies |= _read_dependencies(text)
             if found := _NAMES_IN_MANIFESTS[manifest.name].search(text):
                 name = found[1].replace("-", "_") if manifest.name == "Cargo.toml" else found[1]
                 self._packages[manifest.name][name] = manifest.parent.parts
@@ -101,8 +114,20 @@ class ImportResolver:
         )
         if package is not None:
             return self._find_in_package(packages[package], _split_module(module[len(package) :]), suffix)
+        if _MANIFEST_OF.get(suffix) == "package.json":
+            return self._find_bare(module, suffix)
         wanted = tuple(part for part in _split_module(module) if part not in _HERE)
         return self._find_by_tail(wanted, suffix) if wanted and suffix != "go" else ImportTarget()
+
+    def _find_bare(self, module: str, suffix: str) -> ImportTarget:
+        """What a script imports without dots: a package, unless a folder to import from has it, or it has an alias."""
+        name, _, below = module.partition("/")
+        wanted = tuple(part for part in _split_module(module) if part not in _HERE)
+        based = [file for base in self._bases for file in self._files.get((*base, *wanted), ())]
+        package = f"{name}/{below.partition('/')[0]}" if name.startswith("@") else name
+        if based or not below or ":" in name or package in self._dependencies:
+            return self._make_target(based)
+        return self._find_by_tail(wanted, suffix) if wanted else ImportTarget()
 
     def _find_at(self, place: Parts) -> ImportTarget:
         return self._make_target(self._files.get(place, ()))
@@ -142,6 +167,16 @@ class ImportResolver:
         longest = max(lengths.values(), default=0)
         best = [place for place, length in lengths.items() if length == longest >= min(len(wanted), 2)]
         return self._make_target(path for e in best for path in [*self._files.get(e, ()), *self._folders.get(e, ())])
+
+
+def _read_dependencies(text: str) -> set[str]:
+    """Read the packages that a `package.json` depends on; none of one that is broken."""
+    try:
+        manifest = json.loads(text)
+    except (ValueError, RecursionError):
+        return set()
+    parts = [manifest.get(key) for key in _DEPENDENCIES] if isinstance(manifest, dict) else []
+    return {name for part in parts if isinstance(part, dict) for name in part}
 
 
 def _split_module(module: str) -> Parts:

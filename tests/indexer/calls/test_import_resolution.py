@@ -56,6 +56,33 @@ def test_an_import_means_the_files_of_its_module(importer: str, module: str, exp
     assert MODULES.find(module, importer).files == expected
 
 
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        ("lodash", set()),
+        ("lodash/pick", set()),
+        ("@acme/ui/button", set()),
+        ("path", set()),
+        ("node:fs/promises", set()),
+        ("shared/format", {"web/src/shared/format.ts"}),
+        ("@/shared/format", {"web/src/shared/format.ts"}),
+        ("based", {"web/base/based.ts"}),
+        ("./lodash", {"web/src/lodash.ts"}),
+    ],
+)
+def test_a_script_imports_packages_without_dots(module: str, expected: set[str]) -> None:
+    paths = (
+        *("web/src/lodash.ts", "web/src/path.ts", "web/src/lodash/pick.ts", "web/src/shared/format.ts"),
+        *("web/base/based.ts", "web/src/ui/button.ts", "web/fs/promises.ts"),
+    )
+    manifests = {
+        "web/package.json": '{"name": "web", "dependencies": {"lodash": "1"}, "devDependencies": {"@acme/ui": "2"}}',
+        "web/tsconfig.json": '{"compilerOptions": {"baseUrl": "base"}} // with a comment',
+        "broken/package.json": '{"dependencies": [',
+    }
+    assert ImportResolver(paths, manifests).find(module, "web/src/app.ts").files == expected
+
+
 def test_a_package_that_cannot_be_placed_hands_on_from_its_folder() -> None:
     modules = ImportResolver(["ui/deep/button.ts"], {"ui/package.json": '{\n"name": "ui"}'})
 
