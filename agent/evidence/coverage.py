@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from agent.evidence.former_paths import follow_path
 from agent.evidence.path_lookup import FilePathLookup, fold_path
 from agent.ports import CodeSearch, SourceFiles
 from agent.text.escaping import format_code_span
+from indexer.errors import IndexerError
 from indexer.text.languages import find_language_by_ending
 from indexer.types import Coverage, LeftOut
 
@@ -128,12 +130,27 @@ async def find_left_out(code: SourceFiles, written: str) -> LeftOut | None:
     return LeftOut(path=below[0].path[: len(wanted)], reason=below[0].reason)
 
 
+async def _describe_fate(code: CodeSearch, path: str, quote: Quote) -> str:
+    """Say that a file was renamed or removed, and in which commit; empty where neither is known."""
+    try:
+        former = await follow_path(code, path.removeprefix("./"))
+    except IndexerError:  # several repositories at once have no past, nor does a clone whose objects are missing
+        return ""
+    if former is None or not (former.path or former.is_removed):
+        return ""
+    done = f"renamed to {quote(former.path)}" if former.path else "removed"
+    return f"{quote(path)} was {done} in {quote(former.commit[:_SHA_LENGTH])}."
+
+
 async def explain_missing_paths(code: CodeSearch, paths: Sequence[str], *, quote: Quote = format_code_span) -> str:
     """Say of each path that is not indexed whether the commit has it, and why it was not read; empty for no paths."""
     sentences, missing = [], []
     for path in paths:
         if (left := await find_left_out(code, path)) is None:
-            missing.append(path)
+            if fate := await _describe_fate(code, path, quote):
+                sentences.append(fate)
+            else:
+                missing.append(path)
             continue
         reason = _REASONS.get(left.reason, f"it was left out ({left.reason})")
         sentences.append(f"{quote(left.path)} exists in {quote(code.repository)} but is not indexed: {reason}.")

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.evidence.definitions import find_hit_definition
+from agent.evidence.former_paths import follow_path
 from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.refs import is_test_or_docs, sort_definitions
 from agent.ports import CodeSearch
 from agent.questions.mentions import find_mentions, is_code_like, normalize_name
 from agent.questions.terms import find_content_terms, match_terms
-from indexer.errors import UnknownRevision
-from indexer.types import Definition, DiffQuery, Hit, Location, LogQuery
+from indexer.types import Definition, Hit, Location
 
 _LONGEST = 300  # characters
 _SEARCHED = 8
-_MOST_MOVES = 4  # of a file that is followed to where it is now
 _SHORTEST_TEXT = 3
 _OUTER = re.compile(
     r"(?i)(?:the|this|that|these|those|our|your|my|a|an|whole|entire|current|all|der|die|das|den|dem|ein|eine|le|la|les"
@@ -93,27 +92,12 @@ async def _find_file(code: CodeSearch, written: str) -> HistoryTarget | None:
         return HistoryTarget(path=chosen.path, is_guess=len(alike) > 1)
     if not find_mentions(written).paths:
         return None
-    files = {entry.path for entry in await code.files()}
-    path = written.removeprefix("./")
-    for _ in range(_MOST_MOVES):
-        touched = (await code.past.log(LogQuery(path=path, limit=1))).revisions
-        if not touched:
-            break
-        if not (moved := await _find_new_name(code, touched[0].sha, path)):
-            return HistoryTarget(path=path, is_gone=True)
-        if moved in files:
-            return HistoryTarget(path=moved, former=written)
-        path = moved
-    return None
-
-
-async def _find_new_name(code: CodeSearch, sha: str, path: str) -> str:
-    """Return what a commit has renamed a file to; empty where it has not."""
-    try:
-        compared = await code.past.compare(DiffQuery(after=f"{sha}~1", until=sha, limit=0))
-    except UnknownRevision:  # it is the first that is known
-        return ""
-    return next((one.path for one in compared.files if one.former == path), "")
+    former = await follow_path(code, written.removeprefix("./"))
+    if former is None:
+        return None
+    if not former.path:
+        return HistoryTarget(path=written.removeprefix("./"), is_gone=True)
+    return HistoryTarget(path=former.path, former=written)
 
 
 def means_everything(bare: str, repository: str) -> bool:

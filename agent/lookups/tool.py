@@ -60,7 +60,7 @@ class ToolReport:
         kept = self._add_numbered(ref["start_line"], self._clean(source).split("\n"))
         if kept:
             cut: EvidenceRef = {**ref, "end_line": min(ref["end_line"], ref["start_line"] + kept - 1)}
-            self._lines[-kept - 1] = f"[{format_place(cut)}]" + heading.partition("]")[2]
+            self._lines[-kept - 1] = f"[{format_place(cut)}]" + heading.removeprefix(f"[{format_place(ref)}]")
             self._refs.append(cut)
         else:
             self._lines.pop()

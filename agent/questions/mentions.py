@@ -14,8 +14,11 @@ _LONGEST_LINKED = 4_000  # characters
 
 # Every pattern starts at a word's edge and repeats within bounds, so that no question makes it slow.
 _SPAN = re.compile(r"`([^`\n]{1,200})`")
+# Parts of paths, also those that frameworks give a meaning: `+page`, `(group)`, `[id]`, `[[...slug]]`, `$name`, `_x~`.
+_FOLDER = r"(?:[\w.@+$~-]{1,80}|\([\w.-]{1,80}\)|\[{1,2}(?:\.\.\.)?[\w-]{1,80}\]{1,2})/"
+_FILE = r"(?:[\w@+$~-]|\[{1,2}(?:\.\.\.)?[\w-]{1,80}\]{1,2})"
 _PATH = re.compile(
-    r"(?<![\w./@-])/?(?P<path>(?:[\w.@-]{1,80}/){0,20}[\w@-][\w.@-]{0,118}\.[A-Za-z][A-Za-z0-9]{0,9}|(?:[\w.@-]{1,80}/){1,20}[\w@-][\w.@-]{0,80})"
+    rf"(?<![\w./@+$~-])/?(?P<path>(?:{_FOLDER}){{0,20}}{_FILE}[\w.@+-]{{0,118}}\.[A-Za-z][A-Za-z0-9]{{0,9}}|(?:{_FOLDER}){{1,20}}[\w@+-][\w.@+-]{{0,80}})"
     r"(?:(?::|\#L|,?\ lines?\ )(?P<start>\d{1,7})(?:\ ?(?:-|to)\ ?L?(?P<end>\d{1,7}))?)?(?![\w@])",
     re.VERBOSE,
 )
