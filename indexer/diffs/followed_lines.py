@@ -171,15 +171,15 @@ class Push:
         new = self._read(change.new_blob)[shift.start - 1 : shift.end]
         if not new:
             return "gone"
-        if _has_lines(new, _squeeze(old)):
+        if _has_lines(new, _squeeze(old)) or _is_rewrapped(old, new):
             return "reformatted"
-        words, is_worded = _list_differing_words(old, new)
-        is_named = bool(cited.words & words)
+        changed = _list_changed_words(old, new)
         code = _squeeze(_drop_comments(old, change.path))
-        if code and code == _squeeze(_drop_comments(new, change.path)) and not is_named:
+        if code and code == _squeeze(_drop_comments(new, change.path)) and not cited.words & changed:
             return "commented"
+        is_named = bool(cited.words & _list_words_of_changed_lines(old, new))
         share = shift.kept / (cited.end_line - cited.start_line + 1)
-        is_close = share >= _SHARE_KEPT and is_worded and not is_named
+        is_close = share >= _SHARE_KEPT and changed and not is_named
         return "edited" if is_close else "changed"
 
     def _list_hunks(self, change: _Change) -> Sequence[Hunk]:
@@ -284,12 +284,22 @@ def _has_lines(lines: Sequence[str], text: str) -> bool:
     return any(whole.startswith(text, at) and at + len(text) in bounds for at in bounds)
 
 
-def _list_differing_words(old: Sequence[str], new: Sequence[str]) -> tuple[frozenset[str], bool]:
-    """Return the words of the lines that only one side has, and whether words differ at all, and not only signs."""
+def _is_rewrapped(old: Sequence[str], new: Sequence[str]) -> bool:
+    """Whether lines were joined or split, with the brackets that this takes or makes superfluous."""
+    without = str.maketrans("", "", "()")
+    return len(old) != len(new) and _squeeze(old).translate(without) == _squeeze(new).translate(without)
+
+
+def _list_changed_words(old: Sequence[str], new: Sequence[str]) -> frozenset[str]:
+    """Return the words that one side has more often than the other."""
+    before, after = (Counter(word.lower() for word in _WORD.findall("\n".join(side))) for side in (old, new))
+    return frozenset((before - after) | (after - before))
+
+
+def _list_words_of_changed_lines(old: Sequence[str], new: Sequence[str]) -> frozenset[str]:
+    """Return the words of the lines that only one side has."""
     before, after = (Counter(map(str.strip, side)) for side in (old, new))
-    removed, added = ([*(before - after).elements()], [*(after - before).elements()])
-    is_worded = Counter(_WORD.findall(" ".join(removed))) != Counter(_WORD.findall(" ".join(added)))
-    return _list_words([*removed, *added]), is_worded
+    return _list_words([*(before - after), *(after - before)])
 
 
 def _list_words(lines: Sequence[str]) -> frozenset[str]:
@@ -297,7 +307,15 @@ def _list_words(lines: Sequence[str]) -> frozenset[str]:
 
 
 def _drop_comments(lines: Sequence[str], path: str) -> Sequence[str]:
-    """Return the lines that are no comments as wholes."""
+    """Return the lines without comments, but for those behind a string, which may only look like one."""
     language = find_language_by_ending(PurePosixPath(path).suffix.lower().removeprefix("."))
     marks = language.line_comments if language is not None else ()
-    return [line for line in lines if not line.lstrip().startswith(marks)]
+    return [cut for line in lines if (cut := _cut_comment(line, marks))]
+
+
+def _cut_comment(line: str, marks: Sequence[str]) -> str:
+    """Return a line up to its comment, if it has one."""
+    if line.lstrip().startswith(tuple(marks)):
+        return ""
+    ends = [at for mark in marks if (at := line.find(f" {mark}")) >= 0]
+    return line[: min(ends)] if ends and not {'"', "'", "`"} & set(line) else line
