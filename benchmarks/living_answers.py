@@ -28,7 +28,7 @@ class CountingStore(LivingAnswerStore):
 
     places_read = 0
 
-    async def _list_places(self, *args: object) -> list[FollowedPlace]:  # type: ignore[override]
+    async def _list_places(self, *args: object) -> list[FollowedPlace]:
         found = list(await super()._list_places(*args))  # type: ignore[arg-type]
         self.places_read += len(found)
         return found
