@@ -29,6 +29,7 @@ from bot.errors import SettingsError
 from bot.http.server import LOOPBACK, make_application, run_http_server
 from bot.repositories.library import WatchedRepositories
 from bot.repositories.refresh import LoggingDisplay
+from bot.serving.living_answers import make_follower, make_living_edits
 from bot.serving.local_page import ADVICE
 from bot.serving.service import make_chat_policy
 from bot.serving.supervisor import Announce
@@ -82,6 +83,10 @@ async def serve_demo(settings: Settings, table: RepositoryTable, say: Announce, 
                 repository=name,
             )
         )
+        changed = asyncio.Event()
+        edits = make_living_edits(conversations, settings.living, database, clock, changed)
+        await enter(run_in_background(make_follower(team, database, clock, changed).run()))
+        await enter(run_in_background(edits.run()))
         await enter(run_in_background(team.stock.watcher.run()))
         link.announce = lambda: say(f"Signed in. To sign in again, open {address}/login?t={link.token}")
         say(
@@ -144,7 +149,7 @@ class DemoPushes:
         self._lock = asyncio.Lock()
 
     async def push(self, person: Person, place: LinkedPlace | None) -> str:
-        """Commit half of the cited lines away, or a note where none were cited; return what went wrong."""
+        """Commit the cited lines away, or a note where none were cited; return what went wrong."""
         async with self._lock:
             try:
                 file, content = await self._make_change(place)
@@ -163,5 +168,4 @@ class DemoPushes:
         if place is None or len(lines) < place.last_line:
             notes = await self._copy.read(NOTES) or b""
             return NOTES, notes + b"Pushed from the demo.\n"
-        first = (place.first_line + place.last_line) // 2
-        return place.path, b"".join([*lines[:first], *lines[place.last_line :]])
+        return place.path, b"".join([*lines[: place.first_line - 1], *lines[place.last_line :]])

@@ -14,13 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent import AgentError, Database, write_example
-from bot.app import TeamApp, make_redactor, name_versions, open_code_push
+from bot.app import TeamApp, make_redactor, name_versions
 from bot.clock import Clock, SystemClock
 from bot.conversations.assembly import ChatPolicy, open_conversations
-from bot.conversations.dispatcher import Conversations
 from bot.conversations.goal_turns import NO_SANDBOX, OFF
-from bot.living.edits import LivingEdits
-from bot.living.following import AnswerFollower
 from bot.maintenance.retention import Retention, SegmentSweeper, run_daily_sweep
 from bot.messages import SURFACE
 from bot.monitoring.cluster_state import ClusterState, read_cluster_state
@@ -29,6 +26,7 @@ from bot.ports import GoalRuns
 from bot.repositories.library import WatchedRepositories
 from bot.repositories.refresh import LoggingDisplay
 from bot.serving.cluster import Cluster, open_cluster
+from bot.serving.living_answers import make_follower, make_living_edits
 from bot.serving.monitoring import ServiceMonitoring, open_monitoring
 from bot.serving.platforms import NO_PLATFORM, PlatformContext, list_platforms
 from bot.serving.pushed_refreshes import PushedRefreshes
@@ -39,7 +37,6 @@ from bot.settings import Settings
 from bot.storage.database import open_store
 from bot.storage.inbox import make_process_name
 from bot.storage.leases import Lease
-from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.rate_limits import QuestionLimits
 from bot.surfaces.principals import Tokens
 from bot.surfaces.surface_replies import SurfaceReplies
@@ -198,7 +195,7 @@ class _Service:
             # Who shares no indexes watches for itself.
             leases = self.cluster.leases if self.cluster.refreshes is not None else None
             stock = self.team.stock
-            follower = self._make_follower()
+            follower = make_follower(self.team, self.database, self.clock, self.changed)
             async with (
                 leases.hold("watcher") if leases is not None else nullcontext(Lease()) as lease,
                 run_in_background(stock.watcher.run()),
@@ -206,26 +203,6 @@ class _Service:
                 run_in_background(follower.run()),
             ):
                 await lease.lost.wait()
-
-    def _make_follower(self) -> AnswerFollower:
-        """Follow answers through the pushes that are indexed here."""
-        stock = self.team.stock
-        built = stock.built or stock.library
-        follower = AnswerFollower(
-            LivingAnswerStore(self.database, self.clock), built, open_code_push,
-            pages={name: profile.page for name, profile in stock.signs.items()}, on_change=self.changed.set,
-        )  # fmt: skip
-        built.tell_when_indexed(follower.notify)
-        return follower
-
-    def _make_edits(self, core: Conversations) -> LivingEdits:
-        """Show below answers on the platforms of this process that the code has changed."""
-        deps = core.deps
-        return LivingEdits(
-            store=LivingAnswerStore(self.database, self.clock), inbox=deps.inbox, access=deps.access,
-            settings=self.settings.living, clock=self.clock, transports=core.turns.transports, hosts=deps.hosts,
-            told=self.changed,
-        )  # fmt: skip
 
     @asynccontextmanager
     async def open_conversations(self, owner: str) -> AsyncIterator[PlatformContext]:
@@ -246,7 +223,8 @@ class _Service:
             core = await stack.enter_async_context(opening)
             await stack.enter_async_context(core.open())
             if self.duties.answers:
-                await stack.enter_async_context(run_in_background(self._make_edits(core).run()))
+                edits = make_living_edits(core, self.settings.living, self.database, self.clock, self.changed)
+                await stack.enter_async_context(run_in_background(edits.run()))
                 replies = SurfaceReplies(core.deps.shareable)
                 await stack.enter_async_context(core.connect_platform(SURFACE, replies))
             shared = make_team_core(self.settings, self.team, core)

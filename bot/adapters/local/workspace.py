@@ -61,7 +61,7 @@ PEOPLE = (
 )
 CHANNELS = (
     Channel(id="general", name="general", about="Mention @citebot to ask. It continues in the thread."),
-    Channel(id="help", name="help", about="citebot answers every question here, mentioned or not."),
+    Channel(id="help", name="help", about="Ask without a mention: citebot answers where it finds something."),
 )
 
 

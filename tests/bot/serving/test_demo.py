@@ -68,6 +68,7 @@ async def test_a_newcomer_asks_pushes_and_finds_it_all_again(shop: Path, home: P
         assert '<span class="nf">parse_date</span>' in (await visit.get("/messages/2/code/1"))[1]
         await visit.post("/push", {"channel": "general"})
         (sha,) = re.findall(r"pushed <code>(\w+)", await read_until(visit, "/c/general", "Ann pushed"))
+        await read_until(visit, "/c/general/1", f"Outdated since <code>{sha}", "Answer again")
         await visit.post("/messages", {"channel": "dm-ann", "text": "reindex"})
         await read_until(visit, "/c/dm-ann", sha)
     assert read_state(shop) == before

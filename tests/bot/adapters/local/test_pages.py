@@ -68,7 +68,7 @@ async def test_each_person_sees_the_channels_and_what_is_theirs_alone(workspace:
 
     _, page = await visit.post("/person", {"person": "bob", "channel": "general"})
 
-    assert 'value="bob" title="Developer: may ask, but not reindex" aria-pressed="true"' in page
+    assert 'value="bob" title="Developer: may ask, but not reindex" aria-label="Bob" aria-pressed="true"' in page
     assert "Only you can see this" not in page
     for path in ("/c/dm-ann", "/files/1", "/c/nowhere"):
         assert (await visit.get(path))[0] == 404
@@ -114,9 +114,10 @@ async def test_a_reaction_and_a_button_stop_an_answer(workspace: ServedWorkspace
     for path, fields in (("press", {"button": "0"}), ("react", {"sign": "❌"})):
         assert workspace.citing.gate is not None
         workspace.citing.gate.clear()
-        await visit.post("/messages", {"channel": "help", "text": "where is send?"})
+        await visit.post("/messages", {"channel": "general", "text": QUESTION})
         await workspace.agent.begun.acquire()
-        newest = (await workspace.workspace.list_all())[-1].id
+        await until(workspace, lambda said: bool(said) and "Searching" in said[-1])
+        newest = (await workspace.workspace.list_newest("general", "citebot", "ann"))[0].id
         await visit.post(f"/messages/{newest}/{path}", fields)
         await until(workspace, lambda said: bool(said) and "Stopped" in said[-1])
 
