@@ -466,10 +466,11 @@ def languages(name: str) -> None:
     """List the languages that are read, or NAME alone."""
     from indexer import list_languages
 
-    for language in list_languages():
-        if name.lower() not in f"{language.name} {' '.join(language.files)}".lower():
-            continue
-        click.echo(f"{language.name:<16}{language.found}  ({' '.join(language.files)})")
+    rows = [f"{each.name:<16}{each.found}  ({' '.join(each.files)})" for each in list_languages()]
+    rows = [row for row in rows if name.lower() in row.lower()]
+    if not rows:
+        raise click.UsageError(f"No language is called {name!r}. `citebot languages` lists them.")
+    click.echo("\n".join(rows))
 
 
 for _command in (

@@ -43,6 +43,8 @@ def write_backup(home: Path, file: Path, *, now: float, indexes: bool, force: bo
     """
     if file.is_dir():
         raise BackupError(f"{file} is a folder. Name the file to be made in it.")
+    if not file.absolute().parent.is_dir():
+        raise BackupError(f"The folder {file.absolute().parent} does not exist. Make it, or give another name.")
     if file.exists() and not force:
         raise BackupError(f"{file} already exists. Give another name, or replace it with --force.")
     with (

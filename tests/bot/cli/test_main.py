@@ -489,3 +489,8 @@ def test_the_lines_for_an_editor_start_this_citebot_from_any_folder(
 def test_a_language_is_listed_with_what_is_read_of_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["languages", ".vue"]) == 0
     assert capsys.readouterr().out == "Vue             the code in it, and uses in its markup  (.vue)\n"
+
+
+def test_a_language_that_is_unknown_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["languages", "klingon"]) == 2
+    assert "No language is called 'klingon'." in capsys.readouterr().err
