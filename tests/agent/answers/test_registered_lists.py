@@ -169,7 +169,8 @@ async def test_subclasses_are_listed_the_direct_ones_first(tmp_path: Path) -> No
         ("which commands are there?", "manage.py ship"),
         ("list all celery tasks", "clean_up"),
         ("which events are emitted?", "order_placed"),
-        ("what database tables are there?", "Order"),
+        ("what database tables are there?", "shop_order"),
+        ("which models are there?", "Order"),
         ("what routes are there for orders?", "GET /orders"),
     ],
 )
