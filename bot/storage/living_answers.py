@@ -109,7 +109,6 @@ class LivingAnswer:
     commits: Mapping[str, str]
     since: str = ""
     changes: tuple[str, ...] = ()
-    watcher: str = ""
 
 
 class LivingAnswerStore:
@@ -206,9 +205,9 @@ class LivingAnswerStore:
         ) > 0  # fmt: skip
 
     async def list_due(self, *, per_hour: int, most: int) -> Sequence[LivingAnswer]:
-        """List the answers that may be changed by now to show their state, those that somebody watches first."""
+        """List the answers that may be changed by now to show their state, the newest first."""
         condition, values = self._limit_edits(per_hour)
-        return await self._list(f"{condition} ORDER BY watcher = '', at DESC LIMIT ?", (*values, most))
+        return await self._list(f"{condition} ORDER BY at DESC LIMIT ?", (*values, most))
 
     async def claim_edit(self, answer: LivingAnswer, *, per_hour: int) -> bool:
         """Take an answer to change what it shows, as one process alone can: once a day, and so many an hour in all."""
@@ -235,12 +234,6 @@ class LivingAnswerStore:
         """Note that an answer is not to be changed where it is."""
         await self._database.write("UPDATE living_answers SET due = 0 WHERE id = ?", (answer.run_id[:_ID],))
 
-    async def watch(self, run_id: str, person: str) -> bool:
-        """Have a person told when an answer changes; False where it is not followed."""
-        return await self._database.write(
-            "UPDATE living_answers SET watcher = ? WHERE id = ?", (person, run_id[:_ID])
-        ) > 0  # fmt: skip
-
     async def forget_run(self, run_id: str) -> None:
         """Drop the answer of the message that a run belongs to."""
         await self._database.run_all(_forget([run_id[:_ID]]))
@@ -260,16 +253,15 @@ class LivingAnswerStore:
 
     async def _list(self, condition: str, values: Sequence[Any]) -> Sequence[LivingAnswer]:
         rows = await self._database.rows(
-            "SELECT run_id, entry, content, question, commits, since, changes, watcher FROM living_answers "
-            f"WHERE {condition}",
+            f"SELECT run_id, entry, content, question, commits, since, changes FROM living_answers WHERE {condition}",
             values,
         )
         return [
             LivingAnswer(
                 run_id=run_id, entry=entry, content=read_content(json.loads(content)), question=question,
-                commits=json.loads(commits), since=since, changes=tuple(json.loads(changes)), watcher=watcher,
+                commits=json.loads(commits), since=since, changes=tuple(json.loads(changes)),
             )
-            for run_id, entry, content, question, commits, since, changes, watcher in rows
+            for run_id, entry, content, question, commits, since, changes in rows
         ]  # fmt: skip
 
     async def _list_queries(self, condition: str, value: str) -> Sequence[FollowedQuery]:

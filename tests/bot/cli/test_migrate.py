@@ -84,7 +84,10 @@ def make_value(table: str, column: str, number: int) -> Any:
     return f"{column} {9 - number} 漢 a\0b"
 
 
-COUNTED = set("id tries claims stop deaths under_way takes_part muted count token".split())
+COUNTED = set(
+    "claims count deaths due end_line entry id mark muted number start_line stop takes_part token tries "
+    "under_way".split()
+)
 
 
 async def go_on(saver: ConversationSaver) -> Any:

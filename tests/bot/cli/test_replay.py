@@ -85,8 +85,8 @@ def list_runs(citebot: Citebot) -> list[dict[str, Any]]:
 
 
 def test_only_an_account_that_may_reads_what_was_asked(citebot: Citebot) -> None:
-    assert "You aren't allowed to read what was asked." in citebot("replay").complaint
-    assert "You aren't allowed to read what was asked." in citebot("replay", "x").complaint
+    assert "You aren't allowed to read the questions." in citebot("replay").complaint
+    assert "You aren't allowed to read the questions." in citebot("replay", "x").complaint
 
 
 @pytest.mark.usefixtures("may")

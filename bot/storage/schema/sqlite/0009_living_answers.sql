@@ -5,7 +5,7 @@ CREATE TABLE living_answers (
     id TEXT PRIMARY KEY, run_id TEXT NOT NULL, entry BIGINT NOT NULL, conversation TEXT NOT NULL,
     content TEXT NOT NULL, question TEXT NOT NULL, commits TEXT NOT NULL, at DOUBLE PRECISION NOT NULL,
     since TEXT NOT NULL DEFAULT '', changes TEXT NOT NULL DEFAULT '[]', due INTEGER NOT NULL DEFAULT 0,
-    edited_at DOUBLE PRECISION NOT NULL DEFAULT 0, watcher TEXT NOT NULL DEFAULT '');
+    edited_at DOUBLE PRECISION NOT NULL DEFAULT 0);
 CREATE INDEX living_answers_due ON living_answers (due);
 CREATE INDEX living_answers_edited ON living_answers (edited_at);
 CREATE TABLE cited_places (
