@@ -29,7 +29,7 @@ _URL_NAME = re.compile(r"\bname\s*=\s*[\"']([\w:-]{1,100})[\"']")
 _DECORATOR = re.compile(r"\s*(?:@|#\[|\[)")
 # Decorators that change how a definition works, and hand it on to nobody.
 _PLAIN_DECORATOR = compile_pattern(
-    r"\s*(?:@|#\[|\[)(?:functools\.|typing\.|abc\.|contextlib\.|dataclasses\.|\w{1,80}\.(?:setter|getter|deleter)\b|"
+    r"\s*(?:@|#\[|\[)(?:functools\.|typing\.|abc\.|contextlib\.|dataclasses\.|[A-Za-z0-9_]+\.(?:setter|getter|deleter)\b|"
     r"(?i:staticmethod|classmethod|property|abstractmethod|override|cached_property|lru_cache|cache|contextmanager|"
     r"asynccontextmanager|dataclass|wraps|overload|final|deprecated|suppresswarnings|nullable|nonnull|notnull|"
     r"safevarargs|functionalinterface|inline|derive|allow|must_use|cfg|doc|obsolete)\b)"

@@ -204,4 +204,6 @@ class FakeRepositories:
         return await self.indexes[name].refresh(full=full, progress=tell)
 
     async def pin_existing(self, name: str) -> FakeCode:
+        if name not in self.indexes:
+            raise NotIndexed(f"There is no repository {name!r} here.")
         return await self.indexes[name].pin()

@@ -97,7 +97,7 @@ class LocalPages:
             Route("/logout", do(self.log_out), methods=["POST"]),
             Route("/c/{channel}", see(self.show_channel)),
             Route("/c/{channel}/{thread}", see(self.show_channel)),
-            Route("/c/{channel}/{thread}/events", see(self.stream)),
+            Route("/c/{channel}/{thread}/events", see(self.send_events)),
             Route("/messages/{message}/code/{number}", see(self.show_code)),
             Route("/messages/{message}/file", see(self.send_attachment)),
             Route("/files/{file}", see(self.send_file)),
@@ -154,8 +154,8 @@ class LocalPages:
             return send_html(thread)
         return send_html(await self._render_page(view, thread=thread))
 
-    async def stream(self, request: Request, session: WebSession) -> Response:
-        """Follow all that a person can see; each event is a whole message."""
+    async def send_events(self, request: Request, session: WebSession) -> Response:
+        """Stream new and changed messages, each as a whole."""
         view = self._read_view(request, session)
         after = request.headers.get("Last-Event-ID") or request.query_params.get("after", "")
         keep_open(request, session.csrf)

@@ -27,7 +27,7 @@ _EMBEDDED = compile_pattern(
     r"[\"'`]\s{0,40}(?:SELECT\s[^;]{1,400}?\sFROM\s|WITH\s+(?:RECURSIVE\s+)?\w+\s*(?:\([^)]{0,200}\))?\s+AS\s+"
     r"|(?:INSERT|REPLACE|MERGE)\s+(?:\w+\s+)?INTO\s|UPDATE\s[^\"']{1,80}?\sSET\s|DELETE\s+FROM\s|TRUNCATE\s+TABLE\s"
     r"|(?:CREATE|ALTER|DROP)\s+(?:\w+\s+){0,3}(?:TABLE|VIEW|INDEX)\s"
-    r"|select\s+(?:\*|count\(\*\)|[\w.,\s\"`]{1,300}?)\s+from\s+[\w.\"`]+\s*(?:[\"'`;]|\b(?:where|join|left|inner|order|group|limit)\b)"
+    r"|select\s+(?:\*|count\(\*\)|[\w.,\s\"`]+?)\s+from\s+[\w.\"`]+\s*(?:[\"'`;]|\b(?:where|join|left|inner|order|group|limit)\b)"
     r"|insert\s+into\s+[\w.\"`]+\s*(?:\(|values\b)|update\s+[\w.\"`]+\s+set\s+[\w.\"`]+\s*="
     r"|delete\s+from\s+[\w.\"`]+\s*(?:[\"'`;]|where\b)|create\s+table\s+(?:if\s+not\s+exists\s+)?[\w.\"`]+\s*\()"
 )
