@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import PurePosixPath
 
 from agent.evidence.refs import make_lines_ref
 from agent.ports import CodeSearch
 from agent.state import EvidenceRef
-from indexer.text.linear_patterns import compile_pattern
+from indexer.text.linear_patterns import Pattern, compile_pattern
 from indexer.types import Definition, Location, Registration, RegistrationKind
 
 _HANDLED: tuple[RegistrationKind, ...] = ("route", "command", "task", "event")
@@ -47,7 +48,7 @@ _BY_STRING = "named by a string"
 _BY_VALUE = "passed as a value"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class NamedDefinition:
     """A name that is asked about, its definitions, and what they stand in: modules, folders and classes."""
 
@@ -69,15 +70,24 @@ class NamedDefinition:
     def describe_use(self, path: str, line: str) -> str:
         """Say how a line that has the name uses it other than by a call; empty where it only says it."""
         line = line[:_LONGEST_LINE]
-        name = re.escape(self.plain)
-        if queued := compile_pattern(rf"(?:^|[^\w$]){name}\s?\.\s?({_QUEUED})\b").search(line):
+        if queued := self._queued.search(line):
             return f"called through `.{queued[1]}`"
         if any(map(self._is_meant, _ENTRY.findall(line) if PurePosixPath(path).name in _PACKAGING else ())):
             return "registered as an entry point"
         if any(map(self._is_meant, _QUOTED.findall(line))):
             return "registered as an entry point" if PurePosixPath(path).name in _PACKAGING else _BY_STRING
-        value = rf"(?:[(,=\[{{>]|:\s|return)\s?&?(?:[\w$]+(?:\.|::|->))*{name}\s?(?:[,)\]}};]|$)"
-        return _BY_VALUE if compile_pattern(value).search(line) and not _NOT_HANDED_ON.match(line) else ""
+        return _BY_VALUE if self._value.search(line) and not _NOT_HANDED_ON.match(line) else ""
+
+    @cached_property
+    def _queued(self) -> Pattern:
+        """The name with a method of task queues."""
+        return compile_pattern(rf"(?:^|[^\w$]){re.escape(self.plain)}\s?\.\s?({_QUEUED})\b")
+
+    @cached_property
+    def _value(self) -> Pattern:
+        """The name as an argument, an entry of a list, or what is assigned or returned."""
+        name = re.escape(self.plain)
+        return compile_pattern(rf"(?:[(,=\[{{>]|:\s|return)\s?&?(?:[\w$]+(?:\.|::|->))*{name}\s?(?:[,)\]}};]|$)")
 
     def _is_meant(self, written: str) -> bool:
         """Whether a text is the name behind what its definition stands in, or the name alone where it is telling."""
