@@ -122,7 +122,7 @@ class IncomingMessage:
     order: GoalOrder | None = None
 
     @property
-    def decided(self) -> GoalOrder | None:
+    def goal_decision(self) -> GoalOrder | None:
         """The goal run that a person has decided about."""
         return self.order if self.order is not None and self.order.is_proposed else None
 

@@ -66,12 +66,12 @@ class ModelAnswer:
     @property
     def has_sent(self) -> bool:
         """Whether the person has seen any of it."""
-        return bool(self._stream.sent_text)
+        return bool(self._stream.output_text)
 
     @property
     def is_shown(self) -> bool:
         """Whether the person has seen more of it since it was last begun."""
-        return self._stream.sent_text != self._sent_before
+        return self._stream.output_text != self._sent_before
 
     @property
     def citations(self) -> list[CitationRef]:
@@ -84,7 +84,7 @@ class ModelAnswer:
             self._opening = ""
         else:
             self._start_anew()
-        self._sent_before = self._stream.sent_text
+        self._sent_before = self._stream.output_text
 
     def write(self, piece: str) -> None:
         """Take a piece; `AnswerTruncated` where the answer is as long as one may be."""

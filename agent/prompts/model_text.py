@@ -238,7 +238,7 @@ class StreamSanitizer:
         return self._length >= LONGEST_ANSWER
 
     @property
-    def sent_text(self) -> str:
+    def output_text(self) -> str:
         """The text that was sent."""
         return self._sent
 

@@ -169,6 +169,17 @@ def add_repo_option(command: Command) -> Command:
     return option(command)
 
 
+def add_port_option(default: int) -> Callable[[Command], Command]:
+    """Let the command take `--port`."""
+    return click.option(
+        "--port",
+        type=click.IntRange(0, 65_535),
+        default=default,
+        show_default=True,
+        help="Port to listen on (0 = any free port).",
+    )
+
+
 def add_repeatable_repo_option(command: Command) -> Command:
     """Let the command take `--repo` several times."""
     option = click.option(

@@ -29,6 +29,7 @@ from bot.cli.context import (
     add_at_option,
     add_graph_option,
     add_json_option,
+    add_port_option,
     add_repeatable_repo_option,
     add_repo_option,
     complete_repository,
@@ -161,13 +162,7 @@ def serve(invocation: CliContext, repo: str | None, role: Literal["all", "front"
 
 
 @cli.command()
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65_535),
-    default=8082,
-    show_default=True,
-    help="Port to listen on (0 = any free port).",
-)
+@add_port_option(8082)
 @add_repo_option
 @click.pass_obj
 def web(invocation: CliContext, repo: str | None, port: int) -> None:
@@ -180,13 +175,7 @@ def web(invocation: CliContext, repo: str | None, port: int) -> None:
 
 
 @cli.command()
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65_535),
-    default=8083,
-    show_default=True,
-    help="Port to listen on (0 = any free port).",
-)
+@add_port_option(8083)
 @add_repo_option
 @click.pass_obj
 def demo(invocation: CliContext, repo: str | None, port: int) -> None:

@@ -51,7 +51,7 @@ class Replay:
         return _list_places(self.recorded.evidence) == _list_places(self.derived.evidence)
 
     @property
-    def changed_versions(self) -> Mapping[str, tuple[str, str]]:
+    def version_changes(self) -> Mapping[str, tuple[str, str]]:
         """The versions that differ: then, and now."""
         then, now = self.recorded.versions, self.derived.versions
         return {
@@ -164,7 +164,7 @@ def _to_record(kept: KeptAnswer, done: Replay) -> dict[str, object]:
         "commits": kept.record.commits,
         "same_answer": done.is_same_text,
         "same_evidence": done.is_same_evidence,
-        "changed_versions": done.changed_versions,
+        "version_changes": done.version_changes,
         "other_prompts": done.has_other_prompts,
         "answer": done.recorded.text,
         "derived": done.derived.text,
@@ -191,7 +191,7 @@ def _format_replay(kept: KeptAnswer, done: Replay) -> list[str]:
     if done.recorded.replies:
         same = "to other prompts" if done.has_other_prompts else "to the same prompts"
         lines.append(f"{len(done.recorded.replies)} recorded replies of {done.recorded.model or 'models'}, {same}.")
-    changed = [f"{name} {then or '-'} is now {now or '-'}" for name, (then, now) in done.changed_versions.items()]
+    changed = [f"{name} {then or '-'} is now {now or '-'}" for name, (then, now) in done.version_changes.items()]
     lines.append(f"Changed since: {'; '.join(changed)}." if changed else _describe_versions(done.derived.versions))
     if rejected := [one for one in places if one.use != "cited"]:
         lines += ["", "Evidence that was read and not cited:", *map(_format_place, rejected)]

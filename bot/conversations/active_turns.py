@@ -141,7 +141,7 @@ class ActiveTurns:
 
         Once there is a place for it, the sweep of a process that has one finds it. A process alone has no slots.
         """
-        is_waiting = entry.message.decided is not None and entry.id not in self._orders
+        is_waiting = entry.message.goal_decision is not None and entry.id not in self._orders
         return self._jobs is None or not is_waiting or len(self._orders) < AT_ONCE
 
     async def wait_for(self, entry_id: int) -> bool:
@@ -192,7 +192,7 @@ class ActiveTurns:
             self._starting[entry.id] = asyncio.Event()
             if is_answered_here:
                 self._suspects.begin(entry)
-                self._orders |= {entry.id} if entry.message.decided is not None else set()
+                self._orders |= {entry.id} if entry.message.goal_decision is not None else set()
             run = self._claim_and_run(entry, group, is_answered_here=is_answered_here, after=after, reason=reason)
             group.create_task(run)
 

@@ -106,7 +106,7 @@ class AnswerCourse:
         self._quotes: Sequence[str] = ()  # of the thread that citebot was called into
         self._answer = StreamingAnswer(entry.run_id, deps.hosts)
         self._goal = GrowingGoal(entry.run_id, deps.hosts, deps.mask)
-        self._draft = self._answer if entry.message.decided is None else self._goal
+        self._draft = self._answer if entry.message.goal_decision is None else self._goal
 
     @property
     def is_overheard(self) -> bool:
@@ -127,7 +127,7 @@ class AnswerCourse:
 
     async def answer(self) -> Said:
         """Answer after what was asked before in the conversation, whose lock is held until the answer is recorded."""
-        queue, order = self._deps.queue, self._entry.message.decided
+        queue, order = self._deps.queue, self._entry.message.goal_decision
         lock = queue.lock_conversation(self._entry.conversation)
         places = queue if order is None else self._deps.goals.places
         await self.begin_reply(places.before or int(lock.locked()), may_stream=True)
@@ -139,14 +139,14 @@ class AnswerCourse:
 
     async def stop(self) -> bool:
         """End the run within two seconds; False where none is in progress."""
-        if self._entry.message.decided is None:
+        if self._entry.message.goal_decision is None:
             return await self.run.stop()
         runs = self._deps.goals.runs
         return runs is not None and await runs.stop(self._entry.run_id)
 
     async def forget_order(self) -> None:
         """Forget the goal run, whose verdict is shown."""
-        order, runs = self._entry.message.decided, self._deps.goals.runs
+        order, runs = self._entry.message.goal_decision, self._deps.goals.runs
         if order is not None and order.approver and runs is not None:
             await forget_goal(runs, name_goal_thread(self._entry))
 

@@ -169,7 +169,7 @@ class Conversations:
             return await self._decide(press, person, entry)
         if press.action == "again":
             return await self._answer_again(entry, person)
-        if press.action == "verify" or (press.action == "stop" and entry.message.decided is not None):
+        if press.action == "verify" or (press.action == "stop" and entry.message.goal_decision is not None):
             return await self._handle_press_of_runner(entry, press, person)
         is_allowed = press.action == "ask" or press.author == entry.message.author
         return await self._handle_own_press(entry, press) if is_allowed else NOT_YOURS
@@ -224,7 +224,7 @@ class Conversations:
     async def _handle_press_of_runner(self, entry: InboxEntry, press: ButtonPress, person: IncomingMessage) -> str:
         """Do what is up to those who may have goal runs begin: verify an answer, stop what somebody else began."""
         record = await self._find_newest(entry)
-        goal = entry.message.decided if press.action == "stop" else record.goal if record is not None else None
+        goal = entry.message.goal_decision if press.action == "stop" else record.goal if record is not None else None
         if goal is None:
             return NOT_WAITING
         try:

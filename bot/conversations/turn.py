@@ -404,7 +404,7 @@ class ActiveTurn:
     @property
     def has_strays(self) -> bool:
         """Whether it has ended with messages that may be part of no reply: neither settled nor handed on."""
-        return self.final is None and not self.is_handed_on and self._reply.posted_messages != ()
+        return self.final is None and not self.is_handed_on and self._reply.platform_messages != ()
 
     async def take_back_strays(self, platform: ChatPlatform) -> bool:
         """Delete what was posted here and is not part of the reply in the end; False while there is no end yet."""

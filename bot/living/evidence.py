@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agent import Answer, CodeSearch, StoredQuery, find_claimed_numbers, find_names, run_again, store_queries
+from agent import Answer, CodeSearch, StoredQuery, find_claimed_numbers, find_names, store_queries
 from agent.text.citation_markers import find_markers
 from bot.storage.living_answers import AnswerEvidence, CitedPlace
 from indexer import IndexerError
@@ -31,23 +31,6 @@ async def collect_evidence(
         if found := await store_queries(code, own) if code is not None else ():
             queries[name] = found
     return AnswerEvidence(commits=commits, places=places, queries=queries) if places or queries else None
-
-
-async def is_unchanged(evidence: AnswerEvidence, repositories: Repositories) -> bool:
-    """Whether every cited file is as it was, and every lookup finds what it found; where that is unknown, it is not."""
-    try:
-        for name, commit in evidence.commits.items():
-            paths = sorted({place.path for place in evidence.places if place.repository == name})
-            drift = await repositories.drift(name, commit, paths)
-            if drift.changed is None or drift.changed:
-                return False
-        for name, queries in (evidence.queries or {}).items():
-            code = await repositories.pin_existing(name)
-            if any([await run_again(code, query) != query for query in queries]):
-                return False
-    except IndexerError:
-        return False
-    return True
 
 
 def _list_places(answer: Answer) -> Iterable[CitedPlace]:

@@ -98,7 +98,7 @@ class Reply:
         self._posted_late: list[MessageHandle] = []
 
     @property
-    def posted_messages(self) -> Sequence[MessageHandle] | None:
+    def platform_messages(self) -> Sequence[MessageHandle] | None:
         """All messages that were sent here; None where that is not known yet."""
         return (*self.handles, *self._posted_late) if not self._late else None
 

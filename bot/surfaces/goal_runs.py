@@ -137,7 +137,7 @@ class TeamGoalRuns:
         """
         entry = await self._find_entry(principal, name)
         person = replace(principal.write(), place=entry.message.place, author=principal.key)
-        if decision == "abort" and entry.message.decided is not None:
+        if decision == "abort" and entry.message.goal_decision is not None:
             if person.author != entry.message.author:
                 self._deps.access.check_run(person, entry.message.about[0])
             await self._conversations.stop(entry.conversation)
@@ -184,7 +184,7 @@ def _name_state(entry: InboxEntry) -> GoalRunState:
         return "proposed"
     if entry.state not in OPEN:
         return "ended"
-    if entry.message.decided is None:
+    if entry.message.goal_decision is None:
         return "preparing"
     return "running" if entry.state == "running" else "waiting"
 

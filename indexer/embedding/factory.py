@@ -19,7 +19,7 @@ class BundledEmbedder:
     """The bundled embedder, opened at its first use: commands that embed nothing need no more than its name."""
 
     @cached_property
-    def _opened(self) -> StaticEmbedder:
+    def _embedder(self) -> StaticEmbedder:
         from indexer.embedding.static_embedder import StaticEmbedder
 
         return StaticEmbedder()
@@ -32,15 +32,15 @@ class BundledEmbedder:
     @property
     def dimensions(self) -> int:
         """The length of a vector."""
-        return self._opened.dimensions
+        return self._embedder.dimensions
 
     def embed_documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
         """As `StaticEmbedder` does."""
-        return self._opened.embed_documents(inputs)
+        return self._embedder.embed_documents(inputs)
 
     def embed_query(self, text: str) -> FloatArray:
         """As `StaticEmbedder` does."""
-        return self._opened.embed_query(text)
+        return self._embedder.embed_query(text)
 
 
 def open_embedder(spec: str = STATIC, *, api_key: SecretStr | None = None, base_url: str | None = None) -> Embedder:

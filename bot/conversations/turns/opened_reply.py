@@ -76,7 +76,7 @@ async def withdraw_if_deleted(entry: InboxEntry, reply: Reply, inbox: Inbox) -> 
 
 async def take_back_strays(entry: InboxEntry, reply: Reply, inbox: Inbox, platform: ChatPlatform) -> bool:
     """Delete what was posted here and is not part of the reply in the end; False while there is no end yet."""
-    now, posted = await inbox.get(entry.id), reply.posted_messages
+    now, posted = await inbox.get(entry.id), reply.platform_messages
     if posted is None or (now is not None and now.state not in OVER):
         return False
     known = {handle.drop_line() for handle in (now.handles if now is not None else posted)}

@@ -107,7 +107,7 @@ def test_an_answer_is_derived_again_at_its_commit_whatever_was_pushed(
     for run in runs:
         done = citebot("replay", run["run"], "--json")
         assert (done.code, done.answer["same_answer"], done.answer["same_evidence"]) == (0, True, True), done
-        assert done.answer["changed_versions"] == {}
+        assert done.answer["version_changes"] == {}
     shown = citebot("replay", runs[2]["run"])
     assert "The answer is the same, byte for byte." in shown.out
     assert "src/fee" in shown.out.partition("Evidence that was read and not cited:")[2]
