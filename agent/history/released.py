@@ -12,7 +12,7 @@ from agent.history.people import describe_target
 from agent.ports import CodeSearch
 from agent.questions.terms import find_content_terms
 from agent.state import EvidenceRef
-from agent.text.escaping import format_code_span, format_count
+from agent.text.escaping import format_code_span, format_count, format_quote
 from indexer.errors import UnknownRevision
 from indexer.types import Deployment, LogQuery, Releases
 
@@ -20,7 +20,7 @@ UNRELEASED = "not released yet"
 MAX_ASKED = 100  # commits
 _MAX_FOUND = 10
 _MAX_NAMED = 3
-NOWHERE = "No environment of this repository is known here: `environments` in citebot.toml says what marks them."
+NOWHERE = "No environments of this repository are configured. Name them under environments in citebot.toml."
 
 
 async def fetch_shipped(code: CodeSearch, asked: Mapping[str, str]) -> Retrieved:
@@ -56,9 +56,10 @@ async def _fetch_running(code: CodeSearch) -> Retrieved:
     for sha in dict.fromkeys(one.sha for one in known.deployments if one.sha):
         log = await code.past.log(LogQuery(until=sha, limit=1))
         refs += [make_commit_ref(one) for one in log.revisions]
-    facts = dict(_describe_deployments(known, ()))
     if not refs:
-        return await _show_newest(code, " ".join(facts.values()) or NOWHERE)
+        problems = (f"The commit that {one.environment} runs is not known: {one.problem}" for one in known.deployments)
+        return await _show_newest(code, " ".join(problems) or NOWHERE)
+    facts = dict(_describe_deployments(known, ()))
     return Retrieved(refs=refs, totals={"commits": len(refs), "counted": len(refs)}, facts=facts)
 
 
@@ -110,7 +111,7 @@ def _describe_deployments(known: Releases, shas: Sequence[str]) -> Iterable[tupl
 def _describe_deployment(one: Deployment, shas: Sequence[str]) -> str:
     where = format_code_span(one.environment)
     if one.problem:
-        return f"What {where} runs is not known: {one.problem}"
+        return f"The commit that {where} runs is not known: {format_quote(one.problem, longest=400)}"
     release = f" (since {format_code_span(one.release)})" if one.release else ""
     runs = f"{where} runs {format_code_span(one.sha[:8])}{release}, by {format_code_span(one.written)}"
     if not shas:

@@ -71,8 +71,8 @@ def test_each_commit_says_its_first_release_and_who_runs_it(ask: Ask, till: GitR
 
 def test_what_runs_is_told_and_what_is_not_known_as_well(ask: Ask, till: GitRepo) -> None:
     assert "(since `v1.0`), by `deploy/prod`, and is 2 commits behind." in ask("what runs in production?")
-    assert "What `canary` runs is not known: " in ask("is refund in production?", 'canary = "nowhere"')
-    assert "`environments` in citebot.toml says what marks them." in ask("what runs in production?", "")
+    assert "The commit that `canary` runs is not known: " in ask("is refund in production?", 'canary = "nowhere"')
+    assert ask("what runs in production?", "").startswith("*No environments of this repository are configured. ")
     # A value is asked about here, and no change.
     assert "production` runs" not in ask("is debugging in production?")
     with serving_json({"": {"commit": till.sha("v1.1")}}) as (address, _):
