@@ -64,6 +64,19 @@ class KeptAnswer:
     record: AnswerRecord
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReusableAnswer:
+    """An answer that may be given again, as JSON: `meaning` and `place` tell what was asked, and what was read for it.
+
+    `asked_at` is when the row was kept, and of no concern before that.
+    """
+
+    meaning: str
+    place: str
+    fields: Mapping[str, Any]
+    asked_at: float = 0.0
+
+
 class AnswerRecordStore:
     """The table `answer_records`; rows go with the turns of their conversation. `mask` hides secrets of questions."""
 
@@ -72,14 +85,33 @@ class AnswerRecordStore:
         self._clock = clock
         self._mask = mask
 
-    async def keep(self, run_id: str, conversation: str, record: AnswerRecord) -> None:
+    async def keep(
+        self, run_id: str, conversation: str, record: AnswerRecord, reusable: ReusableAnswer | None = None
+    ) -> None:
         """Keep a record; a run that was taken up again replaces its own."""
         record = dataclasses.replace(record, question=self._mask(record.question))
+        texts = [make_storable(json.dumps(one)) if one else "" for one in (
+            dataclasses.asdict(record), reusable.fields if reusable is not None else None
+        )]  # fmt: skip
+        key = (reusable.meaning, reusable.place) if reusable is not None else ("", "")
         await self._database.write(
-            "INSERT INTO answer_records (run_id, conversation, record, at) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (run_id) DO UPDATE SET record = excluded.record, at = excluded.at",
-            (run_id, conversation, make_storable(json.dumps(dataclasses.asdict(record))), self._clock.now()),
+            "INSERT INTO answer_records (run_id, conversation, at, record, answer, meaning, place) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO UPDATE SET record = excluded.record, "
+            "at = excluded.at, answer = excluded.answer, meaning = excluded.meaning, place = excluded.place",
+            (run_id, conversation, self._clock.now(), *texts, *key),
         )
+
+    async def list_reusable(self, meaning: str, place: str, *, most: int) -> Sequence[ReusableAnswer]:
+        """Return the answers to what means the same, newest first; none from before somebody found one not helpful."""
+        rows = await self._database.rows(
+            "SELECT answer, at FROM answer_records WHERE meaning = ? AND place = ? AND at > COALESCE("
+            "(SELECT MAX(a.at) FROM answer_records a JOIN feedback f ON f.run_id = a.run_id "
+            "WHERE a.meaning = ? AND a.place = ? AND f.opinion = 'bad'), -1) ORDER BY at DESC, run_id LIMIT ?",
+            (meaning, place, meaning, place, most),
+        )
+        return [
+            ReusableAnswer(meaning=meaning, place=place, fields=json.loads(answer), asked_at=at) for answer, at in rows
+        ]
 
     async def find(self, run_id: str) -> KeptAnswer | None:
         """Return the record of a run; None where none is kept."""

@@ -10,7 +10,7 @@ import pytest
 from bot.errors import LimitReached, NotAllowed, SilentlyThrottled
 from bot.messages import GoalOrder
 from bot.ports import QuestionLimiter
-from bot.storage.answer_records import AnswerRecord, EvidencePlace
+from bot.storage.answer_records import AnswerRecord, EvidencePlace, ReusableAnswer
 from bot.storage.turn_records import FeedbackEntry, TurnRecord
 from tests.bot.chat import PLACE, message
 from tests.bot.storage.conftest import ChatStore, OpenStore
@@ -64,6 +64,26 @@ async def test_what_an_answer_came_from_is_kept_masked_and_goes_with_its_turn(
     await store.records.forget_old(clock.now() - 1.5)
     assert [one.run_id for one in await store.answers.list_newest(most=9)] == ["4"]
     assert await store.answers.find("1") is None
+
+
+async def test_answers_to_the_same_are_found_until_somebody_finds_one_not_helpful(
+    store: ChatStore, clock: FakeClock
+) -> None:
+    record = AnswerRecord(question="who calls a?", asked_at=1.5, commits={"shop": "c0"}, text="No.")
+    for run_id in ("1", "2", "3"):
+        answer = ReusableAnswer(meaning="m", place="p", fields={"text": f"{run_id} 漢 \ud800"})
+        await store.answers.keep(run_id, f"c{run_id}", record, answer)
+        await store.answers.keep(f"{run_id} of another", "c", record)
+        await clock.advance(1)
+
+    found = await store.answers.list_reusable("m", "p", most=2)
+    assert [(one.fields["text"][0], one.asked_at) for one in found] == [("3", clock.now() - 1), ("2", clock.now() - 2)]
+    assert await store.answers.list_reusable("m", "other", most=2) == []
+    await store.ratings.rate("2", "ann", "bad")
+    await store.ratings.rate("3", "ann", "good")
+    assert [one.fields["text"][0] for one in await store.answers.list_reusable("m", "p", most=9)] == ["3"]
+    await store.records.forget("c3")
+    assert await store.answers.list_reusable("m", "p", most=9) == []
 
 
 async def test_who_has_lost_a_message_keeps_nothing_of_its_turn(store: ChatStore) -> None:
