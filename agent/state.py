@@ -139,7 +139,7 @@ class ToolRecord(TypedDict):
 
 
 class Finding(TypedDict):
-    """What a step of the plan brought: the summary of the model, the keys of the tool results, anything at all."""
+    """The result of a plan's step: the model's summary, the keys of tool results, and whether anything was found."""
 
     summary: str
     keys: list[str]
@@ -158,7 +158,7 @@ class CitationRef(TypedDict):
 
 
 class Continuation(TypedDict):
-    """What "more" means after an answer: a question, and how many of its entries have been shown already."""
+    """The meaning of "more" after an answer: a question, and the number of entries already shown."""
 
     question: str
     skip: int
@@ -176,14 +176,14 @@ class PlanProposal(TypedDict):
 
 
 class RepositoryNotes(TypedDict):
-    """What is noted of the evidence that was fetched of one of several repositories."""
+    """Notes on the evidence from one of several repositories."""
 
     totals: dict[str, int]
     facts: dict[str, str]
 
 
 class RetrievalMetadata(TypedDict):
-    """How the evidence was found: the queries run, what was relaxed, what failed, and whether it fits.
+    """The way to the evidence: queries, relaxed filters, failures, and whether it fits.
 
     `facts` are what was found out beside the evidence, by name, such as the tags that commits lie between. What was
     fetched of one of several repositories has its `totals` and `facts` under its name.
@@ -199,7 +199,7 @@ class RetrievalMetadata(TypedDict):
 
 
 class TextExcerpt(TypedDict):
-    """What is kept of an attached text while its question is answered; `error` is the last failure in it, if any."""
+    """The excerpt of an attached text that is kept during its question; `error` is the last failure in it, if any."""
 
     name: str
     text: str
@@ -207,7 +207,7 @@ class TextExcerpt(TypedDict):
 
 
 class PauseReply(TypedDict):
-    """What a person said to a pause, which is named by its id."""
+    """A person's reply to a pause; an id names the pause."""
 
     to: str
     text: str

@@ -54,7 +54,7 @@ def _keep_silent(_: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class App:
-    """What is open while one person asks. The assistant is opened by those who ask: looking things up needs none.
+    """The open parts while one person asks. Questions open the assistant; lookups do without it.
 
     There is one for a conversation, and a lighter one for a single question.
     """
@@ -131,7 +131,7 @@ class TeamRepositories:
 
 @dataclass(frozen=True, kw_only=True)
 class TeamApp:
-    """What is open while a team asks: its repositories, and who answers about them. `events` has those of all runs."""
+    """The open parts while a team asks: its repositories and the answerer. `events` has the events of all runs."""
 
     stock: TeamRepositories
     agent: Answerer

@@ -136,7 +136,7 @@ class IncomingMessage:
 
     @property
     def key(self) -> MessageKey:
-        """What tells this message from all others."""
+        """The key that identifies this message."""
         place = self.place
         return MessageKey(platform=place.platform, workspace=place.workspace, channel=place.channel, message=self.id)
 
@@ -164,7 +164,7 @@ class MessageHandle:
 
     @property
     def line(self) -> str:
-        """How the one person who sees it is reached."""
+        """The path to the one person who sees it."""
         return self.thread.partition(" ")[2]
 
     def drop_line(self) -> MessageHandle:
@@ -197,7 +197,7 @@ class Attachment:
 
     @property
     def content(self) -> bytes:
-        """What the file holds."""
+        """The content of the file."""
         return b64decode(self.base64) if self.base64 else self.text.encode("utf-8", "replace")
 
 
@@ -211,7 +211,7 @@ class PlaceLink:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MessageContent:
-    """What a message shows: Markdown, below it what is going on or how fresh the answer is, and buttons.
+    """The text of a message in Markdown, with a line on progress or freshness below it, and buttons.
 
     `status` and `footer` are single lines; all text is already safe to send as Markdown. `found` are the first places
     that were found, while there is no text yet.
@@ -255,7 +255,7 @@ class ButtonPress:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RateLimit:
-    """How often a method may be called: so many calls in so many seconds, counted by workspace, channel or thread."""
+    """The rate limit of a method: so many calls in so many seconds, per workspace, channel or thread."""
 
     calls: int
     seconds: float = 60.0
@@ -267,7 +267,7 @@ SendMethod = Literal["post", "edit", "withdraw", "stream_start", "stream_append"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Capabilities:
-    """What a platform can do. `max_units` holds for a message's text, status and footer together, counted in UTF-16
+    """The abilities of a platform. `max_units` limits a message's text, status and footer together, counted in UTF-16
     units where `utf16` is set, and with `&`, `<` and `>` escaped where `escapes` is. `edit_every` is the least number
     of seconds between two changes of one message. With `whispers`, one person in a channel can be written to.
     """

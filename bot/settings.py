@@ -159,7 +159,7 @@ class RepositoryTable(BaseModel):
 
 
 class PriceTable(BaseModel):
-    """What a model costs: dollars for a million tokens that it reads, and for a million that it writes.
+    """The price of a model in dollars: for a million tokens read, and for a million written.
 
     `cached` is for those that it reads from its provider's cache; without it they cost as much as all others.
     """

@@ -176,7 +176,7 @@ class CodeIndex:
 
     @property
     def name(self) -> str:
-        """What people call the repository."""
+        """The repository's name for people."""
         return self._repository.name
 
     @property
@@ -191,7 +191,7 @@ class CodeIndex:
 
     @property
     def ref(self) -> str:
-        """What is indexed: a branch, or HEAD."""
+        """The indexed ref: a branch, or HEAD."""
         return self._ref
 
     @property

@@ -180,7 +180,7 @@ class ParsedFile:
     plain: PlainReason | None = None
 
     def count_names(self) -> int:
-        """How many definitions, uses of names, imports and registrations there are."""
+        """The number of definitions, uses of names, imports and registrations."""
         return len(self.symbols) + len(self.references) + len(self.imports) + len(self.registrations)
 
 
@@ -248,7 +248,7 @@ class FileImport:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Filters:
-    """Which files a search may look at; an empty tuple does not restrict.
+    """The files that a search may look at; an empty tuple does not restrict.
 
     `folders` are path prefixes (`src/api`), `patterns` gitignore-style globs (`**/*.sql`).
     """
@@ -293,7 +293,7 @@ class FileEntry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RepositoryOverview:
-    """What a repository is at a glance.
+    """A repository at a glance.
 
     `languages` and `folders`, to two levels, have the number of their files; `starts` are the files that it starts
     from, and `introduction` holds the paragraphs of the README that say what it is.
@@ -330,7 +330,7 @@ class Commit:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IndexStatus:
-    """What is known of a repository's index. `commit` is None before the first generation is ready.
+    """The state of a repository's index. `commit` is None before the first generation is ready.
 
     `branches` are those that are kept beside the followed one.
     """
@@ -362,7 +362,7 @@ class LeftOut:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IndexLimits:
-    """How much of one repository is indexed: files, their bytes, and the chunks that they are cut into.
+    """The limits on the index of one repository: files, their bytes, and chunks.
 
     The rest follows from the chunks, and is more than code has that people write: what takes memory or disk is bounded
     whatever a repository holds. 200,000 chunks are indexed within 2 GB.
@@ -374,17 +374,17 @@ class IndexLimits:
 
     @property
     def names(self) -> int:
-        """How many definitions, uses of names, imports and registrations are indexed."""
+        """The maximum of indexed definitions, uses of names, imports and registrations."""
         return 100_000 + 25 * self.chunks
 
     @property
     def words(self) -> int:
-        """How many distinct words and names."""
+        """The maximum of distinct words and names."""
         return 100_000 + 8 * self.chunks
 
     @property
     def postings(self) -> int:
-        """How many words of chunks, each counted once a chunk."""
+        """The maximum of words in chunks, each counted once per chunk."""
         return 100_000 + 120 * self.chunks
 
 
@@ -408,7 +408,7 @@ class Coverage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drift:
-    """What happened to a repository since a commit; None where that cannot be told.
+    """The changes in a repository since a commit; None if they are unknown.
 
     `uncommitted` are the paths that differ in the working tree from what is committed.
     """
@@ -446,7 +446,7 @@ class FollowedLines:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """How far a refresh has come; `total` is 0 while it is not known."""
+    """The progress of a refresh; `total` is 0 until it is known."""
 
     stage: Literal["listing", "parsing", "embedding", "writing", "done"]
     done: int
@@ -455,7 +455,7 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RefreshReport:
-    """What a refresh did; `changed` counts files that were parsed, `removed` files that are gone."""
+    """The result of a refresh; `changed` counts parsed files, `removed` deleted ones."""
 
     commit: str
     previous: str | None
@@ -511,7 +511,7 @@ class Revision:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommitMessage:
-    """What a commit says, secrets masked, and the files that it touched."""
+    """The message of a commit, secrets masked, and the files that it touched."""
 
     subject: str
     body: str
@@ -536,7 +536,7 @@ class FileHistory:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LogQuery:
-    """Which commits are wanted, of those up to the held one; an empty field does not restrict.
+    """A selection of commits up to the pinned one; an empty field does not restrict.
 
     `after` and `until` are tags, branches or commits as people write them; `release` is a tag, whose commits are those
     since the release before it. `newest` stands for the newest release. `since` is in seconds since the epoch. `path`
@@ -576,7 +576,7 @@ class CommitLog:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeployMark:
-    """What marks the commit of an environment: a branch, a tag, a pattern of tags, or a commit that `written` led to.
+    """The mark of an environment's commit: a branch, a tag, a pattern of tags, or the commit that `written` led to.
 
     `problem` says why that is not known.
     """
@@ -588,7 +588,7 @@ class DeployMark:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deployment:
-    """What runs in an environment, as its operator `written` it: a branch, a tag, a pattern of tags, an address.
+    """A deployment in an environment, as its operator has `written` it: a branch, a tag, a pattern of tags, an address.
 
     `release` is the oldest one that has its commit. `lacking` are those of the commits asked about that it does not
     have, and `behind` counts what it lacks of the code that is held; None where git cannot tell. Where nothing is known
@@ -649,7 +649,7 @@ class Tag:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DiffQuery:
-    """Which two commits are compared, as people write them; without `until` it is the held one that is the newer.
+    """The two commits of a comparison, as people write them; without `until`, the pinned one is the newer.
 
     Only `paths`, files or folders, are looked at, all where there are none; of a file only what touches `lines`, the
     first and the last of the newer commit. `limit` is how many changed places are read; with `is_whole` all lines of
@@ -703,7 +703,7 @@ class ChangedPlace:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Comparison:
-    """What differs between two commits. `base` is the last one that both come from, empty where none is known.
+    """The difference between two commits. `base` is their last common ancestor, empty if none is known.
 
     Where both have gone on since, what the newer one has changed since `base` is what counts, and `behind` are the
     commits of the older that the newer lacks. `files` and `places` begin with the most telling; `total` counts all
@@ -751,7 +751,7 @@ class Contributor:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Contributors:
-    """Who changed some files, who did most first. Lines are counted within one file only, else `lines` is 0.
+    """The authors of some files, the busiest first. Lines are counted only within one file, else `lines` is 0.
 
     Not `complete`: there are older commits that are not known.
     """
@@ -773,7 +773,7 @@ class LineOrigin:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CodeOwners:
-    """Who owns a path, as a line of a CODEOWNERS file says; addresses of people are left out."""
+    """The owners of a path, from a line of a CODEOWNERS file; email addresses are left out."""
 
     location: Location
     pattern: str

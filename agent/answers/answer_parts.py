@@ -105,7 +105,7 @@ class AnswerBuilder:
 
     @property
     def citations(self) -> list[CitationRef]:
-        """What the markers stand for, in order."""
+        """The citations of the markers, in order."""
         return [to_citation(mark, lines) for lines, mark in self._marks.items()]
 
 
@@ -128,12 +128,12 @@ class AnswerContext:
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What the evidence itself does not say, by name."""
+        """Facts that the evidence itself does not contain, by name."""
         return self.metadata.get("facts", {})
 
     @property
     def lookup(self) -> Lookup:
-        """What the first request was for."""
+        """The target of the first request."""
         requests = self.decision["requests"]
         return requests[0]["lookup"] if requests else "search"
 
@@ -162,7 +162,7 @@ class AnswerContext:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerSubject:
-    """What an answer led with, for the next question's "it", and what it left out, for "more".
+    """The subject of an answer, for the next question's "it", and its remaining entries, for "more".
 
     It `is_pointing` where it has places alone, none of which stands out, for a question that names nothing of the code.
     """

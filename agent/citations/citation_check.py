@@ -50,7 +50,7 @@ class CitedClaim:
 
     @property
     def key(self) -> ReadingKey:
-        """What a reading of it is kept under."""
+        """The key of its reading in the cache."""
         return self.mark.sentence, self.mark.words, self.place
 
 

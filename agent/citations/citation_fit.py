@@ -45,7 +45,7 @@ Terms = frozenset[str]  # beginnings of words; names with a `#` before them
 
 
 class Doubt(IntEnum):
-    """How much speaks against a citation: nothing, enough to read it again, or names and numbers that are not there."""
+    """The doubt about a citation: none, enough to read it again, or missing names and numbers."""
 
     NONE = 0
     UNSURE = 1
@@ -65,7 +65,7 @@ class Exhibit:
 
     @property
     def title(self) -> str:
-        """What counts as said by each of the lines."""
+        """Words that count as part of every line."""
         return " ".join([self.location.path, self.location.commit, *self.names])
 
 

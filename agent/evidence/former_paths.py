@@ -13,7 +13,7 @@ _MOST_MOVES = 4  # renames that are followed
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FormerPath:
-    """What became of a file: its path now, empty where it is gone, and the commit that last touched the old path.
+    """The fate of a file: its present path, empty if it is gone, and the last commit that touched the old path.
 
     It `is_removed` where that commit is known to have removed it.
     """

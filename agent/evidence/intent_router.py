@@ -99,7 +99,7 @@ _ENTRY_POINTS = compile_pattern(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedIntent:
-    """What a question most likely wants, how sure that is, the names of the code in it, and what else it may want.
+    """The likeliest intent of a question, its probability, the names of code in it, and other possible intents.
 
     `subject` is what it is about in its own words; `source_types` are those of the files that it is limited to.
     """

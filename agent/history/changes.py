@@ -138,7 +138,7 @@ def _read_numbers(version: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Scope:
-    """What a question about changes is limited to, and how that is said."""
+    """The limits of a question about changes, and their description."""
 
     query: LogQuery
     target: HistoryTarget

@@ -41,7 +41,7 @@ _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{1,60}")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryTarget:
-    """What is asked about; all is empty for the whole repository. One that `is_guess` was found by a search.
+    """The target of a question; all is empty for the whole repository. `is_guess` marks one found by a search.
 
     `text` is what commits brought or took away; `lines` are those of the file `path`. `former` is what that was called
     where the question has its old name; one that `is_gone` is no file of the commit any more.

@@ -33,7 +33,7 @@ class CitationMarker:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Claim:
-    """What the markers up to a place support, and where that begins."""
+    """The claim supported by the markers up to a place, and its beginning."""
 
     start: int
     end: int

@@ -32,7 +32,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, kw_only=True)
 class CliContext:
-    """What all commands share: how the application is opened, and the options given before the command."""
+    """The context of all commands: a way to open the application, and the options given before the command."""
 
     open_app: OpenApp | None = None
     repo: str | None = None

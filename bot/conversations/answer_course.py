@@ -77,7 +77,7 @@ class ClaimedMessage:
 
 
 class AnswerCourse:
-    """What is said to one question, and the run that it comes from. Only the methods here set its fields.
+    """The reply to one question, and its run. Only the methods here set its fields.
 
     `limit_time` ends the turn whose course it is when its time is over, and `get_reason` says why that was
     off. A question that names nobody is answered only where something was found, which `has_found` says, and nothing is

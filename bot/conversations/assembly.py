@@ -35,7 +35,7 @@ from bot.storage.turn_records import TurnRecordStore
 
 @dataclass(frozen=True, kw_only=True)
 class ChatPolicy:
-    """What the operator decides: who may ask, how much, how many at a time, and which hosts may be linked to.
+    """The operator's decisions: access, limits, concurrency, and the hosts that answers may link to.
 
     `max_concurrent` is 0 for a process that answers nothing itself.
     `signs` are the profiles of the repositories by name, `manners` how to behave in channels by their ids; `mask` takes

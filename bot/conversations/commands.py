@@ -53,7 +53,7 @@ class ChatCommand:
 
     @property
     def usage(self) -> str:
-        """How it is written."""
+        """The command as people type it."""
         shown = {
             "nothing": "",
             "repository": " <repo>",
@@ -125,7 +125,7 @@ _WORK: frozenset[CommandName] = frozenset({"reindex", "draw", "forget"})
 
 
 class CommandHandlers:
-    """What each command does; all of them return what is to be shown, or raise `NotAllowed`."""
+    """The commands; each method returns the text to show, or raises `NotAllowed`."""
 
     def __init__(
         self,

@@ -294,7 +294,7 @@ class Conversations:
 
     @property
     def load(self) -> AnswerLoad:
-        """How many questions this process answers at the moment, and how many wait."""
+        """The number of questions in progress in this process, and in its queue."""
         return self.turns.load
 
     async def check_store(self) -> None:

@@ -28,7 +28,7 @@ Break = Literal["", "stopped", "late", "superseded", "lost", "handed over"]
 
 @dataclass(frozen=True, kw_only=True)
 class TurnDeps(QuestionDeps):
-    """What all turns use."""
+    """The parts that all turns use."""
 
     agent: Answerer
     inbox: Inbox
@@ -51,7 +51,7 @@ class TurnDeps(QuestionDeps):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Said:
-    """What a turn has to say, and how it counts."""
+    """The reply of a turn, and its outcome for the metrics."""
 
     content: MessageContent
     outcome: TurnOutcome

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class CodePush(Protocol):
-    """What differs between two commits."""
+    """The difference between two commits."""
 
     paths: frozenset[str]
     words: frozenset[str] | None
@@ -42,7 +42,7 @@ OpenPush = Callable[[Path, str, str], CodePush | None]
 
 @dataclass
 class _Following:
-    """What a push has done so far: places and lookups that are not as they were, and the words of what differs."""
+    """The effect of a push so far: changed places and lookups, and the words of the difference."""
 
     places: list[FollowedPlace] = field(default_factory=list)
     queries: list[FollowedQuery] = field(default_factory=list)

@@ -51,7 +51,7 @@ class SegmentSweeper(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SweepReport:
-    """How much was forgotten; `problems` are sentences on what could not be swept."""
+    """The numbers of deleted entries; `problems` are sentences on failures."""
 
     conversations: int = 0
     messages: int = 0
@@ -62,7 +62,7 @@ class SweepReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """What is kept in a data folder, and in Postgres where there is an address, for how many days; 0 are for ever.
+    """The retention of a data folder, and of Postgres if there is an address, in days; 0 keeps everything.
 
     Questions are kept for `question_days`, and answers followed for `living_days`; 0 keeps none.
 

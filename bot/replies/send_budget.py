@@ -163,7 +163,7 @@ class _Bucket:
 
 @dataclass
 class ReplyTransport:
-    """What the replies on one platform share: the budget, and the workspaces that turned out to have no streams."""
+    """The shared state of all replies on one platform: the budget, and the workspaces known to have no streams."""
 
     platform: ChatPlatform
     budget: SendBudget

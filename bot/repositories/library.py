@@ -106,7 +106,7 @@ class RepositoryLibrary:
         return replace(status, branches=tuple(ref.name for ref in kept), warnings=warnings)
 
     async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
-        """What happened in a repository since a commit, and to which of the paths."""
+        """The changes in a repository since a commit, and those among the paths."""
         return await self._index(name).drift(commit, paths)
 
     async def pin(self, repository: str | None = None, *, at: str = "") -> CodeSearch:
@@ -277,7 +277,7 @@ class WatchedRepositories:
         return replace(status, warnings=(*status.warnings, sentence)) if sentence else status
 
     async def drift(self, name: str, commit: str, paths: Sequence[str]) -> Drift:
-        """What happened in a repository since a commit, and to which of the paths."""
+        """The changes in a repository since a commit, and those among the paths."""
         return await self._repositories.drift(name, commit, paths)
 
     async def refresh(

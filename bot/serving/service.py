@@ -131,7 +131,7 @@ def describe_without_platform(settings: Settings) -> str:
 
 
 def make_retention(settings: Settings, team: TeamApp, published: SegmentSweeper | None) -> Retention:
-    """What is swept of the data folder, day by day, and of the store that this process publishes in."""
+    """The daily sweep of the data folder, and of the store that this process publishes in."""
     return Retention(
         home=settings.home,
         url=settings.database_url,
@@ -255,7 +255,7 @@ class _Service:
 
 
 def make_surfaces(settings: Settings, duties: Duties) -> TeamSurfaces:
-    """What is served beside the chats by a process that answers, to those who have a token."""
+    """The services beside the chats, for people with a token, in a process that answers."""
     is_served = duties.answers and bool(settings.mcp.tokens)
     if settings.web.enabled and duties.answers and not settings.mcp.tokens:
         log.warning("There is no page: nobody could sign in. List tokens in [[mcp.tokens]]; `citebot token` makes one.")
@@ -264,7 +264,7 @@ def make_surfaces(settings: Settings, duties: Duties) -> TeamSurfaces:
 
 
 def make_chat_policy(settings: Settings, team: TeamApp, *, limits: QuestionLimits | None = None) -> ChatPolicy:
-    """What the operator decided."""
+    """The operator's decisions on chats."""
     mask = make_redactor(settings)
     usual = QuestionLimits(per_minute=settings.questions_per_minute, per_day=settings.questions_per_day)
     return ChatPolicy(

@@ -80,7 +80,7 @@ class FollowedPlace:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What tells it from all others."""
+        """The key that identifies the answer."""
         return self.answer, self.cited.mark
 
 

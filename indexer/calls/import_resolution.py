@@ -36,7 +36,7 @@ Parts = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImportTarget:
-    """What an import means: the files that it can be, and the folders (`src/api/`) that it may hand names on from.
+    """The meaning of an import: the possible files, and the folders (`src/api/`) whose names it may pass on.
 
     Both are empty for something from outside of the repository.
     """
@@ -120,7 +120,7 @@ class ImportResolver:
         return self._find_by_tail(wanted, suffix) if wanted and suffix != "go" else ImportTarget()
 
     def _find_bare(self, module: str, suffix: str) -> ImportTarget:
-        """What a script imports without dots: a package, unless a folder to import from has it, or it has an alias."""
+        """Resolve a script's import without dots: a package, unless an import folder or an alias has it."""
         name, _, below = module.partition("/")
         wanted = tuple(part for part in _split_module(module) if part not in _HERE)
         based = [file for base in self._bases for file in self._files.get((*base, *wanted), ())]

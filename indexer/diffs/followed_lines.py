@@ -127,7 +127,7 @@ def shift_range(hunks: Sequence[Hunk], start: int, end: int) -> Shift:
 
 
 class Push:
-    """What differs between two commits, and what that does to lines that were cited at the older one.
+    """The difference between two commits, and its effect on lines cited at the older one.
 
     `paths` are the files that differ, by their older names; `words` those of all lines that were added or removed, None
     where they are too many to tell.

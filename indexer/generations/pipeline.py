@@ -41,7 +41,7 @@ ProgressSink = Callable[[Progress], None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RefreshParts:
-    """What a refresh needs; `provenance` is the fingerprint of everything a generation depends on but the commit.
+    """The inputs of a refresh; `provenance` is the fingerprint of format, rules and embedder.
 
     Where the current generation `is_beside` the commit, it is one of another branch.
     """
@@ -71,7 +71,7 @@ def restore_vectors(parts: RefreshParts, current: tuple[Generation, Snapshot]) -
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RefreshPlan:
-    """What a refresh has to do: catalog files to remove, tree entries to read, and what the rules leave out.
+    """The work of a refresh: catalog files to remove, tree entries to read, and entries that the rules leave out.
 
     All three concern the `touched` paths, or all paths where that is None.
     """
@@ -328,5 +328,5 @@ def make_content_key(path: str, chunk: Chunk) -> str:
 
 
 def make_embedding_input(path: str, chunk: Chunk) -> EmbeddingInput:
-    """What an embedder reads of a chunk."""
+    """The text that is embedded for a chunk."""
     return EmbeddingInput(header=" ".join((path, chunk.scope, *chunk.names[:20])), body=chunk.text)

@@ -225,7 +225,7 @@ def _read_names(names: bytes) -> Iterator[str]:
 
 @dataclass(kw_only=True, slots=True)
 class _Facts:
-    """What blame says of a commit, which it does once, and how many lines it has."""
+    """The facts about a commit, which blame prints once, and the number of its lines."""
 
     author: str = ""
     committed_at: int = 0

@@ -92,7 +92,7 @@ class Repository:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is wrong with the repository, as sentences."""
+        """Problems of the repository, as sentences."""
         return (SHALLOW,) if self.history.read_shallow_commits() else ()
 
     def __enter__(self) -> Repository:
@@ -313,7 +313,7 @@ class Repository:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RepositoryPlace:
-    """What people call a repository, and the folder that it begins in."""
+    """The name of a repository, and its root folder."""
 
     name: str
     root: Path

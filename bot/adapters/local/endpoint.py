@@ -43,7 +43,7 @@ Push = Callable[[Person, LinkedPlace | None], Awaitable[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class LocalCore:
-    """What the pages show and do once citebot answers. `push` commits to the copy, and says what."""
+    """The pages' access to a running citebot. `push` commits to the copy and returns a description of the commit."""
 
     workspace: Workspace
     listener: LocalListener
@@ -55,7 +55,7 @@ class LocalCore:
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """What one person looks at: a channel, and a thread in it."""
+    """The channel, and the thread in it, that one person looks at."""
 
     person: Person
     session: WebSession

@@ -18,7 +18,7 @@ GONE = "That message is gone."
 
 
 class LocalListener:
-    """What people do here; each method returns what that person alone is told, which may be empty.
+    """The actions of people here; each method returns the reply for that person alone, which may be empty.
 
     `mask` takes secrets out of what is kept.
     """

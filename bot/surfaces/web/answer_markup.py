@@ -28,7 +28,7 @@ _NESTED = 20  # lists and quotes within each other that are read
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MarkLink:
-    """What a mark leads to: the address of a part of the page, and what it is called to whoever cannot see it."""
+    """The target of a mark: the address of a part of the page, and its name for screen readers."""
 
     href: str
     label: str
@@ -169,7 +169,7 @@ def draw_diagram(source: str) -> str:
 def _render_link(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
 ) -> Any:
-    """What is linked to opens beside the page, and is told nothing of it, unless it is a part of the page."""
+    """Links open in a new tab without a referrer, unless they lead to a part of the page."""
     link: MarkLink | None = env["links"].get(tokens[index].attrGet("href"))
     if link is not None:
         text = tokens[index + 1]

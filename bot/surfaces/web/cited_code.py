@@ -141,7 +141,7 @@ class CitedCode:
 
 
 class HighlightWorker(Protocol):
-    """What lexes, in a process of its own."""
+    """A lexer in its own process."""
 
     def exchange(self, body: bytes) -> bytes | None:
         """Return the answer to a request; None where there is none."""

@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class WebOptions:
-    """How the page is reached, and who may sign in: who has a token, or, with a `link`, the person at this machine."""
+    """Access to the page: by token, or, with a `link`, for the person at this machine."""
 
     address: WebAddress = field(default_factory=WebAddress)
     tokens: Tokens = field(default_factory=lambda: Tokens(()))
