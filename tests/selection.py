@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _leave_out(config, items, exhaustive, "exhaustive tests: make test-all")
     _fold_missing(config, items)
     if not config.pluginmanager.has_plugin("randomly"):
-        items.sort(key=lambda item: -slow.get(item.location[0], 0))
+        items.sort(key=lambda item: -slow.get(item.nodeid.partition("::")[0], 0))
 
 
 def _is_exhaustive(item: pytest.Item) -> bool:
@@ -112,7 +112,7 @@ def _write_slow_modules(terminalreporter: pytest.TerminalReporter) -> None:
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
-                seconds[report.location[0]] += report.duration
+                seconds[report.nodeid.partition("::")[0]] += report.duration
     lines = (
         f"{spent:.0f} {path}\n"
         for path, spent in sorted(seconds.items(), key=lambda each: -each[1])
