@@ -59,7 +59,7 @@ class AgentGraphDrawing:
 
     def _write_time(self, passed: Sequence[NodeVisit]) -> str:
         if not all(visit.is_over for visit in passed):
-            return "running"
+            return "unfinished"
         times = f"{len(passed)} × " if len(passed) > 1 else ""
         return f"{times}{self._format_seconds(sum(visit.seconds for visit in passed))}" if passed else ""
 

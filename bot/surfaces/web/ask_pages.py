@@ -211,9 +211,7 @@ class AskPages:
             yield write_event(self._files.call("turn.html", "show_body", turn, text, session), name="turn")
             if turn.course_version != shown:
                 shown = turn.course_version
-                drawing = Markup(self._drawing.draw(turn.course.visits))  # noqa: S704 - it escapes all text
-                course = self._files.call("panel.html", "show_course_body", turn, drawing)
-                yield write_event(course, name="course")
+                yield write_event(self._write_course(turn), name="course")
         yield write_event("done", name="done")
 
     async def _show_repositories(self, session: WebSession) -> Markup:
@@ -229,8 +227,12 @@ class AskPages:
         return self._files.call("panel.html", "show_code", turn, mark, excerpt, numbered)
 
     def _show_turn_course(self, turn: LiveTurn) -> Markup:
-        drawing = Markup(self._drawing.draw(turn.course.visits))  # noqa: S704 - it escapes all text
-        return self._files.call("panel.html", "show_course", turn, drawing)
+        return self._files.call("panel.html", "show_course", turn, self._write_course(turn))
+
+    def _write_course(self, turn: LiveTurn) -> Markup:
+        """Write the sources while the turn runs, and afterwards how the answer was found."""
+        drawing = self._drawing.draw(turn.course.visits) if turn.is_over else ""
+        return self._files.call("panel.html", "show_course_body", turn, Markup(drawing))  # noqa: S704 - it escapes all text
 
     async def _send_panel(self, request: Request, session: WebSession, turn: LiveTurn, panel: Markup) -> Response:
         """Send a part to the page, or a page with it to who has opened its address."""

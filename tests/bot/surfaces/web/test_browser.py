@@ -117,7 +117,8 @@ async def test_an_answer_grows_goes_on_after_a_reload_and_is_stopped(site: Site)
         await tab.ask("where are events sent?")
         await tab.page.get_by_text("So far there is this sentence").wait_for()
         assert "/c/" in tab.page.url
-        assert await tab.page.locator("#course").count() == 1
+        await tab.page.locator("#course .sources").get_by_text("src/session.py:1-9").wait_for()
+        assert await tab.page.locator("#course svg").count() == 0  # the trace is for afterwards
 
         await tab.page.reload()
         await tab.page.get_by_text("So far there is this sentence").wait_for()
