@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from indexer.parser_pool.plain_files import PLAIN_REASONS
     from indexer.parser_pool.pool import ParserPool
     from indexer.parser_pool.worker import serve_requests
+    from indexer.parsing.ctags import find_ctags_version
     from indexer.parsing.installed import list_languages
     from indexer.refs.repository_refs import RepositoryRefs, describe_unknown
     from indexer.remotes.addresses import Address

@@ -388,21 +388,33 @@ class IndexLimits:
         return 100_000 + 120 * self.chunks
 
 
+# What is not known of the files of a language: definitions without a grammar or the program ctags; calls with that.
+UnparsedReason = Literal["grammar", "ctags", "calls"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unparsed:
+    """The files of a language of which not everything is known."""
+
+    language: str
+    files: int
+    reason: UnparsedReason
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Coverage:
     """The part of a commit that was read, and the rest: without it no "no" is to be believed.
 
     `files` counts the indexed files, `skipped` the others by reason. `uncommitted` are paths that differ in the working
-    tree, `holding` those of the files that are not indexed in which some words appear. `unparsed` counts files by
-    language whose definitions are not known, as the grammar is not installed. It `is_behind` while newer commits are
-    being indexed.
+    tree, `holding` those of the files that are not indexed in which some words appear. `unparsed` are
+    those whose definitions or calls are not known. It `is_behind` while newer commits are being indexed.
     """
 
     files: int
     skipped: Mapping[str, int]
     uncommitted: tuple[str, ...] = ()
     holding: tuple[LeftOut, ...] = ()
-    unparsed: tuple[tuple[str, int], ...] = ()
+    unparsed: tuple[Unparsed, ...] = ()
     is_behind: bool = False
 
 

@@ -84,6 +84,7 @@ _CHECKS: Mapping[str, Callable[[], str]] = {
     "postgres": _check_postgres,
     "bubblewrap": lambda: _check_sandbox("bubblewrap"),
     "landlock": lambda: _check_sandbox("landlock"),
+    "ctags": _check_program("ctags", "universal-ctags"),
     "chromium": _check_program("chromium", "chromium"),
     "systemd": _check_program("systemd-analyze", "systemd"),
     "mounts": _check_mounts,

@@ -12,7 +12,7 @@ from agent.ports import CodeSearch, SourceFiles
 from agent.text.escaping import format_code_span
 from indexer.errors import IndexerError
 from indexer.text.languages import find_language_by_ending
-from indexer.types import Coverage, LeftOut
+from indexer.types import Coverage, LeftOut, UnparsedReason
 
 if TYPE_CHECKING:
     from agent.ports import CodeSearch
@@ -39,6 +39,12 @@ _REASONS: Mapping[str, str] = {
     "over the limit of files": "the repository has too many files",
     "over the limit of bytes": "the repository has too many bytes",
     "over the limit of chunks": "the repository has too much code",
+}
+
+_UNPARSED: Mapping[UnparsedReason, str] = {
+    "grammar": "definitions in {files} (for which the extra {extra} has to be installed)",
+    "ctags": "definitions in {files} (which are searched by words; universal-ctags is not installed)",
+    "calls": "calls in {files}",
 }
 
 Quote = Callable[[str], str]
@@ -108,8 +114,10 @@ def format_scope(code: CodeSearch, coverage: Coverage, quote: Quote = format_cod
     if changed := coverage.uncommitted:
         more = f" and {len(changed) - MAX_NAMED} more" if len(changed) > MAX_NAMED else ""
         unread.append(f"uncommitted changes in {', '.join(map(quote, changed[:MAX_NAMED]))}{more}")
-    if lacking := ", ".join(f"{count:,} {name} file{'s' * (count != 1)}" for name, count in coverage.unparsed):
-        unread.append(f"definitions in {lacking} (for which the extra {quote('languages')} has to be installed)")
+    for reason, words in _UNPARSED.items():
+        found = [one for one in coverage.unparsed if one.reason == reason]
+        if lacking := ", ".join(f"{one.files:,} {one.language} file{'s' * (one.files != 1)}" for one in found):
+            unread.append(words.format(files=lacking, extra=quote("languages")))
     if coverage.is_behind:
         unread.append("newer commits, which are still being indexed")
     return f"{scope}; not read: {', '.join(unread)}" if unread else scope

@@ -36,6 +36,7 @@ from indexer.types import (
     SearchAim,
     SearchMode,
     Subclass,
+    Unparsed,
 )
 
 ONE_AT_A_TIME = "The past is that of one repository. Name the repository."
@@ -206,8 +207,10 @@ class JoinedCode:
         """Return how much of all repositories was read."""
         found = await self._ask_all(lambda code: code.coverage(*words))
         skipped: Counter[str] = Counter()
+        unparsed: Counter[Unparsed] = Counter()
         for one in found.values():
             skipped.update(one.skipped)
+            unparsed.update({replace(each, files=0): each.files for each in one.unparsed})
         return Coverage(
             files=sum(one.files for one in found.values()),
             skipped=skipped,
@@ -215,6 +218,7 @@ class JoinedCode:
                 f"{self.labels.by_name[name]}/{path}" for name, one in found.items() for path in one.uncommitted
             ),
             holding=self._label_left_out({name: one.holding for name, one in found.items()}),
+            unparsed=tuple(replace(each, files=count) for each, count in unparsed.items()),
             is_behind=any(one.is_behind for one in found.values()),
         )
 

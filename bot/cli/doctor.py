@@ -50,7 +50,14 @@ from bot.settings import GuardTable, McpTable, Settings
 from bot.storage.database import INBOX_FILE, has_store, open_store
 from bot.storage.permissions import find_exposures
 from bot.surfaces.mcp.mcp_endpoint import is_installed
-from indexer import IndexerError, IndexStatus, check_chroma_server, describe_extra, start_git_async
+from indexer import (
+    IndexerError,
+    IndexStatus,
+    check_chroma_server,
+    describe_extra,
+    find_ctags_version,
+    start_git_async,
+)
 
 GIGABYTE = 1_000_000_000
 LITTLE, TOO_LITTLE = GIGABYTE, GIGABYTE // 10
@@ -86,6 +93,16 @@ async def check_git() -> Sequence[DoctorFinding]:
     if process.returncode:
         return [make_problem(f"git fails with the code {process.returncode}.", "Run `git --version` to see why.")]
     return [make_ok(f"git is installed: {output.decode(errors='replace').removeprefix('git version').strip()}.")]
+
+
+async def check_ctags() -> Sequence[DoctorFinding]:
+    """Check whether the program is there that finds definitions in languages without a grammar."""
+    if version := await asyncio.to_thread(find_ctags_version):
+        return [make_ok(f"universal-ctags {version} finds definitions in languages without a grammar.")]
+    what = (
+        "universal-ctags is not installed: of languages without a grammar, such as Tcl or COBOL, only words are found."
+    )
+    return [note(what, "Install it (`apt-get install universal-ctags`) if such code matters, and index again.")]
 
 
 async def check_data_folder(home: Path) -> Sequence[DoctorFinding]:
@@ -288,6 +305,7 @@ async def run_doctor(
         [
             partial(check_configuration, settings.remark),
             check_git,
+            check_ctags,
             partial(check_data_folder, settings.home),
             partial(check_inbox, settings.home, settings.database_url),
             partial(check_cluster, settings),

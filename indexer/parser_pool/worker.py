@@ -13,7 +13,8 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import BinaryIO
+from functools import partial
+from typing import BinaryIO, NoReturn
 
 from indexer.parser_pool.file_source import parse_source
 from indexer.parser_pool.parse_limits import OUT_OF_MEMORY
@@ -26,6 +27,7 @@ from indexer.parser_pool.wire_format import (
     pack_reply,
     unpack_request,
 )
+from indexer.parsing.ctags import Ctags, CtagsEnded
 from indexer.parsing.grammars import prepare_bundled
 
 READY = b"\0\0\0\0"  # the first frame, which is empty
@@ -33,9 +35,10 @@ READY = b"\0\0\0\0"  # the first frame, which is empty
 Parse = Callable[..., ParsedContents | SkippedFile]
 
 
-def main(arguments: Sequence[str], *, parse: Parse = parse_source) -> None:
+def main(arguments: Sequence[str], *, parse: Parse | None = None) -> None:
     """Serve: the arguments are the descriptor that closes with the parent, and limits."""
     prepare_bundled()
+    parse = parse or partial(parse_source, ctags=Ctags.start())
     _serve_frames(arguments, lambda body, seconds: _make_reply(body, seconds, parse))
 
 
@@ -69,11 +72,22 @@ def _make_reply(body: bytes, seconds: float, parse: Parse) -> bytes:
             reply: Reply = parse(request, seconds=seconds)
         except MemoryError:
             raise
+        except CtagsEnded as ended:
+            _end_over(ended)
         except Exception:  # noqa: BLE001 - one file must not keep the others from being parsed; the other side logs it
             reply = Failed(traceback=traceback.format_exc())
         return pack_reply(reply)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)  # nothing else is sure to work any more
+
+
+def _end_over(ended: CtagsEnded) -> NoReturn:
+    """End, as a parser does over such a file: another ctags cannot be started from here, but by the next parser."""
+    if ended.reason == "time":
+        os.kill(os.getpid(), signal.SIGPROF)
+    sys.stderr.write(str(ended))
+    sys.stderr.flush()
+    os._exit(OUT_OF_MEMORY if ended.reason == "memory" else 1)
 
 
 def _send_frame(replies: BinaryIO, frame: bytes) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tree_sitter import Node
@@ -40,37 +40,50 @@ MERGE_BELOW = 300
 SECTION_ENOUGH = 600
 LONG_LINE_CUT = 4000
 
+FindSymbols = Callable[[str], tuple[Symbol, ...]]
+
 # Generated and minified code: the average line is longer than people write, and some line is enormous.
 _MINIFIED_AVERAGE = 250
 _MINIFIED_LINE = 5000
 
 
-def parse_file(path: str, text: str, *, plain: PlainReason | None = None, seconds: float = TREE_SECONDS) -> ParsedFile:
+def parse_file(
+    path: str,
+    text: str,
+    *,
+    plain: PlainReason | None = None,
+    seconds: float = TREE_SECONDS,
+    find_symbols: FindSymbols | None = None,
+) -> ParsedFile:
     r"""Find chunks, symbols, references and imports in decoded text with `\n` line ends; never raises.
 
     A chunk has at most 1,500 characters, unless a single line is longer: that line is a chunk of its own, its text
     cut to 4,000 characters. Every other chunk's text is exactly its lines. Documents are cut at their headings; files
     in a language without a grammar, minified files and trees that are mostly errors are cut by size. So is a file
     whose tree takes more than so many seconds of CPU time, and one that is to be read as plain text for a reason; the
-    result then tells why.
+    result then tells why. `find_symbols` finds the definitions in a text whose language has no grammar.
     """
     language = detect_language(path, text)
     lines = SizedLines(text)
     grammar = GRAMMARS.get(language)
     read = _read_code if grammar else _read_container if is_container(language) else None
-    if read is None or _is_minified(lines, text):
-        plain = None  # it is not for that reason
-    elif plain is None:
+    if (read is None and find_symbols is None) or _is_minified(lines, text):
+        read = find_symbols = plain = None  # it is not for that reason
+    elif read is not None and plain is None:
         try:
             return read(path, language, text, lines, seconds)
         except grammars.TooSlow:
             plain = "time"
     pieces, sections = _split_document(path, language, lines)
     told = find_in_text(path, language, text, lines.texts) if grammar is None else None
+    symbols = _join_symbols(
+        find_symbols(text) if find_symbols is not None and plain is None else (),
+        told.symbols if told is not None else (),
+    )
     return ParsedFile(
         language=language,
-        chunks=_make_chunks(lines, pieces, sections, told.symbols if told is not None else ()),
-        symbols=tuple(told.symbols) if told is not None else (),
+        chunks=_make_chunks(lines, pieces, sections, symbols),
+        symbols=symbols,
         registrations=told.registrations if told is not None else (),
         plain=plain,
     )

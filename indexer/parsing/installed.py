@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from indexer.parsing.bundled_grammars import is_bundled
-from indexer.text.languages import CONTAINERS, LANGUAGES, Grammar, find_language
+from indexer.parsing.ctags import find_ctags_version
+from indexer.text.languages import CONTAINERS, LANGUAGES, Grammar, Language, find_language
+from indexer.types import Unparsed, UnparsedReason
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,7 +38,11 @@ def list_languages() -> list[ReadLanguage]:
     """List every language that files are recognized as, in the order of their names."""
     rows = []
     for language in LANGUAGES:
-        if language.grammar is None:
+        if language.ctags:
+            found = (
+                "definitions, by universal-ctags" if find_ctags_version() else "words; definitions with universal-ctags"
+            )
+        elif language.grammar is None:
             found = "the code in it, and uses in its markup" if language.name in CONTAINERS else "words"
         elif is_installed(language.grammar):
             found = "definitions, uses of names, imports"
@@ -45,17 +51,19 @@ def list_languages() -> list[ReadLanguage]:
         else:
             found = "words; definitions with the extra `languages`"
         files = (*(f".{ending}" for ending in (*language.endings, *language.shared_endings)), *language.file_names)
-        name = (*language.spoken_names, language.name)[0]
-        rows.append(ReadLanguage(name=name, files=files, found=found))
+        rows.append(ReadLanguage(name=language.label, files=files, found=found))
     return sorted(rows, key=lambda row: row.name.lower())
 
 
-def count_unparsed(languages: Iterable[str]) -> tuple[tuple[str, int], ...]:
-    """Count the files, by their language, of which a grammar that is not installed would find the definitions."""
+def count_unparsed(languages: Iterable[str]) -> tuple[Unparsed, ...]:
+    """Count the files, by their language, whose definitions or calls are not found here, and say why."""
     counts = Counter(languages)
     known = ((find_language(name), count) for name, count in sorted(counts.items()))
-    return tuple(
-        (language.spoken_names[0], count)
-        for language, count in known
-        if language is not None and language.grammar is not None and not is_installed(language.grammar)
-    )
+    found = ((language, count, _explain_unparsed(language)) for language, count in known if language is not None)
+    return tuple(Unparsed(language=one.label, files=count, reason=reason) for one, count, reason in found if reason)
+
+
+def _explain_unparsed(language: Language) -> UnparsedReason | None:
+    if language.ctags:
+        return "calls" if find_ctags_version() else "ctags"
+    return "grammar" if language.grammar is not None and not is_installed(language.grammar) else None

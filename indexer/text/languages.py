@@ -41,7 +41,8 @@ class Language:
     language to people. `endings` and `file_names` are lower-case; `shared_endings` are those of several languages, of
     which `detect_language` picks one by the text. `interpreters` are named after `#!`. `has_brace_blocks` is off where
     a brace opens a collection and no block. `type_place` says on which side of a variable its type is written, and
-    languages of one `family` call each other's definitions.
+    languages of one `family` call each other's definitions. `ctags` is a file name by which universal-ctags knows a
+    language that no grammar reads.
     """
 
     name: str
@@ -55,6 +56,12 @@ class Language:
     type_place: Literal["before", "after"] | None = None
     family: str = ""
     grammar: Grammar | None = None
+    ctags: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name that people are shown."""
+        return (*self.spoken_names, self.name)[0]
 
 
 # Their files hold code in other languages, which `indexer.parsing.containers` finds.
@@ -482,7 +489,24 @@ LANGUAGES: tuple[Language, ...] = (
         grammar=Grammar(package="tree_sitter_nix", bundled="nix", query="nix"),
     ),
     Language(name="ocaml-interface", endings=("mli",), family="ocaml"),
-    Language(name="batch", endings=("bat", "cmd")),
+    Language(name="batch", endings=("bat", "cmd"), ctags="a.bat"),
+    Language(name="ada", spoken_names=("Ada",), endings=("adb", "ads", "ada"), line_comments=("--",), ctags="a.adb"),
+    Language(name="assembly", spoken_names=("Assembly", "assembler"), endings=("asm", "s", "nasm"), ctags="a.asm"),
+    Language(name="awk", spoken_names=("AWK",), endings=("awk",), line_comments=("#",), ctags="a.awk"),
+    Language(name="cobol", spoken_names=("COBOL",), endings=("cob", "cbl", "cpy"), ctags="a.cbl"),
+    Language(name="d", spoken_names=("D language", "dlang"), endings=("d",), line_comments=("//",), ctags="a.d"),
+    Language(name="elm", spoken_names=("Elm",), endings=("elm",), line_comments=("--",), ctags="a.elm"),
+    Language(name="emacs-lisp", spoken_names=("Emacs Lisp",), endings=("el",), line_comments=(";",), ctags="a.el"),
+    Language(name="haxe", spoken_names=("Haxe",), endings=("hx",), line_comments=("//",), ctags="a.hx"),
+    Language(name="lisp", spoken_names=("Common Lisp",), endings=("lisp", "lsp"), line_comments=(";",), ctags="a.lisp"),
+    Language(name="pascal", spoken_names=("Pascal",), endings=("pas", "dpr", "lpr"), ctags="a.pas"),
+    Language(name="puppet", endings=("pp",), line_comments=("#",), ctags="a.pp"),
+    Language(name="scheme", endings=("scm", "rkt"), line_comments=(";",), ctags="a.scm"),
+    Language(name="systemverilog", spoken_names=("SystemVerilog",), endings=("sv", "svh"), ctags="a.sv"),
+    Language(name="tcl", spoken_names=("Tcl",), endings=("tcl",), line_comments=("#",), ctags="a.tcl"),
+    Language(name="verilog", spoken_names=("Verilog",), endings=("v",), line_comments=("//",), ctags="a.v"),
+    Language(name="vhdl", spoken_names=("VHDL",), endings=("vhd", "vhdl"), line_comments=("--",), ctags="a.vhd"),
+    Language(name="vim", spoken_names=("Vim script", "vimscript"), endings=("vim",), ctags="a.vim"),
     Language(name="jinja", endings=("j2", "jinja", "jinja2", "njk", "twig", "liquid"), family=ANY),
     Language(name="notebook", spoken_names=("Jupyter",), endings=("ipynb",), family="python"),
     Language(name="csv", endings=("csv", "tsv")),

@@ -12,6 +12,7 @@ from indexer.parsing import grammars
 from indexer.parsing.grammars import GRAMMARS, load_query
 from indexer.parsing.installed import count_unparsed, list_languages
 from indexer.text.languages import LANGUAGES, Language, detect_language, find_language, find_language_by_ending
+from indexer.types import Unparsed
 from tests.waiting import LIMIT_SECONDS
 
 QUERIES = Path(grammars.__file__).parent / "queries"
@@ -132,7 +133,13 @@ def test_what_a_missing_grammar_leaves_out_is_counted(monkeypatch: pytest.Monkey
     assert groovy is not None
     monkeypatch.setattr("indexer.parsing.installed.is_installed", lambda grammar: grammar is not groovy.grammar)
 
-    assert count_unparsed(["python", "groovy", "groovy", "csv"]) == (("Groovy", 2),)
+    monkeypatch.setattr("indexer.parsing.installed.find_ctags_version", str)
+
+    assert count_unparsed(["python", "groovy", "tcl", "groovy", "csv"]) == (
+        Unparsed(language="Groovy", files=2, reason="grammar"),
+        Unparsed(language="Tcl", files=1, reason="ctags"),
+    )
+    assert {row.name: row.found for row in list_languages()}["Tcl"] == "words; definitions with universal-ctags"
 
 
 def test_the_page_of_languages_names_every_language_that_is_parsed() -> None:
