@@ -11,7 +11,10 @@ from urllib.parse import quote
 from agent import fit_text
 
 MessageKind = Literal["mention", "follow_up", "direct", "command", "overheard"]
-ButtonAction = Literal["stop", "good", "bad", "share", "approve", "abort", "choose", "verify", "ask", "again"]
+ButtonAction = Literal[
+    "stop", "good", "bad", "share", "approve", "abort", "choose", "verify", "ask", "again",
+    "watch", "unwatch", "pin", "unpin",
+]  # fmt: skip
 LONGEST_QUOTED = 4_000  # characters of another message that are read; of them a few hundred are quoted
 MOST_FILES, MOST_QUOTED = 8, 4  # of one message
 SURFACE = "api"  # the platform of what is asked for over the API or on the page; people are of others

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         UnknownRevision,
     )
     from indexer.git.local_head import LocalHead
-    from indexer.git.permalinks import make_compare_link
+    from indexer.git.permalinks import make_compare_link, make_permalink
     from indexer.git.repository import locate_repository, open_objects
     from indexer.git.safe_paths import is_safe_path
     from indexer.git.scratch_copy import ScratchCopy

@@ -31,7 +31,6 @@ from bot.conversations.turn_deps import Break, Said, TurnDeps
 from bot.conversations.turns.attached_files import ReadAttachments, read_attachments
 from bot.conversations.turns.thread_context import read_thread_quotes
 from bot.errors import TOO_LATE, InboxError, NotAllowed
-from bot.living.evidence import collect_evidence
 from bot.markdown.safety import neutralize
 from bot.messages import LONGEST_QUOTED, GoalOrder, MessageContent
 from bot.monitoring.observer import TurnOutcome
@@ -43,9 +42,8 @@ from bot.replies.goal_content import GrowingGoal, make_goal_proposal
 from bot.replies.reply import Reply
 from bot.repositories.choice import AmbiguousRepository, RepositoryChoice, make_clarifying_question
 from bot.storage.inbox import Inbox, InboxEntry
-from bot.storage.living_answers import LivingAnswer
 from bot.storage.turn_records import KeptTurn, TurnRecord, TurnRecordStore
-from indexer import IndexerError, Progress
+from indexer import Progress
 
 MAX_RENEWED = 5  # changes that an answer names which is given again
 NOT_YOURS = "Only the person who asked can do that."
@@ -106,6 +104,7 @@ class AnswerCourse:
         self._quotes: Sequence[str] = ()  # of the thread that citebot was called into
         self._answer = StreamingAnswer(entry.run_id, deps.hosts)
         self._goal = GrowingGoal(entry.run_id, deps.hosts, deps.mask)
+        self._followed: MessageContent | None = None
         self._draft = self._answer if entry.message.goal_decision is None else self._goal
 
     @property
@@ -313,27 +312,16 @@ class AnswerCourse:
         sharing = message.private and message.kind == "command"
         shown = await self._find_freshness(answer)
         content = self._answer.final_content(shown, sharing=sharing, verifying=offered is not None, asking=True)
-        if outcome == "answered" and not sharing and not message.place.line and self.run.ref is None:
-            await self._keep_living(answer, content)
+        if outcome == "answered" and (sharing or not message.place.line):
+            self._followed = content
         return Said(content=content, outcome=outcome)
 
-    async def _keep_living(self, answer: Answer, content: MessageContent) -> None:
-        """Keep what it takes to follow the answer through pushes, and to ask its question again."""
-        store, entry, message = self._deps.living, self._entry, self._entry.message
-        if store is None:
-            return
-        try:
-            evidence = await collect_evidence(answer, self.run.stats.requests, self._deps.repositories)
-            if evidence is None:
-                return
-            is_alone = not (message.files or message.quoted or self._quotes)  # which are not kept
-            living = LivingAnswer(
-                run_id=entry.run_id, entry=entry.id, content=content, question=message.text if is_alone else "",
-                commits=evidence.commits,
-            )  # fmt: skip
-            await store.keep(living, entry.conversation, evidence)
-        except (InboxError, IndexerError) as error:  # the answer is worth showing all the same
-            log.warning("an answer is not followed: %s", error)
+    async def keep_living(self) -> None:
+        """Have the answer that is shown by now followed through pushes, where it is one that can be."""
+        message = self._entry.message
+        if self._followed is not None:  # what came with a question is not kept
+            is_alone = not (message.files or message.quoted or self._quotes)
+            await self.run.keep_living(self._followed, message.text if is_alone else "", entry=self._entry.id)
 
     async def _describe_renewal(self) -> str:
         """Say what has changed since the reply was first written; empty where it is no answer that is given again."""

@@ -18,11 +18,12 @@ from bot.conversations.turn import ActiveTurn
 from bot.conversations.turn_deps import TurnDeps
 from bot.conversations.turns.opened_reply import open_reply
 from bot.errors import ChatError, NotAllowed
-from bot.messages import ButtonPress, IncomingMessage, MessageKey, Place, fit_message
+from bot.messages import ButtonAction, ButtonPress, IncomingMessage, MessageKey, Place, fit_message
 from bot.monitoring.observer import AnswerLoad
 from bot.ports import AnswerJobs, ChatPlatform
 from bot.repositories.choice import parse_choice_button
 from bot.storage.inbox import InboxEntry
+from bot.storage.living_answers import LivingAnswer
 from bot.storage.message_states import HELD
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecord
@@ -32,6 +33,10 @@ Receipt = Literal["new", "duplicate", "ignored"]
 THANKS = "Thank you, noted."
 NOT_WAITING = "Nobody is waiting for this any more."
 MAX_TURNS_BACK = 20  # under which a button still asks something
+# What people do to an answer that is not said to citebot, and the column that keeps it.
+MARKS: Mapping[ButtonAction, str] = {"watch": "watch", "unwatch": "watch", "pin": "pinned", "unpin": "pinned"}
+WATCHED = "I'll write here once, when a push changes what this answer says. Take the reaction away to stop that."
+NOT_FOLLOWED = "I can only watch a finished answer that cites the newest code."
 ALREADY_CHOSEN = "This was already answered, or is no longer available. Ask again."
 
 log = logging.getLogger(__name__)
@@ -156,12 +161,14 @@ class Conversations:
 
     async def handle_press(self, press: ButtonPress) -> str:  # noqa: PLR0911 - one for each kind of press
         """Do what a button under a reply says; return a sentence for the person alone, which may be empty."""
-        entry = await self._deps.inbox.find_by_reply(press.handle)
+        entry = await self._deps.inbox.find_by_reply(press.handle) or await self._find_told(press)
         if entry is None:
             return "That message is no longer available."
         if press.action in {"good", "bad"}:
             await self._deps.records.rate(entry.run_id, press.author, "good" if press.action == "good" else "bad")
             return THANKS
+        if press.action in MARKS:
+            return await self._mark_answer(entry, press)
         if press.is_reaction and press.action != "stop" and entry.state != "paused":
             return ""
         person = _make_reply(entry.message, press, self._deps.clock.now())
@@ -178,16 +185,50 @@ class Conversations:
         if self._deps.living is not None:
             await self._deps.living.forget_run(entry.run_id)
 
-    async def _answer_again(self, entry: InboxEntry, person: IncomingMessage) -> str:
-        """Answer a question again in the same reply, where that is outdated; whoever may ask it may have that."""
+    async def _mark_answer(self, entry: InboxEntry, press: ButtonPress) -> str:
+        """Have an answer count first: anybody may pin it, and its asker watch it for as long as they may ask it."""
+        living, column = self._deps.living, MARKS[press.action]
+        if living is None or (column == "watch" and press.author != entry.message.author):
+            return ""
+        if press.action != "watch":
+            await living.mark(entry.run_id, **{column: int(press.action == "pin")})
+            return ""
+        answer = await self._find_living(entry)
+        if refused := self._refuse_living(answer, _make_reply(entry.message, press, self._deps.clock.now())):
+            return NOT_FOLLOWED if answer is None else refused
+        await living.mark(entry.run_id, watch=1)
+        return WATCHED
+
+    async def _find_told(self, press: ButtonPress) -> InboxEntry | None:
+        """Return the message whose answer a note is about, in whose channel it is, that the answer is outdated."""
+        living, handle = self._deps.living, press.handle
+        answer = await living.find(press.value) if living is not None and press.action == "again" else None
+        entry = await self._deps.inbox.get(answer.entry) if answer is not None else None
+        place = entry.message.place if entry is not None else None
+        there = (handle.platform, handle.workspace, handle.channel)
+        return entry if place is not None and (place.platform, place.workspace, place.channel) == there else None
+
+    async def _find_living(self, entry: InboxEntry) -> LivingAnswer | None:
+        """Return the answer to a message as it is followed; None where it is not, or is being given again."""
         answer = await self._deps.living.find(entry.run_id) if self._deps.living is not None else None
-        if answer is None or answer.run_id != entry.run_id or not answer.question:
-            return NOT_WAITING
+        return answer if answer is not None and answer.run_id == entry.run_id else None
+
+    def _refuse_living(self, answer: LivingAnswer | None, person: IncomingMessage) -> str:
+        """Say why a person may have nothing of an answer; empty where they may ask about all that it is about now."""
         try:
-            for repository in answer.commits:
+            for repository in answer.commits if answer is not None else ():
                 self._deps.access.check_repository(person, repository)
         except NotAllowed as error:
             return str(error)
+        return "" if answer is not None else NOT_WAITING
+
+    async def _answer_again(self, entry: InboxEntry, person: IncomingMessage) -> str:
+        """Answer a question again in the same reply, where that is outdated; whoever may ask it may have that."""
+        answer = await self._find_living(entry)
+        if answer is None or not answer.question:
+            return NOT_WAITING
+        if refused := self._refuse_living(answer, person):
+            return refused
         revised = await self._deps.inbox.revise(replace(entry.message, text=answer.question), run_id=entry.run_id)
         if revised is None:
             return NOT_WAITING
@@ -252,7 +293,7 @@ class Conversations:
             return await self._choose(entry, press)
         if press.action == "share":
             transport = self.turns.transports[entry.message.place.platform]
-            return await share_answer(entry, press, transport, self._deps.shareable, self._deps.access)
+            return await share_answer(entry, press, transport, self._deps)
         if entry.state == "withdrawn" or await self._deps.records.last_run(entry.conversation) != entry.run_id:
             return NOT_WAITING
         await self.receive(_make_reply(entry.message, press, self._deps.clock.now()))

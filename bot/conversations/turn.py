@@ -378,6 +378,7 @@ class ActiveTurn:
         else:
             self.final = content
             self._timer.record_final_content()
+            await self._course.keep_living()
             paused_or_settled: EndedState = "paused" if self._outcome == "paused" else "settled"
             await self._settle_for_good("closed" if self._gives_up else paused_or_settled)
 

@@ -15,7 +15,6 @@ from bot.ports import Answerer, QuestionLimiter
 from bot.questions.answer_run import QuestionDeps
 from bot.repositories.chooser import RepositoryChooser
 from bot.storage.inbox import Inbox
-from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.shareable_answers import ShareableAnswerStore
 from bot.storage.shared_answers import SharedAnswerStore
 from bot.storage.turn_records import TurnRecordStore
@@ -38,7 +37,6 @@ class TurnDeps(QuestionDeps):
     shareable: ShareableAnswerStore
     shared: SharedAnswerStore
     goals: ChatGoals
-    living: LivingAnswerStore | None  # None where answers are not followed
     counter: QuestionLimiter
     notices: DailyNotices
     takes_images: bool = False

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bot.access import AccessPolicy, is_listed
 from bot.clock import Clock
 from bot.errors import ChatError, InboxError, NotAllowed, PlatformUnreachable, RateLimited
-from bot.markdown.safety import neutralize
-from bot.messages import Button, MessageContent
+from bot.markdown.formatting import quote_link
+from bot.markdown.safety import is_allowed_link, neutralize
+from bot.messages import Button, MessageContent, Place, SendMethod
+from bot.ports import ChatPlatform
 from bot.replies.paging import split_into_pages
 from bot.replies.send_budget import ReplyTransport
 from bot.settings import LivingTable
@@ -66,6 +68,9 @@ class LivingEdits:
         """Edit what may be edited by now."""
         for answer in await self.store.list_due(per_hour=self.settings.edits_per_hour, most=MOST_AT_ONCE):
             entry = await self.inbox.get(answer.entry)
+            if entry is not None and answer.shared:
+                shown = replace(entry.message, private=False, place=entry.message.place.make_public())
+                entry = replace(entry, message=shown, handles=answer.shared)
             if entry is None or not self._may_show(answer, entry):
                 await self.store.drop_due(answer)
             elif entry.run_id == answer.run_id and entry.state in {"settled", "closed"}:
@@ -74,7 +79,8 @@ class LivingEdits:
     def _may_show(self, answer: LivingAnswer, entry: InboxEntry) -> bool:
         """Whether the channel is one in which answers live, and its repositories may be asked about there now."""
         message = entry.message
-        if not entry.handles or entry.handles[-1].line or not is_listed(self.settings.channels, message):
+        is_seen_once = message.private and message.kind == "command"  # and cannot be changed until it is shared
+        if not entry.handles or is_seen_once or not is_listed(self.settings.channels, message):
             return False
         try:
             for repository in answer.commits:
@@ -88,14 +94,19 @@ class LivingEdits:
         if transport is None or not transport.platform.capabilities.edits:
             return
         place = entry.message.place
-        if not transport.budget.take_spare("edit", place):
+        is_told = answer.is_watched and bool(answer.changes)
+        methods: Sequence[SendMethod] = ("edit", "post") if is_told else ("edit",)
+        if not all(transport.budget.take_spare(method, place) for method in methods):
             return  # answers in progress come first
         if not await self.store.claim_edit(answer, per_hour=self.settings.edits_per_hour):
             return
         again = False
         try:
-            if (page := _find_page(make_living_content(answer, self.hosts), len(entry.handles), transport)) is not None:
+            content, count = make_living_content(answer, self.hosts), len(entry.handles)
+            if (page := _find_page(content, answer.content.text, count, transport)) is not None:
                 await transport.platform.edit(entry.handles[-1], page)
+            if is_told:
+                await self._tell(answer, place, transport.platform)
         except (PlatformUnreachable, RateLimited) as error:
             log.info("an outdated answer waits to be marked: %s", error)
             again = True
@@ -103,28 +114,49 @@ class LivingEdits:
                 transport.budget.hold("edit", place, error.retry_after)
         except ChatError as error:
             log.info("an outdated answer could not be marked: %s", error)
-        await self.store.end_edit(answer, again=again)
+        await self.store.end_edit(answer, again=again, told=is_told and not again)
+
+    async def _tell(self, answer: LivingAnswer, place: Place, platform: ChatPlatform) -> None:
+        """Say in the thread that an answer has changed that its asker watches; a process before may have done it."""
+        nonce = f"{answer.run_id[-18:]}.watch"
+        if await platform.find_reply(place, nonce) is None:
+            text = f"The answer that you watch has changed. {describe_changes(answer, self.hosts)}"
+            await platform.post(place, MessageContent(text=text, buttons=_offer_again(answer)), nonce=nonce)
+
+
+def describe_changes(answer: LivingAnswer, hosts: Collection[str]) -> str:
+    """Say what has changed of the evidence of an answer, and since when; empty where nothing has."""
+    if not answer.changes:
+        return ""
+    heading, *named = answer.changes
+    more = ", …" if len(named) > _NAMED else ""
+    return neutralize(f"Outdated since `{answer.since[:7]}`: {heading} ({', '.join(named[:_NAMED])}{more})", hosts)
 
 
 def make_living_content(answer: LivingAnswer, hosts: Collection[str]) -> MessageContent:
-    """Return an answer as it is to be shown now."""
-    content = answer.content
-    if not answer.changes:
-        return content
-    heading, *named = answer.changes
-    more = ", …" if len(named) > _NAMED else ""
-    said = neutralize(f"Outdated since `{answer.since[:7]}`: {heading} ({', '.join(named[:_NAMED])}{more})", hosts)
-    button = Button(action="again", label=AGAIN, value=answer.run_id)
+    """Return an answer as it is to be shown now: links to lines that have moved lead to where they are."""
+    text = answer.content.text
+    for old, new in answer.links.items():
+        if is_allowed_link(target := quote_link(new), hosts):
+            text = text.replace(f"]({quote_link(old)})", f"]({target})")
+    content = replace(answer.content, text=text, buttons=() if answer.shared else answer.content.buttons)
     return replace(
         content,
-        footer=" · ".join(filter(None, (said, content.footer))),
-        buttons=(*((button,) if answer.question else ()), *content.buttons),
+        footer=" · ".join(filter(None, (describe_changes(answer, hosts), content.footer))),
+        buttons=(*_offer_again(answer), *content.buttons),
     )
 
 
-def _find_page(content: MessageContent, count: int, transport: ReplyTransport) -> MessageContent | None:
+def _offer_again(answer: LivingAnswer) -> tuple[Button, ...]:
+    is_askable = answer.changes and answer.question and not answer.shared
+    return (Button(action="again", label=AGAIN, value=answer.run_id),) if is_askable else ()
+
+
+def _find_page(content: MessageContent, sent: str, count: int, transport: ReplyTransport) -> MessageContent | None:
     """Return what the last message of a reply is to show; None where the reply would need other messages for it."""
     able = transport.platform.capabilities
+    if count > 1:  # the earlier ones stay as they are: other links would cut the text elsewhere
+        content = replace(content, text=sent)
     shorter = replace(content, footer=content.footer.partition(": ")[0]) if content.footer else content
     for each in (content, shorter):
         pages = split_into_pages(

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,8 +15,16 @@ from typing import Protocol
 from agent import StoredQuery, run_again
 from bot.errors import BotError
 from bot.ports import Repositories
-from bot.storage.living_answers import FollowedPlace, FollowedQuery, LivingAnswerStore
-from indexer import TELLING_FATES, CitedLines, FollowedLines, IndexerError, make_compare_link
+from bot.storage.living_answers import CitedPlace, FollowedPlace, FollowedQuery, LivingAnswerStore
+from indexer import (
+    TELLING_FATES,
+    CitedLines,
+    FollowedLines,
+    IndexerError,
+    Location,
+    make_compare_link,
+    make_permalink,
+)
 
 MAX_NAMED = 3  # places, or entries of a list, that a remark names
 _QUIET = frozenset({"same", "moved", "reformatted"})
@@ -177,9 +185,19 @@ class AnswerFollower:
             own = [places.get(one.key, one) for one in await self._store.list_places(answer)]
             looked = [queries.get((answer, one.number), one) for one in await self._store.list_answer_queries(answer)]
             differences = [one.difference for one in looked if one.difference]
-            changes = self._describe(own, differences, newer)
-            changed = await self._store.note_changes(answer, newer, changes) or changed
+            changes, links = self._describe(own, differences, newer), dict(self._list_links(own, newer))
+            changed = await self._store.note_changes(answer, newer, changes, links) or changed
         return changed
+
+    def _list_links(self, places: Sequence[FollowedPlace], newer: str) -> Iterator[tuple[str, str]]:
+        """Yield the address of each place that has only moved, with the one where it is by now."""
+        for cited, now in ((one.cited, one.now) for one in places if one.now.fate in _QUIET):
+            if (cited.path, cited.start_line, cited.end_line) != (now.path, now.start_line, now.end_line):
+                page = self._pages.get(cited.repository)
+                old = make_permalink(page, cited.commit, _locate(cited))
+                new = make_permalink(page, newer, _locate(now))
+                if old and new:
+                    yield old, new
 
     def _describe(self, places: Sequence[FollowedPlace], differences: Sequence[str], newer: str) -> Sequence[str]:
         """Say in a heading, and a phrase for each, what of the evidence of an answer has changed."""
@@ -194,6 +212,10 @@ class AnswerFollower:
         name = f"`{cited.path.replace('`', '')}:{lines}`"
         link = make_compare_link(self._pages.get(cited.repository), cited.commit, newer)
         return f"[{name}]({link})" if link else name
+
+
+def _locate(lines: CitedPlace | FollowedLines) -> Location:
+    return Location(path=lines.path, start_line=lines.start_line, end_line=lines.end_line)
 
 
 def _follow_all(push: CodePush, lines: Sequence[CitedLines]) -> Sequence[FollowedLines]:

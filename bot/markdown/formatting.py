@@ -48,10 +48,15 @@ def format_cited_place(citation: Citation) -> str:
 def find_link_target(citation: Citation, root: Path | None) -> str | None:
     """Where a click on the citation leads: the permalink, else the file of a working tree at `root`."""
     if citation.url and _LINKABLE.match(citation.url):
-        return quote(citation.url, safe=":/?#[]@!$&'()*+,;=%~")
+        return quote_link(citation.url)
     is_there = bool(citation.path) and not citation.is_elsewhere
     file = root / citation.path if root and is_there and is_safe_path(citation.path) else None
     return file.as_uri() if file and file.is_absolute() else None
+
+
+def quote_link(address: str) -> str:
+    """Write a web address so that it can stand in a Markdown link."""
+    return quote(address, safe=":/?#[]@!$&'*+,;=%~")
 
 
 def format_footnote(citation: Citation) -> str:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from agent import AgentError, AgentEvent, Answer, Attachments, RunPermit, UnknownRun
 from bot.access import AccessPolicy
 from bot.clock import Clock, SystemClock
-from bot.errors import AnswerFailed
-from bot.messages import GoalOrder, IncomingMessage
+from bot.errors import AnswerFailed, BotError
+from bot.messages import GoalOrder, IncomingMessage, MessageContent
 from bot.monitoring.observer import ConversationObserver, NullObserver
 from bot.ports import Answerer, QuestionLimiter, Repositories
 from bot.questions.answer_queue import AnswerQueue, QueueMoved
@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # a question of the command line has no database
     from bot.settings import PriceTable
     from bot.storage.answer_records import AnswerRecordStore
     from bot.storage.inbox import InboxEntry
+    from bot.storage.living_answers import LivingAnswerStore
     from bot.storage.turn_records import TurnRecordStore
 
 TakeEvent = Callable[[AgentEvent], None]
@@ -58,7 +59,7 @@ class QuestionRouter(Protocol):
 @dataclass(frozen=True, kw_only=True)
 class RunDeps:
     """The dependencies that all runs share. Without records nothing is kept; `answers` keeps what answers come from,
-    with the `versions` that take part in that.
+    with the `versions` that take part in that; `living` keeps what it takes to follow them.
 
     `open_agent` opens what answers, for as long as one question takes; `remembers` says that it continues with a
     conversation. Whoever answers questions in this process takes a place of the same `queue`.
@@ -70,6 +71,7 @@ class RunDeps:
     refs: RefChooser = field(default_factory=RefChooser)
     records: TurnRecordStore | None = None
     answers: AnswerRecordStore | None = None
+    living: LivingAnswerStore | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     clock: Clock = field(default_factory=SystemClock)
     prices: Mapping[str, PriceTable] = field(default_factory=dict)
@@ -291,6 +293,24 @@ class AnswerRun:
         if deps.answers is not None and self._recording is not None and answer is not None and answer.read_at:
             made = self._recording.make_record(answer, write_ref(self.ref), deps.versions)
             await deps.answers.keep(self.id, self.conversation, made)
+
+    async def keep_living(self, content: MessageContent, question: str, *, entry: int = 0) -> None:
+        """Have the answer followed through pushes, from what it cites and rests on; `question` is asked again then."""
+        store, answer = self._deps.living, self.answer
+        if store is None or answer is None or self.ref is not None:
+            return
+        from bot.living.evidence import collect_evidence
+        from bot.storage.living_answers import LivingAnswer
+
+        try:
+            evidence = await collect_evidence(answer, self.stats.requests, self._deps.repositories)
+            if evidence is not None:
+                living = LivingAnswer(
+                    run_id=self.id, entry=entry, content=content, question=question, commits=evidence.commits
+                )
+                await store.keep(living, self.conversation, evidence)
+        except (BotError, IndexerError) as error:  # the answer is worth showing all the same
+            log.warning("an answer is not followed: %s", error)
 
     async def find_freshness(self, answer: Answer) -> str:
         """Say how old the code is that the answer was read from."""

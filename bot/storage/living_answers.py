@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent import Database, Statement, StoredQuery
 from agent.text.storable import make_storable
 from bot.clock import Clock
-from bot.messages import MessageContent
+from bot.messages import MessageContent, MessageHandle
 from bot.storage.shareable_answers import read_content
 from indexer import CitedLines, FollowedLines
 
@@ -20,10 +20,14 @@ HOUR = 3_600.0
 STUCK_SECONDS = 60.0  # after which an edit that was begun is tried again: its process has died
 _ID = 20  # characters of a run that all runs of one message share
 _MANY = 400  # values in one statement
+_EVIDENCE = ("cited_places", "stored_queries")
 
 _KEEP = (
     "INSERT INTO living_answers (id, run_id, entry, conversation, content, question, commits, at) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET run_id = excluded.run_id, "
+    "content = excluded.content, question = excluded.question, commits = excluded.commits, at = excluded.at, "
+    "since = '', changes = '[]', links = '{}', due = 0, "
+    "watch = CASE living_answers.watch WHEN 2 THEN 1 ELSE living_answers.watch END"
 )
 _KEEP_PLACE = (
     "INSERT INTO cited_places (id, mark, repository, cited, at_commit, path, start_line, end_line) "
@@ -36,10 +40,28 @@ _ADVANCE = (
 )
 _CATCH_UP = "UPDATE cited_places SET at_commit = '' WHERE repository = ? AND at_commit = ?"
 _MOVE = "UPDATE cited_places SET path = ?, start_line = ?, end_line = ?, fate = ? WHERE id = ? AND mark = ?"
+# Once a day, and so many an hour in all: what differs in substance comes first, and links alone take half of that.
 _MAY_BE_EDITED = (
-    "((due = 2 AND edited_at < ?) OR (due = 1 AND edited_at < ? AND "
-    "(SELECT count(*) FROM living_answers WHERE edited_at > ?) < ?))"
+    "((due IN (2, 4) AND edited_at < :stuck AND linked_at < :stuck) OR (due IN (1, 3) AND edited_at < :day "
+    "AND (due = 1 OR linked_at < :day) AND (SELECT count(*) FROM living_answers WHERE edited_at > :hour) + "
+    "(SELECT count(*) FROM living_answers WHERE linked_at > :hour) < CASE due WHEN 1 THEN :most ELSE :most / 2 END))"
 )
+_CLAIM = (
+    "UPDATE living_answers SET due = due + due % 2, edited_at = CASE WHEN due < 3 THEN :now ELSE edited_at END, "
+    f"linked_at = CASE WHEN due < 3 THEN linked_at ELSE :now END WHERE id = :id AND {_MAY_BE_EDITED} RETURNING id"
+)
+_NOTE = (
+    "UPDATE living_answers SET changes = :changes, links = :links, since = CASE WHEN :changes = '[]' THEN '' "
+    "WHEN since = '' THEN :since ELSE since END, "
+    "due = CASE WHEN changes <> :changes OR due IN (1, 2) THEN 1 ELSE 3 END "
+    "WHERE id = :answer AND (changes <> :changes OR links <> :links)"
+)
+_END = (
+    "UPDATE living_answers SET edited_at = CASE WHEN :again = 1 AND due = 2 THEN 0 ELSE edited_at END, "
+    "linked_at = CASE WHEN :again = 1 AND due = 4 THEN 0 ELSE linked_at END, due = :again * (due - 1), "
+    "watch = CASE WHEN :told = 1 AND watch = 1 THEN 2 ELSE watch END WHERE id = :id AND due IN (2, 4)"
+)
+_COUNTS_FIRST = "CASE WHEN watch > 0 OR pinned = 1 OR shared <> '[]' THEN 0 ELSE 1 END"
 _DIFFER = "UPDATE stored_queries SET difference = ? WHERE id = ? AND number = ?"
 
 
@@ -99,7 +121,8 @@ class LivingAnswer:
     """An answer as it was sent, in reply to the message of an inbox entry.
 
     `since` is the commit at which the first of its evidence changed, empty where none has; `changes` are sentences that
-    name what did.
+    name what did. `links` are the addresses of moved lines by those that were sent, `shared` the messages in which
+    everybody sees what only its asker saw, and `is_watched` says that its asker is to be told of a change.
     """
 
     run_id: str
@@ -109,6 +132,10 @@ class LivingAnswer:
     commits: Mapping[str, str]
     since: str = ""
     changes: tuple[str, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
+    shared: tuple[MessageHandle, ...] = ()
+    is_watched: bool = False
+    is_pinned: bool = False
 
 
 class LivingAnswerStore:
@@ -125,7 +152,7 @@ class LivingAnswerStore:
         marks = {one.mark: one for one in evidence.places}
         queries = [(name, query) for name, own in (evidence.queries or {}).items() for query in own]
         await self._database.run_all([
-            *_forget([key]),
+            *_forget([key], _EVIDENCE),
             (
                 _KEEP,
                 (key, answer.run_id, answer.entry, conversation, make_storable(content),
@@ -195,39 +222,45 @@ class LivingAnswerStore:
         """List the lookups that an answer rests on."""
         return await self._list_queries("id = ? ORDER BY number", run_id[:_ID])
 
-    async def note_changes(self, answer: str, since: str, changes: Sequence[str]) -> bool:
-        """Note what of the evidence of an answer has changed; whether that is another thing than was known."""
-        written = json.dumps(changes)
-        return await self._database.write(
-            "UPDATE living_answers SET changes = ?, since = CASE WHEN ? = '[]' THEN '' WHEN since = '' THEN ? "
-            "ELSE since END, due = 1 WHERE id = ? AND changes <> ?",
-            (written, written, since, answer, written),
-        ) > 0  # fmt: skip
+    async def note_changes(
+        self, answer: str, since: str, changes: Sequence[str], links: Mapping[str, str] | None = None
+    ) -> bool:
+        """Note what of the evidence of an answer has changed, and where it has moved; whether that was not known."""
+        noted = {
+            "changes": json.dumps(changes), "links": json.dumps(dict(links or {})), "since": since, "answer": answer
+        }  # fmt: skip
+        return await self._database.write(_NOTE, noted) > 0
 
     async def list_due(self, *, per_hour: int, most: int) -> Sequence[LivingAnswer]:
-        """List the answers that may be changed by now to show their state, the newest first."""
-        condition, values = self._limit_edits(per_hour)
-        return await self._list(f"{condition} ORDER BY at DESC LIMIT ?", (*values, most))
+        """List the answers that may be changed by now: what people pinned, shared or watch, then the newest."""
+        order = f"{_COUNTS_FIRST}, due, at DESC"
+        return await self._list(f"{_MAY_BE_EDITED} ORDER BY {order} LIMIT :listed", self._limit(per_hour, listed=most))
 
     async def claim_edit(self, answer: LivingAnswer, *, per_hour: int) -> bool:
         """Take an answer to change what it shows, as one process alone can: once a day, and so many an hour in all."""
-        condition, values = self._limit_edits(per_hour)
-        claimed = await self._database.write(
-            f"UPDATE living_answers SET due = 2, edited_at = ? WHERE id = ? AND {condition}",
-            (self._clock.now(), answer.run_id[:_ID], *values),
-        )
-        return claimed > 0
+        values = self._limit(per_hour, id=answer.run_id[:_ID], now=self._clock.now())
+        return await self._database.row(_CLAIM, values, lock="living edits") is not None
 
-    def _limit_edits(self, per_hour: int) -> tuple[str, Sequence[float]]:
+    def _limit(self, per_hour: int, **more: object) -> Mapping[str, object]:
         now = self._clock.now()
-        return _MAY_BE_EDITED, (now - STUCK_SECONDS, now - DAY, now - HOUR, per_hour)
+        return {"stuck": now - STUCK_SECONDS, "day": now - DAY, "hour": now - HOUR, "most": per_hour, **more}
 
-    async def end_edit(self, answer: LivingAnswer, *, again: bool = False) -> None:
+    async def end_edit(self, answer: LivingAnswer, *, again: bool = False, told: bool = False) -> None:
         """Note that an answer shows its state, or is to be tried again, unless that has changed meanwhile."""
+        await self._database.write(_END, {"again": int(again), "told": int(told), "id": answer.run_id[:_ID]})
+
+    async def mark(self, run_id: str, **columns: int) -> bool:
+        """Note that an answer is watched or pinned, or is so no more; False where it is not followed."""
+        named = ", ".join(f"{name} = :{name}" for name in columns)
+        return await self._database.write(
+            f"UPDATE living_answers SET {named} WHERE run_id = :run_id", {**columns, "run_id": run_id}
+        ) > 0  # fmt: skip
+
+    async def note_shared(self, run_id: str, handles: Sequence[MessageHandle]) -> None:
+        """Note in which messages everybody sees an answer; what has changed until now is shown there."""
         await self._database.write(
-            "UPDATE living_answers SET due = ?, edited_at = CASE WHEN ? = 1 THEN 0 ELSE edited_at END "
-            "WHERE id = ? AND due = 2",
-            (int(again), int(again), answer.run_id[:_ID]),
+            "UPDATE living_answers SET shared = ?, due = CASE changes WHEN '[]' THEN due ELSE 1 END WHERE run_id = ?",
+            (json.dumps([dataclasses.asdict(handle) for handle in handles]), run_id),
         )
 
     async def drop_due(self, answer: LivingAnswer) -> None:
@@ -251,17 +284,20 @@ class LivingAnswerStore:
         if rows:
             await self._database.run_all(_forget([str(key) for (key,) in rows]))
 
-    async def _list(self, condition: str, values: Sequence[Any]) -> Sequence[LivingAnswer]:
+    async def _list(self, condition: str, values: Sequence[Any] | Mapping[str, Any]) -> Sequence[LivingAnswer]:
         rows = await self._database.rows(
-            f"SELECT run_id, entry, content, question, commits, since, changes FROM living_answers WHERE {condition}",
+            f"SELECT run_id, entry, content, question, commits, since, changes, links, shared, watch, pinned "
+            f"FROM living_answers WHERE {condition}",
             values,
         )
         return [
             LivingAnswer(
                 run_id=run_id, entry=entry, content=read_content(json.loads(content)), question=question,
-                commits=json.loads(commits), since=since, changes=tuple(json.loads(changes)),
+                commits=json.loads(commits), since=since, changes=tuple(json.loads(changes)), links=json.loads(links),
+                shared=tuple(MessageHandle(**each) for each in json.loads(shared)), is_watched=watch == 1,
+                is_pinned=pinned == 1,
             )
-            for run_id, entry, content, question, commits, since, changes in rows
+            for run_id, entry, content, question, commits, since, changes, links, shared, watch, pinned in rows
         ]  # fmt: skip
 
     async def _list_queries(self, condition: str, value: str) -> Sequence[FollowedQuery]:
@@ -293,9 +329,5 @@ def _list_values(key: str, place: CitedPlace) -> Sequence[object]:
     return key, place.mark, place.repository, cited, place.commit, place.path, place.start_line, place.end_line
 
 
-def _forget(keys: Sequence[str]) -> list[Statement]:
-    return [
-        (f"DELETE FROM {table} WHERE id = ?", (key,))
-        for key in keys
-        for table in ("living_answers", "cited_places", "stored_queries")
-    ]
+def _forget(keys: Sequence[str], tables: Sequence[str] = ("living_answers", *_EVIDENCE)) -> list[Statement]:
+    return [(f"DELETE FROM {table} WHERE id = ?", (key,)) for key in keys for table in tables]

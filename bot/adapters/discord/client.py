@@ -217,6 +217,11 @@ class GatewayClient(discord.Client):
             await self.listener.on_reaction(payload)
 
     @track_events
+    async def on_raw_reaction_remove(self, payload: discord.RawReactionActionEvent) -> None:
+        """Somebody has taken a reaction away."""
+        await self.on_raw_reaction_add(payload)
+
+    @track_events
     async def on_raw_thread_delete(self, payload: discord.RawThreadDeleteEvent) -> None:
         """A thread is gone."""
         if self.listener is not None:

@@ -155,8 +155,10 @@ class DiscordListener:
         await deliver_with_retry(deliver, self._clock)
 
     async def on_reaction(self, reaction: discord.RawReactionActionEvent) -> None:
-        """Take in a reaction that stops an answer, or approves what one proposes; who may not do that is told."""
+        """Take in a reaction that stops or watches an answer, or approves what one proposes, or that is taken away."""
         own, action = self._client.user, REACTIONS.get(reaction.emoji.name)
+        if reaction.event_type == "REACTION_REMOVE":
+            action = "unwatch" if action == "watch" else None
         if action is None or own is None or reaction.message_author_id not in {None, own.id}:
             return
         if reaction.user_id == own.id:
@@ -170,7 +172,7 @@ class DiscordListener:
                 external=not channel.is_direct and not self._members.is_inside(channel.workspace), is_reaction=True,
             )  # fmt: skip
             text = await self._conversations.handle_press(press)
-            if text and action == "approve":
+            if text and action in {"approve", "watch"}:
                 await self._tell_directly(reaction.user_id, text)
 
         await deliver_with_retry(deliver, self._clock)

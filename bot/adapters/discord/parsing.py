@@ -34,7 +34,7 @@ _COMPARED: Mapping[str, Any] = {
     "required": False, "autocomplete": False, "max_length": None,
 }  # fmt: skip
 
-REACTIONS: Mapping[str, ButtonAction] = {"❌": "stop", "✅": "approve", "✔️": "approve"}  # what they mean
+REACTIONS: Mapping[str, ButtonAction] = {"❌": "stop", "✅": "approve", "✔️": "approve", "👀": "watch"}  # what they mean
 _FROM_PEOPLE = frozenset({discord.MessageType.default, discord.MessageType.reply})
 
 

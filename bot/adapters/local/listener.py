@@ -86,7 +86,11 @@ class LocalListener:
     async def react(self, person: Person, message: StoredMessage, sign: str) -> str:
         """Add a reaction to a message, or take it back; some mean what a button means."""
         action = REACTIONS.get(sign)
-        if action is None or not await self._workspace.react(message, person.id, sign) or message.author != BOT:
+        if action is None:
             return ""
+        is_there = await self._workspace.react(message, person.id, sign)
+        if message.author != BOT or not (is_there or action == "watch"):
+            return ""
+        action = action if is_there else "unwatch"
         press = replace(make_press(message, person, action), is_reaction=True)
         return await self._conversations.handle_press(press)

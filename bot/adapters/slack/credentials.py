@@ -46,7 +46,10 @@ EVENTS: Mapping[str, str | None] = {
     "message.groups": "groups:history",
     "message.im": "im:history",
     "message.mpim": "mpim:history",
+    "pin_added": "pins:read",
+    "pin_removed": "pins:read",
     "reaction_added": "reactions:read",
+    "reaction_removed": "reactions:read",
 }
 SLASH_COMMANDS = "commands"
 DOWNLOADS = "files:read"  # of the files that people attach; their addresses are no methods of the Web API
@@ -71,7 +74,8 @@ WITHOUT: Mapping[str, str] = {
     "mpim:history": "in group conversations it notices only mentions, does not read the thread around them, does not "
     "notice edits, and cannot find an answer again that a crash cut short",
     "mpim:read": "it cannot tell who can read group conversations, and treats them as shared with outsiders",
-    "reactions:read": "an :x: reaction does not stop an answer; the button and the word do",
+    "pins:read": "answers that people pin are not the first to be checked after a push",
+    "reactions:read": "an :x: reaction does not stop an answer (the button and the word do), and :eyes: watches none",
 }
 
 Variable = Literal["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"]

@@ -36,7 +36,7 @@ from bot.messages import IncomingMessage, MessageContent, Place
 # The events that are handled here; the manifest subscribes to these and no others.
 EVENTS = frozenset({
     "agent_session_stopped", "app_home_opened", "app_mention", "message.channels", "message.groups", "message.im",
-    "message.mpim", "reaction_added",
+    "message.mpim", "pin_added", "pin_removed", "reaction_added", "reaction_removed",
 })  # fmt: skip
 _LAST_MOMENT = 5.0  # seconds in which deliveries can still be stored
 _ANY = re.compile("")

@@ -43,6 +43,7 @@ REACTIONS: Mapping[str, ButtonAction] = {
     "x": "stop",
     "white_check_mark": "approve",
     "heavy_check_mark": "approve",
+    "eyes": "watch",
 }
 
 COMMANDS = ("/citebot", "/reindex")
@@ -258,8 +259,20 @@ def parse_reaction(event: Body, body: Body, own: BotIdentity) -> Iterator[Button
     item = event.get("item") or {}
     mine = event.get("item_user") == own.user and item.get("type") == "message"
     action = REACTIONS.get(str(event.get("reaction")))
+    if event.get("type") == "reaction_removed":
+        action = "unwatch" if action == "watch" else None
     if mine and action is not None and event.get("user") != own.user:
         yield _make_press(make_place(item.get("channel"), own), str(item.get("ts", "")), event, body, action)
+
+
+def parse_pin(event: Body, body: Body, own: BotIdentity) -> Iterator[ButtonPressed]:
+    """Read that somebody has pinned a message of citebot, or takes it down."""
+    item = event.get("item") or {}
+    message = item.get("message") or {}
+    if message.get("user") == own.user:
+        place = make_place(event.get("channel_id") or item.get("channel"), own)
+        action: ButtonAction = "pin" if event.get("type") == "pin_added" else "unpin"
+        yield _make_press(place, str(message.get("ts", "")), event, body, action)
 
 
 def parse_stop_press(event: Body, body: Body, own: BotIdentity) -> Iterator[ButtonPressed]:
@@ -274,7 +287,7 @@ def _make_press(place: Place, ts: str, event: Body, body: Body, action: ButtonAc
     external = bool(body.get("is_ext_shared_channel"))
     press = ButtonPress(
         handle=make_message_handle(place, ts), action=action, author=str(event.get("user", "")), external=external,
-        is_reaction=event.get("type") == "reaction_added",
+        is_reaction=str(event.get("type")).startswith("reaction_"),
     )  # fmt: skip
     return ButtonPressed(press=press, place=place)
 
@@ -306,7 +319,10 @@ _Parser = Callable[[Body, Body, BotIdentity], PlatformEvent | Iterable[PlatformE
 _PARSERS: Mapping[str, _Parser] = {
     "app_mention": parse_question,
     "message": parse_message_event,
+    "pin_added": parse_pin,
+    "pin_removed": parse_pin,
     "reaction_added": parse_reaction,
+    "reaction_removed": parse_reaction,
     "agent_session_stopped": parse_stop_press,
 }
 

@@ -14,7 +14,7 @@ from bot.access import AccessPolicy, AccessRule
 from bot.errors import PlatformUnreachable
 from bot.living.edits import LivingEdits
 from bot.settings import LivingTable
-from bot.storage.living_answers import DAY, STUCK_SECONDS, LivingAnswerStore
+from bot.storage.living_answers import DAY, STUCK_SECONDS, AnswerEvidence, LivingAnswerStore
 from tests.bot.contract import settled, until
 from tests.bot.worlds import HOSTS, FakeWorld
 
@@ -45,15 +45,22 @@ def edits(world: FakeWorld, *, access: AccessPolicy | None = None, table: Living
     )  # fmt: skip
 
 
-async def outdate(world: FakeWorld, text: str = "where is send?") -> None:
-    """Ask, and let a push have changed what the answer cites."""
+async def ask(world: FakeWorld, text: str = "where is send?") -> str:
+    """Ask, and return the run of the answer once that is followed."""
     await world.mention(text)
     await until(world, lambda said: any(f"Answer to: {text}" in one and "demo at" in one for one in said))
     handle = list(world.platform.messages.values())[-1].handle
     entry = await world.conversations.deps.inbox.find_by_reply(handle)
     assert entry is not None
     await world.conversations.turns.wait_for(entry.id)
-    assert await store(world).note_changes(entry.run_id[:20], NEW, CHANGES)
+    return entry.run_id
+
+
+async def outdate(world: FakeWorld, text: str = "where is send?") -> str:
+    """Ask, and let a push have changed what the answer cites."""
+    run = await ask(world, text)
+    assert await store(world).note_changes(run[:20], NEW, CHANGES)
+    return run
 
 
 async def test_an_outdated_answer_says_so_until_it_is_given_again(world: FakeWorld) -> None:
@@ -155,3 +162,83 @@ async def test_a_question_that_came_with_more_than_its_text_is_not_asked_again(w
     shown = list(world.platform.messages.values())[-1].content
     assert MARK in shown.footer
     assert "again" not in {button.action for button in shown.buttons}
+
+
+@pytest.mark.parametrize(("call", "after"), [(0, True), (1, False), (1, True), (2, False), (2, True)])
+async def test_who_watches_an_answer_is_told_once(world: FakeWorld, call: int, after: bool) -> None:
+    """Also where the process is killed between the edit and the note, or before it has noted that it wrote one."""
+    run = await ask(world)
+    assert await world.press("watch", author="bob") == ""
+    assert "once" in await world.press("watch")
+    await store(world).note_changes(run[:20], NEW, CHANGES)
+    if call:
+        frozen = world.platform.freeze(call, after=after)
+        dying = asyncio.create_task(edits(world).edit_due())
+        await frozen.wait()
+        dying.cancel()
+        await asyncio.wait({dying})
+        await world.pass_time(STUCK_SECONDS + 1)
+
+    for _ in range(2):
+        await edits(world).edit_due()
+        await world.pass_time(2 * DAY)
+        await store(world).note_changes(run[:20], NEW, (*CHANGES, "and more"))
+
+    first, told = world.said()
+    assert MARK in first
+    assert told.startswith(f"The answer that you watch has changed. {MARK}")
+    assert await world.choose("Answer again", author="bob") == ""  # as below the answer itself
+    await until(world, lambda said: "Answered again." in said[0] and "demo at" in said[0])
+
+
+async def test_who_watches_no_more_or_may_not_ask_any_more_is_not_told(world: FakeWorld) -> None:
+    for text, undo in (("where is send?", "unwatch"), ("where is more?", "")):
+        run = await ask(world, text)
+        await world.press("watch")
+        if undo:
+            await world.press("unwatch")
+        await store(world).note_changes(run[:20], NEW, CHANGES)
+        nobody = AccessPolicy(rules=(AccessRule(repositories=("demo",), people=("carol",)),))
+        await edits(world, access=None if undo else nobody).edit_due()
+
+    assert ["Outdated" in said for said in world.said()] == [True, False]
+
+
+async def test_links_to_lines_that_moved_follow_them_and_nothing_is_said(world: FakeWorld) -> None:
+    run = await ask(world)
+    (place,) = await store(world).list_places(run)
+    old = f"https://git.example.com/demo/blob/{place.cited.commit}/src/session.py#L10-L24"
+    kept = await store(world).find(run)
+    assert kept is not None
+    text = f"It is in [[1]]({old})."
+    evidence = AnswerEvidence(commits=kept.commits, places=[place.cited])
+    await store(world).keep(replace(kept, content=replace(kept.content, text=text)), "c", evidence)
+    new, foreign = old.replace("L10-L24", "L30-L44"), "https://evil.example/x"
+
+    for links in ({old: foreign}, {old: new}):
+        assert await store(world).note_changes(run[:20], NEW, (), links)
+        await edits(world).edit_due()
+        await world.pass_time(DAY + 1)
+
+    (said,) = world.said()
+    assert said.startswith(f"It is in [[1]]({new}).")
+    assert "Outdated" not in said
+    assert foreign not in said
+
+
+async def test_an_answer_that_its_asker_shared_is_marked_where_everybody_sees_it(world: FakeWorld) -> None:
+    await world.command("where is send?")
+    await until(world, lambda said: bool(said) and "demo at" in said[0])
+    handle = list(world.platform.messages.values())[-1].handle
+    entry = await world.conversations.deps.inbox.find_by_reply(handle)
+    assert entry is not None
+    await world.conversations.turns.wait_for(entry.id)
+    await store(world).note_changes(entry.run_id[:20], NEW, CHANGES)
+    await edits(world).edit_due()  # which changes nothing that one person sees
+    assert await world.press("share") == ""
+    await edits(world).edit_due()
+
+    private, shared = [shown.content for shown in world.platform.messages.values()]
+    assert "Outdated" not in private.footer
+    assert MARK in shared.footer
+    assert shared.buttons == ()

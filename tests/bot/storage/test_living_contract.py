@@ -104,6 +104,41 @@ async def test_no_more_answers_are_edited_in_an_hour_than_allowed(store: ChatSto
     assert await store.living.claim_edit(answers[2], per_hour=2)
 
 
+async def test_what_counts_most_is_edited_first_and_links_take_half(store: ChatStore, clock: FakeClock) -> None:
+    names = ("links", "old", "watched", "pinned", "new")
+    for name in names:
+        (answer,) = await keep(store, name)
+        changes = [] if name == "links" else ["its list changed", "more"]
+        await store.living.note_changes(answer.run_id[:20], NEW, changes, {"https://a": "https://b"})
+        await clock.advance(1)
+    assert await store.living.mark(make_answer("watched").run_id, watch=1)
+    assert await store.living.mark(make_answer("pinned").run_id, pinned=1)
+    assert not await store.living.mark(make_answer("nobody").run_id, watch=1)
+
+    listed = await store.living.list_due(per_hour=4, most=9)
+    assert [one.run_id.rstrip("first").rstrip("-") for one in listed] == ["pinned", "watched", "new", "old", "links"]
+    taken = [await store.living.claim_edit(one, per_hour=4) for one in (listed[0], listed[1], listed[4], listed[2])]
+    assert taken == [True, True, False, True]  # two of four are for links at most
+    assert await store.living.mark(make_answer("watched").run_id, watch=0)
+    await store.living.end_edit(listed[1], told=True)
+    assert not (await store.living.find(listed[1].run_id) or listed[1]).is_watched
+
+
+async def test_a_watched_answer_that_is_given_again_stays_watched(store: ChatStore) -> None:
+    (answer,) = await keep(store, "one")
+    await store.living.mark(answer.run_id, watch=1)
+    await store.living.note_changes(answer.run_id[:20], NEW, ["its list changed", "more"])
+    assert await store.living.claim_edit(answer, per_hour=20)
+    await store.living.end_edit(answer, told=True)
+    assert [one.is_watched for one in await store.living.list_due(per_hour=20, most=9)] == []
+
+    await keep(store, "one")
+
+    kept = await store.living.find(answer.run_id)
+    assert kept is not None
+    assert kept.is_watched
+
+
 async def test_what_is_forgotten_leaves_nothing_behind(store: ChatStore, clock: FakeClock) -> None:
     one, two, three = await keep(store, "one", "two", "three")
     await store.living.forget_run(one.run_id)

@@ -111,6 +111,10 @@ class People:
         """React to a message."""
         self._react(message, user, emoji, added=True)
 
+    def unreact(self, message: str, user: str, emoji: str) -> None:
+        """Take a reaction away."""
+        self._react(message, user, emoji, added=False)
+
     def start_thread(self, channel: str, user: str, name: str, *, message: str = "", private: bool = False) -> str:
         """Start a thread, on a message or on none; return the id."""
         if message:

@@ -9,7 +9,8 @@ from tests.fakes.slack.workspace import APP_ID, BOT_ID, BOT_USER, TEAM, Channel
 
 SUBSCRIPTIONS = frozenset({
     "agent_session_stopped", "app_context_changed", "app_home_opened", "app_mention", "assistant_thread_started",
-    "member_joined_channel", "message.channels", "message.groups", "message.im", "message.mpim", "reaction_added",
+    "member_joined_channel", "message.channels", "message.groups", "message.im", "message.mpim", "pin_added",
+    "pin_removed", "reaction_added", "reaction_removed",
 })  # fmt: skip
 FAMILIES = {"channel": "channels", "group": "groups", "im": "im", "mpim": "mpim"}
 MENTIONING = {None, "file_share", "thread_broadcast"}  # subtypes whose text can mention the app

@@ -126,6 +126,19 @@ class People:
         message.reactions.setdefault(name, []).append(user)
         self._tell_reaction("reaction_added", message, user, name)
 
+    async def take_reaction(self, channel: str, ts: str, user: str, name: str) -> None:
+        """Take a reaction away."""
+        message = self.workspace.message(channel, ts)
+        message.reactions[name].remove(user)
+        self._tell_reaction("reaction_removed", message, user, name)
+
+    async def pin(self, channel: str, ts: str, user: str, *, down: bool = False) -> None:
+        """Pin a message to its channel, or take it down."""
+        message = self.workspace.message(channel, ts)
+        item = {"type": "message", "channel": channel, "message": {"ts": ts, "user": message.user}}
+        kind = "pin_removed" if down else "pin_added"
+        self._tell({"type": kind, "user": user, "channel_id": channel, "item": item}, channel)
+
     async def press(
         self,
         channel: str,

@@ -10,7 +10,7 @@ from tests.fakes.slack.workspace import Workspace
 BOT_SCOPES = frozenset({
     "app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands", "files:read",
     "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write", "mpim:history", "mpim:read",
-    "reactions:read", "reactions:write", "users:read", "users:read.email",
+    "pins:read", "reactions:read", "reactions:write", "users:read", "users:read.email",
 })  # fmt: skip
 NEEDED = {
     "assistant.threads.setStatus": "chat:write",

@@ -18,7 +18,7 @@ from tests.bot.discord_worlds import DiscordWorld
 from tests.fakes.answerer import FakeAnswerer
 from tests.fakes.clock import FakeClock
 from tests.fakes.discord import FakeDiscord, Kind
-from tests.waiting import expect
+from tests.waiting import expect, wait_until
 
 
 async def test_twenty_mentions_at_once_get_twenty_answers_in_threads(tmp_path: Path) -> None:
@@ -353,10 +353,34 @@ async def test_the_cross_as_reaction_stops_for_the_asker_alone(world: DiscordWor
     await world.mention("where is send?")
     await world.agent.begun.acquire()
     (reply,) = world.replies()
-    world.fake.react(reply.id, world.people["ann"], "👀")
+    world.fake.react(reply.id, world.people["ann"], "🎉")
     world.fake.react(reply.id, world.people["bob"], "❌")
     world.fake.react(reply.id, world.people["ann"], "❌")
     await settled(world, "Stopped, as you asked.")
+
+
+async def test_an_answer_is_watched_by_a_reaction_until_that_is_taken_away(world: DiscordWorld) -> None:
+    world.agent.cites = True
+    await world.mention("where is send?")
+    await settled(world, "demo at 0123456")
+    (reply,) = world.replies()
+    living, inbox = world.conversations.deps.living, world.conversations.deps.inbox
+    entry = (await inbox.list_newest("discord", most=1))[0]
+    await world.conversations.turns.wait_for(entry.id)
+    assert living is not None
+
+    async def is_watched() -> bool:
+        answer = await living.find(entry.run_id)
+        return answer is not None and answer.is_watched
+
+    world.fake.react(reply.id, world.people["ann"], "👀")
+    await wait_until(is_watched, "the answer is watched")
+    world.fake.unreact(reply.id, world.people["ann"], "👀")
+
+    async def is_left_alone() -> bool:
+        return not await is_watched()
+
+    await wait_until(is_left_alone, "the answer is watched no more")
 
 
 async def test_a_voice_channel_gets_its_answer_below_the_question(world: DiscordWorld) -> None:

@@ -101,6 +101,34 @@ async def test_the_x_reaction_of_the_asker_stops_the_answer(world: SlackWorld) -
     await settled(world, "Stopped, as you asked.")
 
 
+async def test_an_answer_is_watched_by_a_reaction_and_counts_first_when_pinned(world: SlackWorld) -> None:
+    world.agent.cites = True
+    await world.mention("where is send?")
+    await settled(world, "demo at 0123456")
+    (seen,) = world.replies()
+    living, ann = world.conversations.deps.living, world.people["ann"]
+    entry = (await world.conversations.deps.inbox.list_newest("slack", most=1))[0]
+    await world.conversations.turns.wait_for(entry.id)
+    assert living is not None
+
+    async def read_marks() -> tuple[bool, bool]:
+        answer = await living.find(entry.run_id)
+        assert answer is not None
+        return answer.is_watched, answer.is_pinned
+
+    await world.fake.react(world.channel, seen.ts, world.people["bob"], "eyes")
+    await world.fake.react(world.channel, seen.ts, ann, "eyes")
+    await whispered(world, "I'll write here once")
+    assert await read_marks() == (True, False)
+    await world.fake.take_reaction(world.channel, seen.ts, ann, "eyes")
+    await world.fake.pin(world.channel, seen.ts, ann)
+    await world.fake.delivered()
+    assert await read_marks() == (False, True)
+    await world.fake.pin(world.channel, seen.ts, ann, down=True)
+    await world.fake.delivered()
+    assert await read_marks() == (False, False)
+
+
 @pytest.mark.parametrize("why", ["external", "pending"])
 async def test_a_channel_that_outsiders_read_is_refused(world: SlackWorld, why: str) -> None:
     setattr(world.fake.workspace.channels[world.channel], why, True)
