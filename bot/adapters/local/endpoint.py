@@ -94,7 +94,6 @@ class LocalPages:
         router.routes += [
             Route("/", see(self.show_start)),
             Route(LOGIN, guard.open(self.log_in)),
-            Route("/logout", do(self.log_out), methods=["POST"]),
             Route("/c/{channel}", see(self.show_channel)),
             Route("/c/{channel}/{thread}", see(self.show_channel)),
             Route("/c/{channel}/{thread}/events", see(self.send_events)),
@@ -122,12 +121,6 @@ class LocalPages:
             return send_html(page, status=403 if given else 200)
         self._link.announce()
         return self._sign_in(request, next(iter(self._core.get().workspace.people.values())), "/")
-
-    async def log_out(self, request: Request, _: WebSession, __: Mapping[str, str]) -> Response:
-        """End a session."""
-        response = RedirectResponse(LOGIN, 303)
-        self._guard.sign_out(request, response)
-        return response
 
     async def switch_person(self, request: Request, _: WebSession, fields: Mapping[str, str]) -> Response:
         """Become another person, and look at the same channel where they see it."""

@@ -42,11 +42,12 @@ class Person:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Channel:
-    """A channel, or the direct conversation of one person with citebot."""
+    """A channel, or the direct conversation of one person with citebot; in some, questions need a mention of it."""
 
     id: str
     name: str
     about: str
+    takes_mentions: bool = False
 
     @property
     def is_direct(self) -> bool:
@@ -60,7 +61,9 @@ PEOPLE = (
     Person(id="eve", name="Eve", about="Guest from another organization: citebot does not answer", is_guest=True),
 )
 CHANNELS = (
-    Channel(id="general", name="general", about="Mention @citebot to ask. It continues in the thread."),
+    Channel(
+        id="general", name="general", about="Mention @citebot to ask. It continues in the thread.", takes_mentions=True
+    ),
     Channel(id="help", name="help", about="Ask without a mention: citebot answers where it finds something."),
 )
 

@@ -13,7 +13,24 @@
   }
 
   function showEnd(root) {
-    root.querySelectorAll(".messages").forEach((list) => { list.scrollTop = list.scrollHeight; });
+    root.querySelectorAll(".messages").forEach((list) => {
+      list.scrollTop = list.scrollHeight;
+      atEnd.add(list);
+      resized.observe(list);
+    });
+  }
+
+  // A list that shows its end still does so when a thread opens beside it, the box below it grows, or a picture comes.
+  const atEnd = new WeakSet();
+  const keepEnd = ({ target }) => {
+    const list = target.closest && target.closest(".messages");
+    if (list && atEnd.has(list)) list.scrollTop = list.scrollHeight;
+  };
+  const resized = new ResizeObserver((entries) => entries.forEach(keepEnd));
+  function noteEnd({ target }) {
+    if (!target.matches || !target.matches(".messages")) return;
+    if (isNearEnd(target)) atEnd.add(target);
+    else atEnd.delete(target);
   }
 
   // A message is replaced as a whole; what has the focus in it has it afterwards, and nobody's edit is lost.
@@ -199,11 +216,32 @@
     if (target.id === "panel" && pathInfo) markShown(pathInfo.requestPath);
   }
 
-  function clearNotice(event) {
-    if (event.detail.requestConfig && event.detail.requestConfig.verb === "post") notice().textContent = "";
+  function beforeSending(event) {
+    const { elt, requestConfig } = event.detail;
+    if (requestConfig && requestConfig.verb === "post") notice().textContent = "";
+    closeChange(elt.closest(".change")); // so that the message is replaced by what it becomes
+  }
+
+  function closeChange(change) {
+    if (!change) return;
+    change.firstElementChild.focus();
+    change.open = false;
+  }
+
+  function beginChange({ target }) {
+    const box = target.open && target.matches(".change") && target.querySelector("textarea");
+    if (!box) return;
+    box.focus();
+    box.setSelectionRange(box.value.length, box.value.length);
   }
 
   document.addEventListener("keydown", pressKey, true);
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") closeChange(event.target.closest(".change[open]"));
+  });
+  document.addEventListener("toggle", beginChange, true);
+  document.addEventListener("scroll", noteEnd, true);
+  document.addEventListener("load", keepEnd, true);
   document.addEventListener("input", (event) => {
     if (event.target.matches(".write textarea")) suggest(event.target);
   });
@@ -218,7 +256,7 @@
   });
   document.addEventListener("change", attach);
   document.addEventListener("click", closePanel);
-  document.addEventListener("htmx:beforeRequest", clearNotice);
+  document.addEventListener("htmx:beforeRequest", beforeSending);
   document.addEventListener("htmx:afterRequest", afterSending);
   document.addEventListener("htmx:afterSwap", afterSwap);
   document.addEventListener("DOMContentLoaded", () => {
