@@ -15,6 +15,7 @@ from agent.answers.answer_parts import (
 from agent.answers.error_answers import write_error
 from agent.answers.history_answers import write_changes, write_comparison, write_people
 from agent.answers.listings import (
+    describe_scope,
     list_calls,
     list_contract,
     list_files,
@@ -172,9 +173,10 @@ async def _write_nothing(draft: AnswerBuilder, material: AnswerContext) -> Answe
         absent = material.decision["unknown"]
         no = "No: " if asks_for_yes_or_no(material.question) else ""
         claim = f"{no}{' and '.join(map(format_code_span, absent))} {'do' if len(absent) > 1 else 'does'} not appear"
+        claim += describe_scope(material)
         names = absent or find_mentions(material.question).names
         draft.say((await deny(material.deps.code, claim if absent else "No match", *names)).text)
-    if material.metadata["searched"]:
+    if material.metadata["searched"] and not material.decision["unknown"]:
         searches = ", ".join(format_code_span(query, longest=80) for query in material.metadata["searched"])
         draft.say(f"Searched for {searches}. Naming a function, a class or a file helps.")
     return AnswerSubject()

@@ -19,6 +19,7 @@ from agent.answers.answer_parts import (
     write_entries,
 )
 from agent.evidence.coverage import deny, describe_unseen
+from agent.evidence.manifests import is_manifest
 from agent.evidence.refs import count_calls, group_by_place, is_test_or_docs, read_quote
 from agent.evidence.requests import FILE_IS_THERE
 from agent.questions.scopes import asks_for_yes_or_no
@@ -39,12 +40,17 @@ async def list_calls(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
     definitions, sites, mentions = material.of("definition"), material.of(role), material.of("mention")
     target = _format_target(draft, material, definitions)
     is_function = bool(definitions) and definitions[0]["kind"] in _CALLED
-    is_used = material.lookup == "usages" and not is_function and bool(material.metadata["totals"].get("uses"))
+    is_used = material.lookup == "usages" and bool(material.metadata["totals"].get("uses"))
     if sites:
         await _write_sites(draft, material, sites, role, target)
     elif is_used:
         total = material.metadata["totals"].get("mention", len(mentions))
-        draft.say(f"{_affirm(material)}{target} is used on {format_count(total, 'line')}{_describe_scope(material)}:")
+        lines, scope = format_count(total, "line"), describe_scope(material)
+        if not definitions and all(is_manifest(ref["path"]) for ref in mentions):
+            draft.say(f"{target} is named only by manifests{scope}, on {lines}:")
+        else:
+            uncalled = ", none of them a call that the syntax shows" if is_function else ""
+            draft.say(f"{_affirm(material)}{target} is used on {lines}{scope}{uncalled}:")
     else:
         await _deny_calls(draft, material, role, target)
     if mentions and len(sites) < MAX_LISTED:
@@ -69,7 +75,8 @@ async def _write_mentions(
     others = [ref for ref in mentions if ref not in named]
     total = material.metadata["totals"].get("mention", len(mentions))
     if named:
-        draft.say("It is also used by its name:" if sites or is_used else "It is used by its name:")
+        if sites or not is_used:
+            draft.say("It is also used by its name:" if sites else "It is used by its name:")
         await _list_places(draft, material, [[ref] for ref in named], len(named))
     if others:
         if named or sites or not is_used:
@@ -87,8 +94,9 @@ async def _deny_calls(draft: AnswerBuilder, material: AnswerContext, role: Role,
         claim, words = f"No call of {target} was found", [plain]
     else:
         claim, words = f"No use of {target} was found", [plain]
-    no = "No: n" if asks_for_yes_or_no(material.question) and claim.startswith("N") else claim[:1]
-    denial = await deny(material.deps.code, f"{no}{claim[1:]}{_describe_scope(material)}", *words)
+    is_sure = asks_for_yes_or_no(material.question) and not material.metadata["totals"].get("uses")
+    no = "No: n" if is_sure and claim.startswith("N") else claim[:1]
+    denial = await deny(material.deps.code, f"{no}{claim[1:]}{describe_scope(material)}", *words)
     unseen = describe_unseen(ref["path"] for ref in material.of("definition")) if role == "caller" else ""
     draft.say(f"{denial.text} {unseen}".rstrip())
 
@@ -97,7 +105,7 @@ def _affirm(material: AnswerContext) -> str:
     return "Yes: " if asks_for_yes_or_no(material.question) else ""
 
 
-def _describe_scope(material: AnswerContext) -> str:
+def describe_scope(material: AnswerContext) -> str:
     """Say which files the answer is limited to."""
     requests = material.decision["requests"]
     folders, sorts = (requests[0]["folders"], requests[0]["source_types"]) if requests else ([], [])
@@ -131,7 +139,7 @@ async def _write_sites(
         shares += [f"{uncertain} that may be of another definition of that name"] if uncertain else []
         target = f"{format_code_span(material.name)}, {join_words(shares)}"
     where_from = f", from {format_count(total, 'place')}" if total < calls else ""
-    scope = _describe_scope(material)
+    scope = describe_scope(material)
     draft.say(f"{_affirm(material)}{format_count(calls, 'call')} of {target}{scope}{where_from}:")
     places = group_by_place(sites)
     main = [place for place in places if not is_test_or_docs(place[0]["path"])]

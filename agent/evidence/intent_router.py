@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import PurePosixPath
 
 from agent.evidence.contracts import route_contract
@@ -55,9 +56,12 @@ _COMPARED = 2
 STARTING = find_content_terms("start begin entry main bootstrap execution")
 _PROGRAM = find_content_terms("program app application server process point execution service tool cli bot")
 _READ = find_content_terms("read set defined looked used called")
+# What leads from a name to what it is used for, or in.
+_BESIDE = frozenset("for in inside within as with at on from für im als mit pour dans avec para en con como".split())
 _USES: frozenset[IntentName] = frozenset({"callers", "absence"})
 _NAMING: frozenset[IntentName] = frozenset({"callers", "callees", "tests", "definition"})
 _PLAIN = compile_pattern(r"[A-Za-z_\x{C0}-\x{24F}][A-Za-z0-9_\x{C0}-\x{24F}]+")
+_IS_USED = compile_pattern(r"(?i)\b(?:use|used|read|called)\b")
 _SETS = compile_pattern(r"(?i)\b(?:set|assigned|configured|overridden)\b")
 _CALLS = compile_pattern(
     r"(?i)\b(?:call|invo[kc]|hit|aufruf|aufgerufen|ruft|ruf\b|gerufen|appel|llama|invoca|cham)|呼|调用|调|вызыв|зов|호출|부르"
@@ -256,17 +260,19 @@ async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
     if _SETS.search(question) and (chosen := await _route_set(question, asked, code)) is not None:
         return chosen
     question = read_scope(question).rest if asked.source_types else question
-    is_more = not asked.is_sure and asked.subject.isascii() and len(asked.subject.split()) > MAX_NAMES
-    if is_more and all(known.name.isalpha() and known.name.islower() for known in asked.names):
-        return None  # one of several common words
     inside = await _find_scope(question, code)
     lookup: Lookup = "callers" if asked.name == "callers" and _CALLS.search(question) else "usages"
     known = asked.names[:MAX_NAMES]
-    word = "" if known or inside else _find_unknown(question, asked.name)
+    word = "" if known else _find_unknown(question, asked.name)
+    if inside and (word in inside or await find_folder(code, word) in inside):
+        word = ""
+    is_more = not asked.is_sure and asked.subject.isascii() and len(asked.subject.split()) > MAX_NAMES
+    if is_more and not word and all(known.name.isalpha() and known.name.islower() for known in asked.names):
+        return None  # one of several common words
     if word and (alike := await _find_alike(word, code)) is not None:
         known = (alike,)
     requests = [request_name(lookup, one, inside, asked.source_types) for one in known]
-    if not requests and inside:
+    if not requests and not word and inside:
         importers = request_lookup("usages", inside[0], reasoning="who imports the file")
         requests = [{**importers, "path": inside[0]}]
     if requests:
@@ -277,8 +283,7 @@ async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
         and (chosen := await _route_version([word], code))
     ):
         return chosen
-    uses = request_lookup("usages", word, reasoning="the name may be used without being defined here")
-    uses["source_types"] = list(asked.source_types)
+    uses = request_name("usages", KnownName(name=word), inside, asked.source_types)
     return decide_retrieval([uses], fast_path=True, reasoning="uses of a word", unknown=[word]) if word else None
 
 
@@ -287,7 +292,9 @@ async def _route_place(question: str, asked: AskedIntent, code: CodeSearch) -> R
 
     Where the program as a whole starts, the overview of the repository knows.
     """
-    typed, terms = _list_typed(question), find_content_terms(question)
+    terms = find_content_terms(question)
+    word = _find_unknown(question, asked.name) if _IS_USED.search(question) else ""
+    typed = [word] if word else _list_typed(question)
     if not asked.names and terms & STARTING and terms <= STARTING | _PROGRAM:
         return _decide_kind("overview", question, {})
     if asked.names or len(typed) != 1 or find_content_terms(question.replace(typed[0], " ")) - _READ:
@@ -319,12 +326,13 @@ def _find_unknown(question: str, intent: IntentName) -> str:
     """Return the one name that the code does not define and that the question is about: a library, a setting."""
     if typed := _list_typed(question):
         return typed[0]
-    subject = load_model().find_subject(question, intent)
-    words = [normalize_name(word) for word in subject.split() if list_words(word)]
-    rare = [
-        word for word in words if word.isascii() and (word.lower() not in load_model().common or is_code_like(word))
-    ]
-    return rare[0] if len(rare) == 1 and len(rare[0]) >= _SHORTEST_NAME else ""
+    subject = load_model().find_subject(question, intent).split()
+    for said in (takewhile(lambda word: word not in _BESIDE, subject), subject):
+        words = [normalize_name(word) for word in said if list_words(word) and word.isascii()]
+        rare = [word for word in words if word.lower() not in load_model().common or is_code_like(word)]
+        if rare:
+            return rare[0] if len(rare) == 1 and len(rare[0]) >= _SHORTEST_NAME else ""
+    return ""
 
 
 def _list_typed(question: str) -> list[str]:

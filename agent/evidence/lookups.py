@@ -55,8 +55,6 @@ _IMPORTING = re.compile(
 async def search(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """Rank the code for the query; a text that it quotes is looked for as it stands."""
     literal = parse_literal(request["query"])
-    if literal and literal.is_message:
-        return await _search_message(code, request)
     if literal:
         result = await search_relaxed(code, request, limit=_LITERAL_HITS)
         hits, matches = await find_exact_text(code, result.hits, literal)
@@ -121,14 +119,18 @@ async def _find_definition(code: CodeSearch, request: RetrievalRequest) -> Retri
 async def _find_callers(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     calls = await _add_definition(code, request, await code.callers(request["query"]), "caller")
     registered = await _keep_inside(code, request, await _find_registrations(code, request["query"]))
-    if calls.totals["caller"]:
-        return replace(
-            calls, refs=[*calls.refs, *registered[:MAX_SITES]], totals={**calls.totals, "mention": len(registered)}
-        )
-    # A name that nothing calls may be handed on, or called by what no syntax tells.
+    # A name may be handed on beside its calls, and what nothing calls be called by what no syntax tells.
     mentions = _keep_one_per_line([*registered, *await _find_mentions(code, request, "mention")])
+    if calls.totals["caller"]:
+        taken = {(ref["path"], ref["start_line"]) for ref in calls.refs}
+        mentions = [
+            ref
+            for ref in mentions
+            if ref["kind"] and (ref["path"], ref["start_line"]) not in taken and not is_test_or_docs(ref["path"])
+        ]
     refs = [*calls.refs, *_keep_one_per_symbol(mentions[:MAX_SITES])]
-    return Retrieved(refs=refs, totals={**calls.totals, "mention": len(mentions)})
+    uses = sum(bool(ref["score"]) for ref in mentions)
+    return Retrieved(refs=refs, totals={**calls.totals, "mention": len(mentions), "uses": uses})
 
 
 async def _find_callees(code: CodeSearch, request: RetrievalRequest) -> Retrieved:

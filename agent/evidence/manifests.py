@@ -10,7 +10,7 @@ from agent.evidence.requests import request_lines
 from agent.ports import SourceFiles
 from agent.state import RetrievalRequest
 from indexer.text.linear_patterns import compile_pattern
-from indexer.types import FileEntry, Location
+from indexer.types import Location
 
 MAX_DECLARATIONS = 3
 MAX_NAMED_IN = 2  # manifests
@@ -83,13 +83,13 @@ async def request_dependencies(code: SourceFiles) -> list[RetrievalRequest]:
 async def find_declarations(code: SourceFiles, library: str) -> list[Location]:
     """Find the lines of the manifests that name a library or a language, only those that do exactly if any does."""
     wanted = normalize_library(library)
-    manifests = sorted(filter(_is_manifest, await code.files()), key=lambda entry: (entry.path.count("/"), entry.path))
+    manifests = [entry.path for entry in await code.files() if is_manifest(entry.path)]
     found: list[tuple[int, Location]] = []
-    for entry in manifests[:_MOST_READ]:
-        for number, line in enumerate((await code.read(entry.path)).text.split("\n"), 1):
-            rank = _rank_line(line, wanted, is_json=entry.path.endswith(".json"))
+    for path in sorted(manifests, key=lambda path: (path.count("/"), path))[:_MOST_READ]:
+        for number, line in enumerate((await code.read(path)).text.split("\n"), 1):
+            rank = _rank_line(line, wanted, is_json=path.endswith(".json"))
             if rank is not None:
-                found.append((rank, Location(path=entry.path, start_line=number, end_line=number)))
+                found.append((rank, Location(path=path, start_line=number, end_line=number)))
     best = min((rank for rank, _ in found), default=0)
     first_of_file: dict[str, Location] = {}
     for rank, location in found:
@@ -118,11 +118,11 @@ def _rank_line(line: str, wanted: str, *, is_json: bool) -> int | None:
     return 1 if wanted in parts and _VERSION.search(line) else None
 
 
-def _is_manifest(entry: FileEntry) -> bool:
+def is_manifest(written: str) -> bool:
     """Whether a file declares dependencies, those for tests and tools included."""
-    path = PurePosixPath(entry.path)
+    path = PurePosixPath(written)
     is_list = path.suffix in {".txt", ".in"} and ("requirements" in path.name or path.parent.name == "requirements")
-    return _get_kind(entry.path) is not None or is_list
+    return _get_kind(written) is not None or is_list
 
 
 def _get_kind(path: str) -> str | None:

@@ -177,7 +177,7 @@ async def find_said(code: CodeSearch, texts: Sequence[str], *, is_evident: bool)
             is_nearly_all = match.share >= (1.0 if is_aside else least)
             if not (is_confident_match(text, match) if is_evident else is_nearly_all):
                 continue
-            worth = (match.share * len(text.split()) * (ASIDE_SHARE if is_aside else 1.0), match.share)
+            worth = (match.share**2 * len(text.split()) * (ASIDE_SHARE if is_aside else 1.0), match.share)
             if worth > most:
                 best, most = text, worth
         if most[1] == 1.0 and most[0] >= _TELLING_WORDS:

@@ -27,6 +27,7 @@ _BRANCH = re.compile(
     r"(?i)(?:the )?(?:branch )?(?P<name>main|master|develop(?:ment)?|trunk|head|[\w.-]{1,60}/[\w./+-]{1,60})"
     r"(?: branch)?"
 )
+_FILE_ENDING = re.compile(r"/[^/]*\.(?!x$)[A-Za-z]{1,6}$")
 # Without limits: to count letters of all scripts takes RE2 a tenth of a second to compile.
 _RANGE = compile_pattern(r"(?P<from>[\w/@+-][\w./@+-]*?)\.{2,3}(?P<until>[\w/@+-][\w./@+-]*)")
 # Whatever stands between these is meant as a commit where one of the two is surely one.
@@ -34,7 +35,7 @@ _BETWEEN = frozenset("between zwischen entre между".split())
 _AND = frozenset("and und et y e и".split())
 _JOINS = compile_pattern(
     r"(?i)(?:and|to|with|against|vs\.?|versus|→|->|und|bis|et|à|y|a|e|и|до|と|和|과|와)?"
-    r"(?: ?(?:the|on|in)?(?: ?(?:branch|tag|release|version))?)?"
+    r"(?: ?(?:the|on)?(?: ?(?:branch|tag|release|version))?)?"
 )
 _SINCE = compile_pattern(
     r"(?i)(?:since|after|as of|against|compared (?:to|with)|relative to|from|than|over|diff|seit|nach|depuis|desde"
@@ -174,7 +175,8 @@ def _read_ref(words: list[str], start: int, end: int) -> _Found | None:
     if name := read_release(window):
         return _Found(name=name, start=start, end=end)
     branch = _BRANCH.fullmatch(window)
-    return _Found(name=branch["name"], start=start, end=end, is_branch=True) if branch else None
+    is_file = _FILE_ENDING.search(window) is not None
+    return _Found(name=branch["name"], start=start, end=end, is_branch=True) if branch and not is_file else None
 
 
 def _find_period(words: list[str]) -> AskedTimes:

@@ -87,9 +87,7 @@ def parse_literal(query: str) -> Literal | None:
         is_exact = text.isascii() and not text.endswith("?")
         return Literal(text=text, is_message=False) if is_exact else None
     exact = _find_exact_texts(text)
-    if exact and not is_asking(text):
-        return Literal(text=exact[0], is_message=False)
-    return Literal(text=text, is_message=True) if len(_WORD.findall(text)) >= 2 and not is_asking(text) else None
+    return Literal(text=exact[0], is_message=False) if exact and not is_asking(text) else None
 
 
 def make_literal_query(literal: Literal) -> str:

@@ -242,7 +242,8 @@ def _make_error(text: str, found: re.Match[str]) -> PastedError:
     if closing and closing in message:
         message = message[: message.rindex(closing)]  # it is quoted with its name
     texts = dict.fromkeys([cut_message(message), *_list_texts(message)])
-    return PastedError(name=normalize_name(found["name"].replace("\\", ".")), texts=tuple(texts)[:MAX_TEXTS])
+    name = "" if found["name"] in _GENERAL else normalize_name(found["name"].replace("\\", "."))
+    return PastedError(name=name, texts=tuple(texts)[:MAX_TEXTS])
 
 
 def cut_message(message: str) -> str:

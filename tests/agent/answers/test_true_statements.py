@@ -250,6 +250,37 @@ def test_one_question_stays_one(question: str) -> None:
     assert split_questions(question) == [question]
 
 
+USES = {
+    "go.mod": "require github.com/sirupsen/logrus v1.9.4\n",
+    "lib/job.py": "def clear_beat():\n    pass\n\n\ndef stop():\n    return clear_beat\n",
+    "web/hub.py": "def on_close(hub):\n    pass\n\n\ndef start(hub):\n    hub.listen(on_close)\n",
+    "tests/test_hub.py": "def test_close():\n    on_close(None)\n",
+    "CHANGES.md": "Dropped celluloid.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("is logrus used anywhere?", "`logrus` is named only by manifests, on 1 line:"),
+        ("does anybody use clear_beat?", "Yes: `clear_beat` [1] is used on 1 line, none of them a call"),
+        ("who calls on_close?", "- `start` in `web/hub.py:6` [3], passed as a value: `hub.listen(on_close)`"),
+        ("do we still use celluloid in lib?", "No: `celluloid` does not appear in `lib` in the 5 files of `shop`"),
+        ("do we use lz4 for compression", "No: `lz4` does not appear in the 5 files of `shop`"),
+    ],
+)
+async def test_uses_are_neither_denied_nor_taken_for_calls(
+    saver: SqliteConversations, question: str, said: str
+) -> None:
+    assert said in (await answer_to(make_agent(saver, USES), question)).text
+
+
+async def test_only_a_text_that_is_quoted_is_said_not_to_appear(saver: SqliteConversations) -> None:
+    answer = await answer_to(make_agent(saver, USES), "whats the beat interval of the hub socket")
+
+    assert "does not appear" not in answer.text
+
+
 ATTRIBUTES = {
     "shop/app.py": '''class Base:
     template_folder = "templates"
