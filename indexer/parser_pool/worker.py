@@ -12,7 +12,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from typing import BinaryIO, NoReturn
 
@@ -38,8 +38,10 @@ Parse = Callable[..., ParsedContents | SkippedFile]
 def main(arguments: Sequence[str], *, parse: Parse | None = None) -> None:
     """Serve: the arguments are the descriptor that closes with the parent, and limits."""
     prepare_bundled()
-    parse = parse or partial(parse_source, ctags=Ctags.start())
-    _serve_frames(arguments, lambda body, seconds: _make_reply(body, seconds, parse))
+    with ExitStack() as stack:
+        ctags = stack.enter_context(closing(started)) if parse is None and (started := Ctags.start()) else None
+        made = parse or partial(parse_source, ctags=ctags)
+        _serve_frames(arguments, lambda body, seconds: _make_reply(body, seconds, made))
 
 
 def serve_requests(arguments: Sequence[str], answer: Callable[[bytes], bytes]) -> None:
