@@ -10,7 +10,6 @@ from typing import Literal
 from bot.markdown import to_one_line
 
 LONGEST_LABEL = 36
-LONGEST_LINE_LABEL = 24
 # Mermaid reads these as markup, or as the end of a label; it takes them as numbers of characters.
 _MERMAID = {ord(letter): f"#{ord(letter)};" for letter in '"#&<>[]{}()|`;\\%'}
 
@@ -56,7 +55,7 @@ class FlowLine:
     @property
     def words(self) -> str:
         """The label of the line."""
-        return shorten(self.label, LONGEST_LINE_LABEL) if self.label else str(self.weight or "")
+        return shorten(self.label) if self.label else str(self.weight or "")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
