@@ -31,6 +31,7 @@ from bot.conversations.turn_deps import Break, Said, TurnDeps
 from bot.conversations.turns.attached_files import ReadAttachments, read_attachments
 from bot.conversations.turns.thread_context import read_thread_quotes
 from bot.errors import TOO_LATE, InboxError, NotAllowed
+from bot.living.edits import describe_renewal
 from bot.markdown.safety import neutralize
 from bot.messages import LONGEST_QUOTED, GoalOrder, MessageContent
 from bot.monitoring.observer import TurnOutcome
@@ -45,7 +46,6 @@ from bot.storage.inbox import Inbox, InboxEntry
 from bot.storage.turn_records import KeptTurn, TurnRecord, TurnRecordStore
 from indexer import Progress
 
-MAX_RENEWED = 5  # changes that an answer names which is given again
 NOT_YOURS = "Only the person who asked can do that."
 # The outcomes of answers that do not answer the question, by their routes.
 _OUTCOMES: Mapping[str, TurnOutcome] = {
@@ -327,10 +327,7 @@ class AnswerCourse:
         """Say what has changed since the reply was first written; empty where it is no answer that is given again."""
         store = self._deps.living
         before = await store.find(self._entry.run_id) if store is not None else None
-        if before is None or not before.changes or before.run_id == self._entry.run_id:
-            return ""
-        heading, *named = before.changes
-        return f"*Answered again. Since the earlier answer, {heading}:* {', '.join(named[:MAX_RENEWED])}"
+        return describe_renewal(before) if before is None or before.run_id != self._entry.run_id else ""
 
     def _find_outcome(self, answer: Answer | None) -> TurnOutcome:
         reason = self._get_reason()

@@ -23,7 +23,7 @@ from bot.storage.living_answers import LivingAnswer, LivingAnswerStore
 LOOK_SECONDS = 5.0  # between looks at what another process may have noted
 MOST_AT_ONCE = 100
 AGAIN = "Answer again"
-_NAMED = 3  # changes in a footer
+_NAMED, _NAMED_AGAIN = 3, 5  # changes in a footer, and in an answer that is given again
 
 log = logging.getLogger(__name__)
 
@@ -131,6 +131,14 @@ def describe_changes(answer: LivingAnswer, hosts: Collection[str]) -> str:
     heading, *named = answer.changes
     more = ", …" if len(named) > _NAMED else ""
     return neutralize(f"Outdated since `{answer.since[:7]}`: {heading} ({', '.join(named[:_NAMED])}{more})", hosts)
+
+
+def describe_renewal(answer: LivingAnswer | None) -> str:
+    """Say what has changed since an answer that is given again; empty where nothing has, or there is none."""
+    if answer is None or not answer.changes:
+        return ""
+    heading, *named = answer.changes
+    return f"*Answered again. Since the earlier answer, {heading}:* {', '.join(named[:_NAMED_AGAIN])}"
 
 
 def make_living_content(answer: LivingAnswer, hosts: Collection[str]) -> MessageContent:

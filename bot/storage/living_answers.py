@@ -105,6 +105,12 @@ class FollowedPlace:
         """The key that identifies the answer."""
         return self.answer, self.cited.mark
 
+    @property
+    def has_moved(self) -> bool:
+        """Whether it is elsewhere by now."""
+        cited, now = self.cited, self.now
+        return (cited.path, cited.start_line, cited.end_line) != (now.path, now.start_line, now.end_line)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FollowedQuery:

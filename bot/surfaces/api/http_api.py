@@ -23,8 +23,9 @@ from agent import LOOKUPS, Arguments, CodeLookup, LookupResult
 from bot.conversations.goal_turns import OFF
 from bot.errors import NotAllowed
 from bot.http.bodies import BodyReader
+from bot.surfaces.answer_states import AnswerState
 from bot.surfaces.api.ask_requests import EVENTS, AskRequest, answer_ask
-from bot.surfaces.api.problems import PROBLEM_TYPE, Problem, make_error_handlers, render_problem
+from bot.surfaces.api.problems import PROBLEM_TYPE, Problem, RequestProblem, make_error_handlers, render_problem
 from bot.surfaces.api.repeated_questions import KEY, KEY_PATTERN, RepeatedQuestions, read_key
 from bot.surfaces.api.request_reading import authenticate, describe_invalid, read_json
 from bot.surfaces.api.run_requests import (
@@ -49,6 +50,7 @@ DESCRIPTION = (
     "Questions about the code of a team's repositories, and lookups in it. A token stands for a person: it sees the "
     "repositories that the person may ask about, and no other. Every result names the commit that it was read at."
 )
+NOT_FOLLOWED = "No answer of this name is followed, or you may not ask about its repositories."
 _REFERENCE = "#/components/schemas/{model}"
 
 
@@ -91,6 +93,11 @@ class HttpApi:
                 operation_id=lookup.known_as.get("operation", lookup.name), response_model=lookup.result,
                 summary=lookup.description, response_description=lookup.result.__doc__ or "",
             )  # fmt: skip
+        add(
+            "/answers/{run}", self._show_answer, operation_id="show_answer", response_model=AnswerState,
+            summary="Show whether an answer is outdated: what of the code that it cites has changed since.",
+            response_description=AnswerState.__doc__ or "",
+        )  # fmt: skip
         busy: dict[int | str, Any] = {code: _describe_problem(code) for code in (408, 409, 413, 415)}
         add(
             "/runs", self._propose_run, methods=["POST"], operation_id="propose_run", response_model=GoalRun,
@@ -126,6 +133,12 @@ class HttpApi:
         )  # fmt: skip
         events = self._repeated.follow(read_key(request, principal, asked), begin)
         return await answer_ask(events, request, principal)
+
+    async def _show_answer(self, run: AnswerName, principal: Caller) -> Response:
+        state = await self._core.get().questions.find_state(principal, run)
+        if state is None:
+            raise RequestProblem(status=404, detail=NOT_FOLLOWED, code="unknown_answer")
+        return answer_with(state)
 
     @property
     def _runs(self) -> TeamGoalRuns:
@@ -207,6 +220,7 @@ async def _find_caller(
 
 
 Caller = Annotated[Principal, Depends(_find_caller)]
+AnswerName = Annotated[str, Path(max_length=64, description="The `run_id` of an answer.")]
 RunName = Annotated[str, Path(max_length=64, description="The `id` of a goal run.")]
 
 

@@ -120,7 +120,7 @@ class RepeatedQuestions:
     def _give_up(self, run: AskedRun) -> None:
         if not run.followers:
             self._forget(run)  # nobody may begin to follow what is about to end
-            run.task.cancel()
+            run.give_up()
 
     def _forget(self, run: AskedRun) -> None:
         for place in [place for place, (_, known) in self._known.items() if known is run]:

@@ -53,6 +53,7 @@ class AskPages:
         self._written = WrittenAnswers(AnswerMarkup(), highlighter)
         self._drawing = AgentGraphDrawing(format_seconds)
         files.define("write_answer", self._written.get)
+        files.define("write_state", AnswerMarkup().write)
         files.define("name_place", name_place)
 
     def join(self, router: Router) -> None:
@@ -93,10 +94,11 @@ class AskPages:
             if conversation is None:
                 raise HTTPException(404, _GONE)
         question = fields.get("question", "")
+        remark = await core.questions.describe_renewal(session.principal, fields.get("again", ""))
         try:
             turn = core.turns.begin(
                 core.questions, session.principal, question, repository=fields.get("repository") or None,
-                conversation=conversation,
+                conversation=conversation, remark=remark,
             )  # fmt: skip
         except Refusal as refusal:
             return await self._refuse(session, conversation, question, str(refusal), is_part=is_part)
@@ -181,6 +183,8 @@ class AskPages:
         core = self._core.get()
         for turn in conversation.turns if conversation is not None else ():
             await self._written.prepare(turn, turn.text)
+            if turn.answer is not None:
+                turn.state = await core.questions.find_state(session.principal, turn.answer.run_id)
         page = self._files.render(
             "ask.html", title=conversation.label if conversation else "Ask", here="Ask", session=session,
             conversation=conversation, repositories=core.list_visible(session.principal), starters=STARTERS,

@@ -13,6 +13,7 @@ from time import monotonic
 from agent import AgentEvent
 from bot.clock import Clock
 from bot.replies.paging import cut_to_stable
+from bot.surfaces.answer_states import AnswerState
 from bot.surfaces.ask_events import Answered, AskEvent, EvidenceFound, NotAnswered, RunBegun, StageBegun, TextPart
 from bot.surfaces.principals import Principal
 from bot.surfaces.questions import NO_QUESTION, Questions
@@ -58,6 +59,7 @@ class LiveTurn:
     excerpts: dict[int, CitedExcerpt] = field(default_factory=dict)
     opinion: str = ""
     is_shared: bool = False
+    state: AnswerState | None = None
     version: int = 0
     course_version: int = 0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -215,6 +217,7 @@ class LiveTurns:
         *,
         repository: str | None,
         conversation: LiveConversation | None = None,
+        remark: str = "",
     ) -> LiveTurn:
         """Ask a question, in a conversation or in a new one; raises `Refusal`."""
         own = [turn for turn in self._tasks.values() if turn.owner == principal.key]
@@ -233,7 +236,13 @@ class LiveTurns:
         place.turns.append(turn)
         self._turns[turn.id] = turn
         run = questions.begin(
-            principal, question, surface="web", repository=repository, conversation=place.id, watch=turn.watch
+            principal,
+            question,
+            surface="web",
+            repository=repository,
+            conversation=place.id,
+            remark=remark,
+            watch=turn.watch,
         )
         task = asyncio.create_task(self._answer(turn, run.stream()))
         self._tasks[task] = turn
