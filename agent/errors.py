@@ -131,38 +131,38 @@ class AnswerEmpty(ModelError):
 class AnswerUnwritten(AnswerEmpty):
     """The model went on calling tools where it was to write the answer."""
 
-    reason = "the language model went on calling tools instead of answering"
+    reason = "the language model kept calling tools instead of answering"
 
 
 class AnswerCutEarly(AnswerEmpty):
     """The model reached its limit of length, such as by thinking, before it wrote anything."""
 
-    reason = "the language model reached its limit of length before it wrote anything"
+    reason = "the language model reached its length limit before it wrote anything"
 
 
 class AnswerLeaked(ModelError):
     """The answer held what must not leave: the model's instructions, or a masked value in disguise."""
 
-    reason = "the language model's answer held what must not leave here"
+    reason = "the language model's answer contained protected text"
 
 
 class AnswerMalformed(ModelError):
     """The answer does not have the form that was asked for."""
 
-    reason = "the language model gave an answer that cannot be read"
+    reason = "the language model's answer could not be parsed"
     retryable = True
 
 
 class AnswerTruncated(ModelError):
     """The answer ended at the model's limit of length; the text before it is good."""
 
-    reason = "the language model reached its limit of length"
+    reason = "the language model reached its length limit"
 
 
 class BudgetExceeded(ModelError):
     """A turn has used up its seconds, tokens or model calls."""
 
-    reason = "this question has used up its budget for the language model"
+    reason = "this question used up its budget for the language model"
 
 
 class WebSearchError(AgentError):

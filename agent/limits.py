@@ -79,7 +79,7 @@ class Budget:
         if self.seconds_left <= 0:
             raise BudgetExceeded(f"This question has taken its {self.ceilings.seconds:g} seconds.")
         if self.calls >= self.ceilings.calls:
-            raise BudgetExceeded(f"This question has made its {self.ceilings.calls} calls of a language model.")
+            raise BudgetExceeded(f"This question used up its {self.ceilings.calls} calls of a language model.")
         if self.usage.total >= self.ceilings.tokens:
             raise BudgetExceeded(f"This question has used its {self.ceilings.tokens:,} tokens.")
         self.calls += 1

@@ -252,7 +252,7 @@ async def _serve_published(
         remote = _make_remote(settings, table) if table.url is not None else None
         name = remote.name if remote is not None else table.name
         if name is None:
-            raise SettingsError(f"{table.path} is served by its name alone: give it a `name` in citebot.toml.")
+            raise SettingsError(f"{table.path} needs a `name` in citebot.toml to be served.")
         page = remote.page if remote is not None else table.web_url
         named = replace(parts, name=name, web_url=page, read_marks=ConfiguredMarks(table.environments))
         shared[name] = segments.open_index(named)

@@ -111,7 +111,7 @@ def _warn_of_losses(exporter: OTLPSpanExporter) -> None:
             warnings.warn(f"Traces are lost: {type(error).__name__}.")
             raise
         if result.name != "SUCCESS":
-            warnings.warn("Traces are lost: the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not take them.")
+            warnings.warn("Traces are lost: the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not accept them.")
         return result
 
     exporter.export = export  # type: ignore[method-assign]  # a class of its own would have to be made here

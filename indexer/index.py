@@ -47,8 +47,8 @@ log = logging.getLogger(__name__)
 _KEEP_RETIRED = 3  # generations; other processes may still be reading the last ones
 _KEEP_SECONDS = 600.0
 _SWEPT_BESIDE = 500  # files that a refresh sweeps; the next push waits for it
-_DAMAGED = "The index was damaged and is built again."
-_REBUILT = "The vector store was damaged and has been built again."
+_DAMAGED = "The index was damaged and is being rebuilt."
+_REBUILT = "The vector store was damaged and was rebuilt."
 
 
 class CodeIndex:
@@ -273,7 +273,7 @@ class CodeIndex:
 
     def _load(self, generation: Generation) -> Snapshot:
         if not is_readable_fingerprint(generation.provenance):
-            raise NotIndexed(f"The index of {self._repository.name} is of another version. Run: citebot index")
+            raise NotIndexed(f"The index of {self._repository.name} was made by another version. Run: citebot index")
         from indexer.search.snapshot import Snapshot
 
         try:
@@ -283,7 +283,7 @@ class CodeIndex:
             raise self._describe_damage() from error
 
     def _describe_damage(self) -> IndexDamaged:
-        return IndexDamaged(f"The index of {self._repository.name} was damaged, and is being built again.")
+        return IndexDamaged(f"The index of {self._repository.name} was damaged, and is being rebuilt.")
 
     async def is_current(self) -> bool:
         """Whether the newest generation is that of the repository's ref, made as this one would be."""

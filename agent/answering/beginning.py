@@ -66,7 +66,7 @@ START = "start"  # the key of the first message's text in the evidence table
 
 async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
     """Show what was found, with an id for each place; a place keeps the one that it has."""
-    deps.emit("step_start", node="setup_executor", stage="Reading what was found")
+    deps.emit("step_start", node="setup_executor", stage="Reading the results")
     numbers = EvidenceNumbers(state.get("shown", []))
     refs, question = rank_evidence(state, deps), state.get("lookup_query") or state.get("cleaned_query", "")
     exhibits = numbers.number_evidence(

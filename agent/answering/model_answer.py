@@ -25,8 +25,8 @@ from agent.prompts.model_text import CitationParser, StreamSanitizer
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.state import CitationRef, EvidenceRef
 
-CUT = "*(The answer was cut here: it had reached the limit of its length.)*"
-BROKEN_OFF = "*(The answer ends here: the language model broke off.)*"
+CUT = "*(The answer was cut here: it reached the length limit.)*"
+BROKEN_OFF = "*(The answer ends here: the language model was interrupted.)*"
 LONGEST_OPENING = 200  # characters without a citation that may yet turn out to be words before a call
 _SHORTEST_OVERLAP = 8  # characters that a continuation repeats
 # Whoever answered may go on, or another model in its place.

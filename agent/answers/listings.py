@@ -89,7 +89,7 @@ async def _deny_calls(draft: AnswerBuilder, material: AnswerContext, role: Role,
     """Say that there is no call, with how much of the code that rests on."""
     plain = material.name.rpartition(".")[2]
     if role == "callee":
-        claim, words = f"{target} calls nothing that is known by name", []
+        claim, words = f"{target} calls no function known by name", []
     elif material.lookup == "callers" or {ref["kind"] for ref in material.of("definition")} & _CALLED:
         claim, words = f"No call of {target} was found", [plain]
     else:
@@ -214,7 +214,7 @@ async def list_files(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
             draft.say(f"{place} is there, with {format_count(head['end_line'], 'line')}.")
             continue
         if not symbols:
-            draft.say(f"{place} defines no names; it begins like this:")
+            draft.say(f"{place} defines no names; its first lines:")
             draft.say(format_code_block(source.lines[:20], source.language))
             continue
         where = "" if any("." in ref["symbol"] for ref in symbols) else " at the top level"
@@ -337,7 +337,7 @@ def _write_default(draft: AnswerBuilder, material: AnswerContext, entries: list[
     draft.say(f"{place} {value} {mark}." + (f" {about}" if about else ""))
     more = None
     if len(entries) > 1:
-        draft.say("The name stands for more than one thing:")
+        draft.say("The name has several meanings:")
         more = write_entries(draft, material, entries[1:], format_entry=_format_entry)
     return AnswerSubject(symbol=first["symbol"], kind=first["kind"], more=more)
 

@@ -182,7 +182,7 @@ async def _explain_none(code: CodeSearch, scope: _Scope) -> Retrieved:
     newest = await code.past.log(replace(scope.query, since=0, limit=_FEWEST))
     horizon = newest.horizon
     revisions = newest.revisions or ((horizon,) if horizon is not None else ())
-    problem = f"No commit of {scope.said} is known here." if scope.said else "No such commit is known here."
+    problem = f"No commits of {scope.said} are known here." if scope.said else "No such commit is known here."
     if horizon is not None:
         problem = f"{problem} {describe_shallow(name_horizon(horizon))}"
     return Retrieved(

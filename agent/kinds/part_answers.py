@@ -38,7 +38,7 @@ async def answer_parts(draft: AnswerBuilder, questions: Sequence[str], deps: Dep
         asked = _resolve_question(question, subject) if question != questions[0] else question
         draft.say(f"**{format_quote(question, longest=_LONGEST)}**")
         if not asked:
-            draft.say("It is not clear what this refers to. Ask it again by itself, with the name.")
+            draft.say("It is not clear what this refers to. Ask it separately, with the name.")
             continue
         material = await _gather_material(asked, deps)
         refs += material.retrieved

@@ -187,7 +187,7 @@ class _Attempts:
             pause = self._retry.backoff * 2 ** (self._attempts - 1) * random.uniform(1.0, 1.25)  # noqa: S311
             pause = max(pause, getattr(self._last, "retry_after", 0.0))  # as the provider asks, if there is time
             if pause >= self._budget.seconds_left:
-                raise self._last or BudgetExceeded("The time of this question is up.")
+                raise self._last or BudgetExceeded("The time for this question is up.")
             await asyncio.sleep(pause)
         self._budget.begin_call()
         self._attempts += 1

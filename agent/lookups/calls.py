@@ -93,7 +93,7 @@ class FindCallees(_Calls):
     known_as = {"model": "get_callees", "api": "callees"}  # noqa: RUF012
     title = "Find callees"
     description = "List what a function or method calls, and where that is defined."
-    label = "Looking up what is called by"
+    label = "Looking up callees of"
     role = "callee"
     absence = "No call made by {} was found"
 

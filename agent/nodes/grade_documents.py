@@ -37,7 +37,7 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     codebase_tree. Writes retrieved, retrieval_metadata, grade, better_query, flagged.
     """
     deps = runtime.context
-    deps.emit("step_start", node="grade_documents", stage="Weighing what was found")
+    deps.emit("step_start", node="grade_documents", stage="Grading the results")
     retrieved = state.get("retrieved", [])
     hits = [ref for ref in retrieved if ref["role"] == "hit"]
     best = max((ref["score"] for ref in hits), default=0.0)

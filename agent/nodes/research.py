@@ -87,7 +87,7 @@ def _find_pause_reason(state: AgentState, deps: Deps, steps: list[str], tools: l
     return "plan" if is_dear and "plan" not in state.get("approved", []) else ""
 
 
-ABORTED = "Stopped: that was not approved, so nothing more was done. Ask again, or ask for less."
+ABORTED = "Stopped: that was not approved. Ask again, or ask for less."
 
 
 async def human_check(state: AgentState, runtime: Runtime[Deps]) -> AgentState:

@@ -38,7 +38,7 @@ from agent.questions.terms import find_content_terms
 from agent.repositories.joined_code import JoinedCode
 from agent.state import AgentState, EvidenceRef, make_empty_metadata, to_location
 
-NO_REWORDING = "*Explaining it in other words takes a language model, and none is set up. My last answer again:*"
+NO_REWORDING = "*I can't rephrase without a language model, and none is set up. My last answer again:*"
 
 log = logging.getLogger(__name__)
 

@@ -39,7 +39,7 @@ async def download_file(
     if get_origin(file.url) not in origins:
         raise FileUnreadable("citebot is not allowed to download from that location.")
     if file.size > most:
-        raise FileUnreadable(f"It has more than {most // 1_000_000} MB.")
+        raise FileUnreadable(f"It is larger than {most // 1_000_000} MB.")
     try:
         timeout = aiohttp.ClientTimeout(total=SECONDS)
         async with session.get(
@@ -59,5 +59,5 @@ async def _read_body(answer: aiohttp.ClientResponse, most: int) -> bytes:
     async for chunk in answer.content.iter_chunked(_CHUNK):
         body += chunk
         if len(body) > most:
-            raise FileUnreadable(f"It has more than {most // 1_000_000} MB.")
+            raise FileUnreadable(f"It is larger than {most // 1_000_000} MB.")
     return bytes(body)

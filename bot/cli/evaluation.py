@@ -75,7 +75,7 @@ class EvalCase(BaseModel):
     @model_validator(mode="after")
     def _check_expected(self) -> Self:
         if not self.places and not self.words:
-            raise ValueError("a question needs `places` or `words` that a right answer has")
+            raise ValueError("a question needs the `places` or `words` of a right answer")
         return self
 
 

@@ -158,7 +158,7 @@ async def list_calls(
     if not calls:
         from agent import describe_named_uses, explain_no_calls
 
-        sentence = f"No call of {name} was found" if is_called else f"{name} calls nothing that is known by name"
+        sentence = f"No call of {name} was found" if is_called else f"{name} calls no function known by name"
         no = await explain_no_calls(code, name, sentence)
         if is_called and (uses := await describe_named_uses(code, name)):
             no = replace(no, text=f"{no.text} {uses}")

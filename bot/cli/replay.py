@@ -65,7 +65,7 @@ async def list_answers(settings: Settings, clock: Clock, *, as_json: bool) -> Co
     """List the newest answers that can be derived again, the last one first."""
     async with open_answers(settings, clock) as answers:
         kept = await answers.list_newest(most=LISTED) if answers is not None else ()
-    note = "" if kept else "No answer is kept yet: `citebot serve` keeps those that it gives."
+    note = "" if kept else "No answers are stored yet: `citebot serve` stores its answers."
     if as_json:
         rows = [
             {"run": one.run_id, "at": one.at, "question": one.record.question, "commits": one.record.commits}
@@ -194,7 +194,7 @@ def _format_replay(kept: KeptAnswer, done: Replay) -> list[str]:
     changed = [f"{name} {then or '-'} is now {now or '-'}" for name, (then, now) in done.version_changes.items()]
     lines.append(f"Changed since: {'; '.join(changed)}." if changed else _describe_versions(done.derived.versions))
     if rejected := [one for one in places if one.use != "cited"]:
-        lines += ["", "Evidence that was read and not cited:", *map(_format_place, rejected)]
+        lines += ["", "Evidence that was read but not cited:", *map(_format_place, rejected)]
     return lines
 
 

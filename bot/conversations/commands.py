@@ -29,7 +29,7 @@ from bot.storage.turn_records import TurnRecordStore
 
 _MARKS = "!.?…"  # with which a command may end: `help!`
 _SHORTEST_SLIP = 5  # letters of a command that a word may be meant for in plain talk
-WAITS_FOR_YOU = "Nothing is running: I am waiting for an approval. `abort` ends that."
+WAITS_FOR_YOU = "Nothing is running: I am waiting for an approval. `abort` cancels it."
 NOTHING_YET = "I have not answered anything in this conversation yet."
 
 CommandName = Literal["help", "status", "repos", "use", "reindex", "mute", "unmute", "stop", "why", "draw", "forget"]
@@ -72,7 +72,7 @@ COMMANDS = (
     ChatCommand(name="reindex", takes="repository? full?", does="indexes the newest commit; full starts from scratch"),
     ChatCommand(name="mute", does="silences me in this thread"),
     ChatCommand(name="unmute", does="lets me answer here again"),
-    ChatCommand(name="stop", does="stops the answer in this thread, or what you asked in this channel"),
+    ChatCommand(name="stop", does="stops the answer in this thread, or your answers in this channel"),
     ChatCommand(name="why", does="explains how the last answer was found"),
     ChatCommand(
         name="draw",
@@ -242,7 +242,7 @@ class CommandHandlers:
 
     async def _mute(self, request: CommandRequest) -> str:
         await self._threads.mute(request.message, muted=True)
-        return "From now on I answer only mentions in this thread. `unmute` ends that."
+        return "From now on I answer only mentions in this thread. `unmute` lets me answer again."
 
     async def _unmute(self, request: CommandRequest) -> str:
         await self._threads.mute(request.message, muted=False)
@@ -270,7 +270,7 @@ class CommandHandlers:
         if not name:
             raise NotAllowed("There are several repositories. Write which one: `draw who calls NAME in REPO`.")
         if request.command.drawing is None:
-            raise AssertionError("a command to draw says what")
+            raise AssertionError("a command to draw names a subject")
         return await draw(await self._repositories.pin_existing(name), request.command.drawing)
 
     async def _forget(self, request: CommandRequest) -> str:

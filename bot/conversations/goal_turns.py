@@ -45,18 +45,18 @@ APPROVED = "Approved. It continues in the message with the proposal."
 ABORTED = "Nothing is run."
 DECIDED = "This was already decided, or its question is gone. `stop` ends a run in progress."
 CHANGED = "This proposal has changed. Look at it again, and approve it by its button."
-TOO_EARLY = "You wrote that before this was shown. Look at it, and write it again."
+TOO_EARLY = "You wrote that before this was shown. Check it, and write it again."
 NAME_IT = "There are several proposals here. To start the newest one, write `approve {name}`."
 UNKNOWN_RUN = "No proposal named `{name}` is waiting. Approve the newest one by its button."
 HOW_TO_DECIDE = "Write `{word}` to start it, or `abort` to drop it."
-NOTHING_TO_VERIFY = "There is nothing here that I could verify. Write `verify`, and what you want to have checked."
+NOTHING_TO_VERIFY = "There is nothing here to verify. Write `verify` and a claim."
 ONE_REPOSITORY = "A goal run works in one repository. Write which one you mean."
 ASK = "Shall I start it? Press the button, react with ✅, or write `{word}` to me."
 ASK_OTHERS = (
-    "Somebody whom the operator has named for that (`run` in the table [access] of citebot.toml) may start it: with "
-    "the button, with ✅, or by writing `{word}` to me."
+    "Anyone listed as `run` in the table [access] of citebot.toml may start it: with the button, with ✅, or by "
+    "writing `{word}` to me."
 )
-ASK_SURFACE = "Shall it start? Somebody whom the operator has named for that may approve it; you may abort it."
+ASK_SURFACE = "Shall it start? Anyone whom the operator has allowed to may approve it; you may abort it."
 
 log = logging.getLogger(__name__)
 

@@ -78,7 +78,7 @@ PATIENCE_SECONDS = 60.0  # with a platform that does not answer; four times that
 OVERTAKEN_SECONDS = 1.0
 SET_ASIDE = (
     "I could not finish this one: it crashed me twice, so it is quarantined. "
-    "Ask again in other words, or leave out what was pasted."
+    "Ask again in other words, or leave out the pasted text."
 )
 
 log = logging.getLogger(__name__)

@@ -100,8 +100,8 @@ class _CallMap:
         )
 
     def _write_legend(self, lines: Sequence[FlowLine]) -> str:
-        arrows = "An arrow leads to what is called." if lines else ""
-        possible = "A dashed one is only possible." if any(line.is_dashed for line in lines) else ""
+        arrows = "Arrows point to callees." if lines else ""
+        possible = "Dashed arrows are possible calls." if any(line.is_dashed for line in lines) else ""
         beyond = f"{len(self._beyond)} more are folded into one box." if self._beyond else ""
         return " ".join(filter(None, (arrows, possible, beyond)))
 

@@ -35,7 +35,7 @@ def _explain(wanted: str, found: Sequence[str], known: Sequence[str], files: Ite
     if found:
         return f"Several folders of {_quote(repository)} are called {shown}: {_list(found)}. Write more of the path."
     if any(path == wanted or path.endswith(f"/{wanted}") for path in files):
-        return f"{shown} is a file of {_quote(repository)}. Name the folder that it lies in."
+        return f"{shown} is a file of {_quote(repository)}. Name its folder."
     by_name = {each.rpartition("/")[2].lower(): each for each in reversed(known)}
     names = difflib.get_close_matches(wanted.rpartition("/")[2].lower(), by_name, n=_MOST_NEAR)
     near = [by_name[name] for name in names] or difflib.get_close_matches(wanted, known, n=_MOST_NEAR)

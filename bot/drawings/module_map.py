@@ -224,13 +224,13 @@ class _ModuleMap:
             *([f"{_count(len(alone), 'part')} without such imports"] if alone else []),
             *(["tests"] if self._has_code else []),
         ]
-        possible = " A dashed one is only possible." if any(line.is_dashed for line in drawn.lines) else ""
+        possible = " Dashed arrows are possible calls." if any(line.is_dashed for line in drawn.lines) else ""
         end = f" Left out: {', '.join(left_out)}." if left_out else ""
         return f"An arrow leads to what is imported, with the number of imports, file by file.{possible}{end}"
 
     def _explain_nothing(self) -> str:
         place = f"the folder `{self._folder.replace('`', '')}`" if self._folder else "it"
-        what = f"no part of {place} imports another one, as far as I know"
+        what = f"no part of {place} is known to import another one"
         return f"Nothing to draw of `{self._code.repository}`: {what}."
 
 

@@ -157,9 +157,9 @@ def keep_open(request: Request, holder: str, *, seconds: float = LONG_SECONDS, m
     """
     connection: Connection = request.state.connection
     if connection.bounds.count_kept(holder) >= most:
-        detail = f"You already have {most} requests waiting for an answer. Wait until one ends."
+        detail = f"You already have {most} requests waiting. Wait until one finishes."
         raise HTTPException(429, detail, {"Retry-After": RETRY_AFTER})
     if not connection.bounds.keep_open(connection, seconds):
-        detail = "Too many requests are waiting for an answer. Try again in a little while."
+        detail = "Too many requests are waiting. Try again in a moment."
         raise HTTPException(503, detail, {"Retry-After": RETRY_AFTER})
     connection.holder = holder

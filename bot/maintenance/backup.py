@@ -42,7 +42,7 @@ def write_backup(home: Path, file: Path, *, now: float, indexes: bool, force: bo
     or `StorageError`, each with a sentence.
     """
     if file.is_dir():
-        raise BackupError(f"{file} is a folder. Name the file to be made in it.")
+        raise BackupError(f"{file} is a folder. Name a file in it.")
     if not file.absolute().parent.is_dir():
         raise BackupError(f"The folder {file.absolute().parent} does not exist. Make it, or give another name.")
     if file.exists() and not force:
@@ -119,7 +119,7 @@ def _map_file_errors(file: Path, *, disk: Path) -> Iterator[None]:
     except OSError as error:
         where = error.filename if isinstance(error.filename, str | Path) else file
         if error.errno in _FULL:
-            raise BackupError(f"There is no room for {disk}. Free some, or use another disk.") from error
+            raise BackupError(f"The disk is full: {disk}. Free some space, or use another disk.") from error
         if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
             raise BackupError(f"{where} may not be read or written. Run this as citebot's own user.") from error
         raise BackupError(f"{where}: {error.strerror or error}. Fix that and try again.") from error

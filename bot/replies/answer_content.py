@@ -91,7 +91,7 @@ class StreamingAnswer:
     def text_with_marks(self) -> str:
         """The answer with its marks as they are; before there is one, `ValueError`."""
         if self.answer is None:
-            raise ValueError("The run has not come to its answer.")
+            raise ValueError("The run has not finished.")
         safe = neutralize(self.answer.text, self._hosts).rstrip()
         return _join_paragraphs(self._remark, safe, self._describe_missing(self.answer))
 
@@ -104,7 +104,7 @@ class StreamingAnswer:
         what else the question may mean.
         """
         if self.answer is None:
-            raise ValueError("The run has not come to its answer.")
+            raise ValueError("The run has not finished.")
         meanings = self.answer.meanings if asking else ()
         offer = describe_meanings(meanings) if meanings else ""
         safe = neutralize(self.answer.text.replace(offer, ""), self._hosts).rstrip()

@@ -20,7 +20,7 @@ from bot.storage.inbox import InboxEntry
 from bot.storage.threads import GOES_ON_SECONDS, ThreadStore
 
 _REPLIES: tuple[ButtonAction, ...] = ("approve", "abort")
-NONE_VISIBLE = "There is no repository that you may ask about here."
+NONE_VISIBLE = "There are no repositories here that you may ask about."
 
 
 @dataclass(frozen=True, kw_only=True)

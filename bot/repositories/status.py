@@ -10,7 +10,7 @@ from typing import Any
 from bot.markdown.formatting import to_one_line
 from indexer import IndexerError, IndexStatus, WatchStatus
 
-UNINDEXED = "It is not indexed yet: the first question or `citebot index` does it."
+UNINDEXED = "It is not indexed yet: the first question or `citebot index` indexes it."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -23,7 +23,7 @@ Announce = Callable[[str], None]
 
 LONGEST_PAUSE = 60.0
 SENDS_ONLY = "This process answers; others receive."
-STANDS_BY = "Another process receives at the moment; this one takes over when that ends."
+STANDS_BY = "Another process receives at the moment; this one is on standby."
 
 log = logging.getLogger(__name__)
 

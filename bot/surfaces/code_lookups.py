@@ -27,7 +27,7 @@ Repository = Annotated[
     Field(
         min_length=1,
         max_length=100,
-        description="The repository, as the list of repositories names it; not needed where there is only one.",
+        description="The repository's name in the list of repositories; optional if there is only one.",
     ),
 ]
 At = Annotated[

@@ -26,7 +26,7 @@ MAX_WORDS = 50  # of one argument
 LOOK_SECONDS = 0.5  # from one look at a run to the next: another process may be at it
 MAX_LISTED = 50
 MAX_SEARCHED = 500  # of the newest runs, for those that a person may see
-UNKNOWN = "There is no goal run of this name that you may see."
+UNKNOWN = "There is no goal run of this name, or you have no access to it."
 
 Arguments = Mapping[str, str | list[str]]
 Decision = Literal["approve", "abort"]

@@ -22,7 +22,7 @@ from bot.surfaces.visible_code import explain_choice
 Surface = Literal["mcp", "api", "web"]
 
 NO_QUESTION = "The question is empty. Ask about the code."
-NO_CONVERSATION = "This names no conversation. Leave it out, or give the one that an answer came with."
+NO_CONVERSATION = "There is no such conversation. Leave it out, or send the `conversation` of an answer."
 _CONVERSATION = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 

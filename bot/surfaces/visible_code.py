@@ -113,7 +113,7 @@ def look_again(
 def explain_choice(repository: str | None, visible: Sequence[str]) -> str:
     """Say which repositories there are for a person who named none of them; others are never mentioned."""
     if not visible:
-        return "There is no repository that you may ask about."
+        return "There are no repositories that you may ask about."
     names = ", ".join(visible)
     if repository is None:
         return f"Which repository is meant? Name one: {names}."

@@ -92,7 +92,7 @@ class HistoryReader:
         except IndexerError as error:
             return Deployment(environment=name, written=mark.written, problem=str(error))
         if tag is None:
-            return Deployment(environment=name, written=mark.written, problem=f"No tag is called like {mark.ref}.")
+            return Deployment(environment=name, written=mark.written, problem=f"No tag matches {mark.ref}.")
         return await asyncio.to_thread(
             releases.compare, tag, shas, self._sha, name=name, written=mark.written, marks=marks
         )

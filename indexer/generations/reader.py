@@ -217,7 +217,7 @@ class IndexReader:
         location = Location(path=entry.path, start_line=max(start_line, 1), end_line=last)
         if location.start_line > max(last, 1):
             raise UnknownPath(
-                f"{entry.path} has {entry.lines} lines at {self.commit.sha[:12]}; line {start_line} is past them."
+                f"{entry.path} has {entry.lines} lines at {self.commit.sha[:12]}; line {start_line} is beyond the end."
             )
         text = file.between(location.start_line, last)
         return Passage(location=location, text=text, language=entry.language)

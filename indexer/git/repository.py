@@ -297,7 +297,7 @@ class Repository:
     def _explain_missing_commit(self, ref: str) -> RepositoryError:
         """Find out why a name does not resolve to a commit."""
         if not self.git_dir.exists():
-            return NotARepository(f"{format_path(self.root)} is no longer there. Give the path that it has now.")
+            return NotARepository(f"{format_path(self.root)} is no longer there. Give its new path.")
         head = self.git.try_run("rev-parse", "--verify", "--quiet", "HEAD")
         if head is None and not self.git.try_run("for-each-ref", "--count=1"):
             return EmptyRepository(f"{format_path(self.root)} has no commit yet. Commit something, then try again.")

@@ -208,8 +208,8 @@ async def _read_span(store: ObjectStore, span: _Span) -> bytes:
         return await store.read(span.key, span.start, span.end)
     except KeyError as error:
         raise SegmentsDamaged(
-            "A part of the published index is not in the object store any more. What is here is still served; "
-            "`citebot index --full` where indexes are built publishes everything again."
+            "A part of the published index is missing in the object store. The local copy is still served; `citebot "
+            "index --full` on an indexer publishes everything again."
         ) from error
 
 

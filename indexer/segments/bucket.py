@@ -116,7 +116,7 @@ def _map_errors(key: str = "") -> Iterator[None]:
         if key and not _NO_BUCKET.search(str(error)):
             raise KeyError(key) from error
         raise SegmentsUnavailable(
-            "There is no such bucket as SEGMENTS_URL names. Create it, or correct the address."
+            "The bucket in SEGMENTS_URL does not exist. Create it, or correct the address."
         ) from error
     except (PermissionDeniedError, UnauthenticatedError) as error:
         raise _make_forbidden_error() from error
@@ -127,7 +127,7 @@ def _map_errors(key: str = "") -> Iterator[None]:
 def _explain_error(error: Exception) -> SegmentsUnavailable:
     text = str(error)
     if _NO_BUCKET.search(text):
-        return SegmentsUnavailable("There is no such bucket as SEGMENTS_URL names. Create it, or correct the address.")
+        return SegmentsUnavailable("The bucket in SEGMENTS_URL does not exist. Create it, or correct the address.")
     if _FULL.search(text):
         return SegmentsUnavailable("The object store of SEGMENTS_URL is full. Make room, or raise its quota.")
     if _FORBIDDEN.search(text):
@@ -141,6 +141,6 @@ def _explain_error(error: Exception) -> SegmentsUnavailable:
 
 def _make_forbidden_error() -> SegmentsUnavailable:
     return SegmentsUnavailable(
-        "The object store of SEGMENTS_URL does not let citebot in. Check its keys, and that they may read, write, "
-        "list and delete."
+        "The object store of SEGMENTS_URL denies access. Check the keys; they need permission to read, write, list "
+        "and delete."
     )

@@ -108,8 +108,8 @@ def unpack_block(packed: bytes, block: Block, most: int) -> bytes:
         data = b""
     if hashlib.sha256(data).hexdigest() != block.digest:
         raise SegmentsDamaged(
-            "A block of the published index is not what its hash says. What is here is still served; "
-            "`citebot index --full` where indexes are built publishes everything again."
+            "A block of the published index is not what its hash says. The local copy is still served; `citebot "
+            "index --full` on an indexer publishes everything again."
         )
     return data
 

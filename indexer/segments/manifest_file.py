@@ -134,7 +134,7 @@ class ManifestFile:
                 return rows
         except (sqlite3.Error, OSError) as error:
             raise SegmentsUnavailable(
-                f"What says which index is served, {self._path}, cannot be used ({error}). Check the file and its disk."
+                f"The manifest {self._path} cannot be used ({error}). Check the file and its disk."
             ) from error
 
 

@@ -80,7 +80,7 @@ class OpenedGeneration:
         with map_storage_errors(folder / _LOCK):
             lock = lock_folder(folder, shared=True)
         if lock is None:
-            raise NotIndexed(f"{parts.name} was just deleted here, as it was not used. Ask again.")
+            raise NotIndexed(f"{parts.name} was just evicted from this disk. Ask again.")
         try:
             return cls._open_locked(folder, lock, parts)
         except StorageVersion as error:
@@ -179,6 +179,6 @@ def check_provenance(provenance: str, parts: ReadingParts) -> None:
 def make_version_error(repository: str) -> NotIndexed:
     """Say that another version published a repository."""
     return NotIndexed(
-        f"{repository} was published by another version of citebot, whose index this one cannot read. What is here "
+        f"{repository} was published by another version of citebot, whose index this one cannot read. The local copy "
         "is still served; run the same version everywhere."
     )

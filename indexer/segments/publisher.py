@@ -76,8 +76,8 @@ async def read_listing(store: ObjectStore, manifest: Manifest) -> bytes:
         return await store.read(f"{prefix}/{manifest.publication}/{manifest.listing}")
     except KeyError as error:
         raise SegmentsDamaged(
-            f"What was published of {manifest.repository} is not in the object store any more. What is here is "
-            "still served; `citebot index --full` where indexes are built publishes everything again."
+            f"The published index of {manifest.repository} is missing in the object store. The local copy is still "
+            "served; `citebot index --full` on an indexer publishes everything again."
         ) from error
 
 

@@ -92,7 +92,7 @@ class SharedIndex:
             counts.hits += 1
         reader = await asyncio.to_thread(self._generations.hold, self._published_as, self._parts)
         if reader is None:
-            raise NotIndexed(f"{self.name} has been deleted here just now, as others were used. Ask again.")
+            raise NotIndexed(f"{self.name} was just evicted from this disk. Ask again.")
         return reader
 
     async def is_current(self) -> bool:
@@ -129,8 +129,7 @@ class SharedIndex:
         async with hold_pin(self._manifests, self._published_as, uuid.uuid4().hex) as manifest, self._lock():
             if manifest is None:
                 raise NotIndexed(
-                    f"{self.name} has not been published yet. A process that indexes has to do that: citebot index, or "
-                    "citebot serve."
+                    f"{self.name} has not been published yet. Run citebot index or citebot serve on an indexer."
                 )
             opened = self._generations.get(self._published_as)
             is_sound = opened is not None and not opened.is_damaged and not full

@@ -90,7 +90,7 @@ class Catalog:
             with closing(self._connect()) as db:
                 is_sound = db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
         if not is_sound:
-            raise make_damaged_catalog_error(self._path, "it is not as it was left")
+            raise make_damaged_catalog_error(self._path, "it was changed by another program")
 
     def _check_tables(self) -> None:
         found = {row["name"] for row in self._db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}

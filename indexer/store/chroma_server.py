@@ -71,7 +71,7 @@ def check_chroma_server(url: str) -> str:
         version = None
     if not isinstance(version, str):
         raise VectorsUnavailable(
-            f"What answers at {url} (status {answer.status_code}) is not a Chroma server of version {_MAJOR}. "
+            f"The server at {url} (status {answer.status_code}) is not a Chroma server of version {_MAJOR}. "
             "Correct CHROMA_URL, or start one with `chroma run`."
         )
     if version.partition(".")[0] != _MAJOR:
@@ -133,7 +133,7 @@ def _make_server_error(url: str, error: Exception) -> StorageError:
     is_damage = isinstance(error, InternalError) and _DAMAGED.search(text)
     if is_damage or isinstance(error, InvalidDimensionException | NotFoundError):
         return DamagedVectors(
-            f"The vectors in the Chroma server at {url} cannot be read and must be made again. ({_shorten(text)})"
+            f"The vectors in the Chroma server at {url} cannot be read and must be rebuilt. ({_shorten(text)})"
         )
     return _make_unavailable_error(url, error)
 

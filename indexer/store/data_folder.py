@@ -170,7 +170,7 @@ def _make_sqlite_error(path: Path, text: str) -> StorageError:
 
 def make_damaged_catalog_error(path: Path, reason: str) -> DamagedCatalog:
     """Say that a catalog is damaged."""
-    return DamagedCatalog(f"{path} is damaged ({reason}). The index is built again, from the repository.")
+    return DamagedCatalog(f"{path} is damaged ({reason}). The index is being rebuilt from the repository.")
 
 
 def _make_full_error(folder: Path) -> StorageUnwritable:
@@ -248,7 +248,7 @@ def _copy_repeatedly(source: Path, target: Path, *, is_linked: bool) -> None:
         except FileNotFoundError:  # swept meanwhile: there is a newer generation
             continue
         return
-    raise StorageLocked(f"The index in {source} changes too fast to be copied. Try again in a while.")
+    raise StorageLocked(f"The index in {source} changes too fast to be copied. Try again later.")
 
 
 def _copy_data(source: DataFolder, target: DataFolder, *, is_linked: bool) -> None:

@@ -203,7 +203,7 @@ class ChromaVectors(ChromaCollection):
         with _map_chroma_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             if self._checksums.match() is False:
-                message = f"The files in {folder} are not as they were left; the vectors must be made again."
+                message = f"The files in {folder} were changed by another program; the vectors must be rebuilt."
                 raise DamagedVectors(message)
             self._checksums.drop()  # opening alone changes the database
             client = open_folder_client(folder)
@@ -298,7 +298,7 @@ def _make_storage_error(folder: Path, error: BaseException) -> StorageError:
         )
     if _LOCKED.search(text):
         return StorageLocked(f"Another process is writing to {folder}; try again when it has finished.")
-    return DamagedVectors(f"The vectors in {folder} cannot be read and must be made again. ({text})")
+    return DamagedVectors(f"The vectors in {folder} cannot be read and must be rebuilt. ({text})")
 
 
 def _is_full(folder: Path) -> bool:

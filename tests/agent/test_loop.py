@@ -808,4 +808,4 @@ async def test_no_call_passes_the_instructions_on(saver: SqliteConversations, to
 
     assert events[-1].payload["answer"].route != "paused"
     assert ANSWER_RULES[:60] not in said
-    assert "held what must not leave" in events[-1].payload["answer"].text
+    assert "contained protected text" in events[-1].payload["answer"].text

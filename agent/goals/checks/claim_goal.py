@@ -110,7 +110,7 @@ def judge_claim(run: PytestRun) -> tuple[Verdict, str]:
 def _find_doubt(run: PytestRun) -> str:
     """Say why a run tells nothing about the claim; empty where it does."""
     if run.finished is None or run.exit_code not in {0, 1} or run.finished != run.exit_code:
-        return f"The tests did not run to their end. {run.explain()}"
+        return f"The tests did not finish. {run.explain()}"
     if {_name_test(one) for one in (*run.passed, *(one.id for one in run.failures))} != {HOLDS, FAILS}:
         return f"There have to be the tests {HOLDS} and {FAILS}, and no others."
     if len(run.passed) != 1:

@@ -234,7 +234,7 @@ class GatewayClient(discord.Client):
             await self.interactions.handle(interaction)
 
     async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002
-        """Something went wrong that should not have."""
+        """An internal error occurred."""
         # discord.py calls this where it has caught the exception.
         log.error("an event was not handled: %s", event_method, exc_info=True)  # noqa: LOG014
 

@@ -49,17 +49,15 @@ class UsedCommand:
 
 def describe_commands() -> Sequence[Json]:
     """Describe all commands as Discord wants them. Only those who manage the server may index, unless they allow it."""
-    question = _make_option(
-        "question", "What you want to know", kind=STRING, required=True, max_length=LONGEST_QUESTION
-    )
-    share = _make_option("share", "Let everybody here read the answer", kind=BOOLEAN)
+    question = _make_option("question", "Your question", kind=STRING, required=True, max_length=LONGEST_QUESTION)
+    share = _make_option("share", "Show the answer to everybody here", kind=BOOLEAN)
     full = _make_option("full", "Begin from nothing", kind=BOOLEAN)
     others = [_make_subcommand(command) for command in COMMANDS if command.name != "reindex"]
     return (
         _make_command("ask", "Ask about the code; only you see the answer", [question, share]),
         _make_command("reindex", "Index the newest commit", [_make_repository_option(), full])
         | {"default_member_permissions": MANAGE_SERVER},
-        _make_command("citebot", "What is indexed, and how citebot behaves here", others),
+        _make_command("citebot", "Show indexed repositories and the reply mode of this channel", others),
     )
 
 

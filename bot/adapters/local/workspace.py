@@ -64,7 +64,7 @@ CHANNELS = (
     Channel(
         id="general", name="general", about="Mention @citebot to ask. It continues in the thread.", takes_mentions=True
     ),
-    Channel(id="help", name="help", about="Ask without a mention: citebot answers where it finds something."),
+    Channel(id="help", name="help", about="Ask without a mention: citebot answers if it finds something."),
 )
 
 

@@ -45,7 +45,7 @@ class SlackOptions:
 
     def __post_init__(self) -> None:
         if self.mode == "http" and not self.signing_secret:
-            raise SettingsError("HTTP mode needs SLACK_SIGNING_SECRET: without it anybody could speak as Slack.")
+            raise SettingsError("HTTP mode needs SLACK_SIGNING_SECRET: without it, anybody could impersonate Slack.")
         if self.mode == "socket" and not self.app_token:
             raise SettingsError("Socket Mode needs SLACK_APP_TOKEN, or set SLACK_MODE=http.")
 
@@ -129,7 +129,7 @@ class SlackAdapter:
                 yield
             return
         if server is None:
-            raise ValueError("HTTP mode needs a server to listen at.")
+            raise ValueError("HTTP mode needs an HTTP server.")
         malformed = partial(self._count_loss, "malformed")
         server.add_post(PATH, make_endpoint(app, options.signing_secret, count_malformed=malformed))
         yield

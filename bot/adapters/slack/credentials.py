@@ -64,8 +64,8 @@ WITHOUT: Mapping[str, str] = {
     "channels:history": "in public channels it notices only mentions, does not read the thread around them, does not "
     "notice edits, and cannot find an answer again that a crash cut short",
     "commands": "there are no slash commands, but the same words after a mention",
-    "files:read": "it does not read the files that people attach to a question, and says so",
-    "files:write": "the longest answers come without their file",
+    "files:read": "attached files are not read, and the answer says so",
+    "files:write": "the longest answers have no file",
     "groups:history": "in private channels it notices only mentions, does not read the thread around them, does not "
     "notice edits, and cannot find an answer again that a crash cut short",
     "groups:read": "it cannot tell who can read private channels, and treats them as shared with outsiders",
@@ -118,7 +118,8 @@ def check_token_shape(variable: Variable, value: str) -> Sequence[DoctorFinding]
     if not _WRITABLE.fullmatch(value):
         return [
             make_problem(
-                f"{variable} holds blanks or characters that no token has.", f"Copy it again: {WHERE[variable]}"
+                f"{variable} contains spaces or characters that are invalid in a token.",
+                f"Copy it again: {WHERE[variable]}",
             )
         ]
     if found == wanted:

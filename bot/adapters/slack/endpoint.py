@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 APP_RATE_LIMITED = "app_rate_limited"
 REMEMBERED = 3_600.0  # seconds
 _SENTENCE = (
-    "Slack held back events in {} minutes of the last hour, since there were more than it delivers to one app: "
-    "mentions of that time may be unanswered. Take citebot out of channels that need it least, or message.channels and "
+    "Slack held back events in {} minutes of the last hour, because an app gets a limited number: mentions from that "
+    "time may be unanswered. Remove citebot from channels that need it least, or message.channels and "
     "message.groups out of the manifest."
 )
 

@@ -60,7 +60,7 @@ class SlackEphemeralMessages:
 
     async def withdraw(self, handle: MessageHandle) -> None:  # noqa: ARG002 - nobody can
         """Refuse: nobody can delete such a message."""
-        raise EditRefused("A message that only one person sees cannot be withdrawn.")
+        raise EditRefused("An ephemeral message cannot be withdrawn.")
 
     async def send(self, place: Place | MessageHandle, content: MessageContent) -> None:
         """Show a content to the person of the place."""

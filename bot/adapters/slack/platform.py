@@ -220,7 +220,7 @@ class SlackPlatform:
         return self._askers[place]
 
     def _inline_file(self, content: MessageContent) -> MessageContent:
-        return show_without_file(content, "only you see this, and Slack shows files to everybody.", self.capabilities)
+        return show_without_file(content, "only you see this, but Slack shows files to everybody.", self.capabilities)
 
     async def _attach(self, handle: MessageHandle, content: MessageContent) -> None:
         """Send the file of a content after its message, once; where that fails, its beginning goes into the message."""

@@ -34,7 +34,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "/why": ("", "how the last answer was found"),
     "/reindex": ("[full]", 'index HEAD now; "full" starts from scratch'),
     "/status": ("", "what is indexed"),
-    "/new": ("", "forget this conversation and begin another"),
+    "/new": ("", "forget this conversation and start another"),
     "/help": ("", "this list"),
     "/quit": ("", "leave; so does Ctrl-D, or Ctrl-C twice"),
 }

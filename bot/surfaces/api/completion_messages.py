@@ -95,13 +95,13 @@ def _check_count(count: int | None) -> int | None:
 
 def _check_tool_choice(choice: Any) -> Any:
     if choice not in (None, "none", "auto"):
-        raise ValueError("citebot answers in text, and calls none of the tools that it is sent")
+        raise ValueError("citebot answers in text, and calls no tools of the client")
     return choice
 
 
 def _check_format(form: Any) -> Any:
     if form is not None and form != {"type": "text"}:
-        raise ValueError("citebot answers in Markdown, in no other form")
+        raise ValueError("citebot answers only in Markdown")
     return form
 
 
@@ -138,7 +138,7 @@ def read_messages(messages: Sequence[ChatTurn], mask: Callable[[str], str]) -> A
     said = [turn for turn in messages if turn.role in _NAMES]
     last = max((number for number, turn in enumerate(said) if turn.role == "user"), default=None)
     if last is None:
-        raise refuse(400, errors=(BadField(field="messages", detail="There is no message of the user."),))
+        raise refuse(400, errors=(BadField(field="messages", detail="There is no user message."),))
     question, earlier, unread = said[last].text, said[:last], said[last].unread
     if unread and not question.strip():
         raise refuse(400, errors=(BadField(field="messages", detail=f"The last one has no text. {unread.strip('*')}"),))

@@ -47,8 +47,8 @@ TOTAL = 8_000_000
 SECONDS = 10.0
 USUAL = (400, 401, 403, 404, 422, 429, 500, 503)  # refusals that every operation may answer with
 DESCRIPTION = (
-    "Questions about the code of a team's repositories, and lookups in it. A token stands for a person: it sees the "
-    "repositories that the person may ask about, and no other. Every result names the commit that it was read at."
+    "Questions about the code of a team's repositories, and lookups in it. A token stands for a person: it "
+    "sees only the repositories that the person may ask about. Every result names its commit."
 )
 NOT_FOLLOWED = "No answer of this name is followed, or you may not ask about its repositories."
 _REFERENCE = "#/components/schemas/{model}"
@@ -83,7 +83,7 @@ class HttpApi:
         add = self.application.add_api_route
         add(
             "/ask", self._ask, methods=["POST"], operation_id="ask", response_model=Answered,
-            summary="Ask about the code; with `Accept: text/event-stream`, follow the answer as it is written.",
+            summary="Ask about the code; with `Accept: text/event-stream`, follow the answer as it grows.",
             response_description=Answered.__doc__ or "",
             responses={200: _EVENT_STREAM, **{code: _describe_problem(code) for code in (408, 409, 413, 415, 504)}},
         )  # fmt: skip
@@ -101,7 +101,7 @@ class HttpApi:
         busy: dict[int | str, Any] = {code: _describe_problem(code) for code in (408, 409, 413, 415)}
         add(
             "/runs", self._propose_run, methods=["POST"], operation_id="propose_run", response_model=GoalRun,
-            summary="Have a goal run proposed; nothing runs before somebody who may has approved it.",
+            summary="Propose a goal run; it starts after an authorized person approves it.",
             response_description="The proposal.", responses=busy,
         )  # fmt: skip
         add(
@@ -116,7 +116,7 @@ class HttpApi:
         )  # fmt: skip
         add(
             "/status", self._make_listing(), operation_id="status", response_model=RepositoryListing,
-            summary="List the repositories that you may ask about, and how fresh each index is.",
+            summary="List the repositories that you may ask about, and the freshness of each index.",
             response_description=RepositoryListing.__doc__ or "",
         )  # fmt: skip
 
@@ -239,7 +239,7 @@ async def _refuse_invalid(_: Request, error: RequestValidationError) -> Response
     return render_problem(describe_invalid(errors))
 
 
-_KEY = "A request that comes again with the same key and body gets the answer of the first one."
+_KEY = "A repeated request with the same key and body gets the first answer."
 _EVENT_STREAM, _RUN_STREAM = (
     {
         "content": {

@@ -22,7 +22,7 @@ GONE = 499
 # Nobody between may store an answer, or take it for something else than it says it is.
 API_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 RETRY_SECONDS = 10.0  # where nothing tells better
-UNEXPECTED = "Something went wrong that should not have. Try again; if it persists, the log of citebot says what it is."
+UNEXPECTED = "An internal error occurred. Try again; if it persists, see citebot's log."
 
 Render = Callable[["RequestProblem"], Response]
 
@@ -31,12 +31,12 @@ log = logging.getLogger(__name__)
 _SENTENCES: Mapping[int, str] = {
     400: "The request cannot be read.",
     401: "Send a token that citebot.toml lists, in the header `Authorization: Bearer TOKEN`.",
-    404: "There is nothing at this path. /api/openapi.json lists what there is.",
-    405: "This path does not take that method; the header Allow names those that it takes.",
-    408: "The body of the request came too slowly. Send it again.",
-    413: "The body of the request is too large.",
+    404: "There is nothing at this path. /api/openapi.json lists all paths.",
+    405: "This path does not support that method; the header Allow lists the supported ones.",
+    408: "The request body arrived too slowly. Send it again.",
+    413: "The request body is too large.",
     415: "The body has to be JSON, sent as `Content-Type: application/json` and not compressed.",
-    503: "citebot is overloaded. Try again in a little while.",
+    503: "citebot is overloaded. Try again in a moment.",
 }
 _CODES: Mapping[int, str] = {
     400: "bad_request",
@@ -68,8 +68,8 @@ class Problem(BaseModel):
     type: str = "about:blank"
     title: Annotated[str, Field(description="What the status means.")]
     status: Annotated[int, Field(ge=400, le=599)]
-    detail: Annotated[str, Field(description="A sentence for people: what is wrong, and what to do.")]
-    code: Annotated[str, Field(description="What is wrong, in a word for programs.")]
+    detail: Annotated[str, Field(description="The problem and its solution, as a sentence for people.")]
+    code: Annotated[str, Field(description="The problem as a word for programs.")]
     errors: tuple[BadField, ...] = ()
 
 

@@ -30,7 +30,7 @@ LARGEST = 1_000_000  # bytes of a body
 TOTAL = 8_000_000
 SECONDS = 10.0
 MOST_CALLS = 32  # of one person at a time; an agent makes many side by side
-WRONG_HOST = "This server is not called by that name. Have it added to `hosts` in the table [mcp] of citebot.toml."
+WRONG_HOST = "Unknown server name. Have it added to `hosts` in the table [mcp] of citebot.toml."
 WRONG_ORIGIN = "Pages of that origin may not call this server."
 UNKNOWN_CALLER = "Send a token that citebot.toml lists, in the header `Authorization: Bearer TOKEN`."
 

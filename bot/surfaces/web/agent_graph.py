@@ -73,5 +73,5 @@ class AgentGraphDrawing:
 def _summarize(visits: Sequence[NodeVisit]) -> str:
     way = ", ".join(visit.node.replace("_", " ") for visit in visits)
     return (
-        f"The graph of the agent. The way taken: {way}." if way else "The graph of the agent. Nothing was passed yet."
+        f"The graph of the agent. The path taken: {way}." if way else "The graph of the agent. No node was visited yet."
     )

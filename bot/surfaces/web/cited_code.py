@@ -115,7 +115,7 @@ class CitedCode:
             log.info("a cited place could not be read: %s", error)
             return replace(bare, problem=self._mask(str(error)))
         if text is None:
-            return replace(bare, problem=f"This was read at {bare.commit[:12]}, and the index has moved on since.")
+            return replace(bare, problem=f"This was read at {bare.commit[:12]}; the index is at another commit now.")
         return replace(bare, begins=first, text=text)
 
     async def read_before(self, excerpt: CitedExcerpt) -> str:

@@ -67,7 +67,7 @@ class IndexRequests:
             requested.progress = describe_progress(name, progress)
             requested.share = min(1.0, progress.done / progress.total) if progress.total > 0 else None
 
-        outcome = "This failed, and the log says why. Try again."
+        outcome = "This failed; see the log. Try again."
         try:
             report = await self._repositories.refresh(name, progress=show)
             outcome = describe_refresh(report, name).replace("`", "")
