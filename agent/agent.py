@@ -151,7 +151,7 @@ class Agent:
     ) -> AsyncGenerator[AgentEvent, None]:
         """Continue a run of a conversation that was interrupted, or waits for a reply; the events are those of `ask`.
 
-        A finished run gives its answer again. Raises `UnknownRun` where there is nothing to continue: nothing of the
+        A finished run gives its answer again. Raises `UnknownRun` if there is nothing to continue: nothing of the
         run was saved yet, it has failed or was stopped, or the conversation has moved on to another one. The question
         may be asked again then.
         """

@@ -1,7 +1,7 @@
 """The errors of a turn and of its memory; every message says what to do about it.
 
 AgentError
-├── ModelError               a chat model; `retryable` where another try may help
+├── ModelError               a chat model; `retryable` if another try may help
 │   ├── ModelMisconfigured       no such provider, a package or a key is missing
 │   ├── InvalidApiKey            the provider does not take the key
 │   ├── UnknownModel             the provider has no model of that name
@@ -44,14 +44,14 @@ class CodeMoved(Exception):
 class AgentError(Exception):
     """The root of all errors of this package; its text is a sentence for the person who asked.
 
-    `package` names what has to be installed first, where that is what is missing.
+    `package` names what must be installed first, where that is what is missing.
     """
 
     package = ""
 
 
 class ModelError(AgentError):
-    """A chat model did not give what it was asked for; whoever asked continues without it.
+    """A chat model did not give what it was asked for; anyone who asked continues without it.
 
     `reason` is the short form for the middle of a sentence; `retryable` says whether another try may help.
     """
@@ -98,7 +98,7 @@ class QuotaExceeded(ModelError):
 
     def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
         super().__init__(message)
-        self.retry_after = retry_after  # seconds that the provider asks to wait; 0 where it names none
+        self.retry_after = retry_after  # seconds that the provider asks to wait; 0 if it names none
 
 
 class ModelUnavailable(ModelError):

@@ -148,7 +148,7 @@ def _follow_answering(
 
 
 def route_after_refinery(state: AgentState) -> Literal["setup_executor", "planner", "synthesis"]:
-    """Take the next step, plan anew, or write the answer."""
+    """Take the next step, plan again, or write the answer."""
     if state.get("loop_decision") != "CONTINUE":
         return _choose_writer(state)
     remain = state.get("current_step", 0) < len(state.get("plan", []))

@@ -285,7 +285,7 @@ def _make_stock(
 
 
 def open_code_push(path: Path, older: str, newer: str) -> Push | None:
-    """Open what differs between two commits of the repository at a path; None where one of them is not here."""
+    """Open what differs between two commits of the repository at a path; None if one of them is not here."""
     from indexer import open_push
 
     return open_push(path, older, newer)
@@ -531,7 +531,7 @@ async def _open_goals(
     *,
     events: AsyncEventBus | None = None,
 ) -> AsyncGenerator[GoalRuns]:
-    """Open what works towards goals in the repositories of a library; `SandboxUnavailable` where nothing can be run.
+    """Open what works towards goals in the repositories of a library; `SandboxUnavailable` if nothing can be run.
 
     What runs is kept where conversations are, so that any process can continue it.
     """
@@ -650,7 +650,7 @@ def name_versions(settings: Settings) -> Mapping[str, str]:
 
 
 async def find_writer(settings: Settings) -> str:
-    """Name the model that writes the answers; empty where none does."""
+    """Name the model that writes the answers; empty if none does."""
     async with open_models(settings) as models:
         main = models.make_turn_models(models.budget(), _ignore).main
         return main.name if main is not None else ""

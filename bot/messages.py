@@ -25,7 +25,7 @@ ONE_PERSON = "@"  # begins a `thread` that is none: what is there, one person se
 class Place:
     """Where a message is. `thread` is the thread that replies go to, empty if there is none.
 
-    `line` is how a platform reaches the one person there who is to see a reply; it names no conversation. Whoever has
+    `line` is a platform's path to the one person who may see a reply; it names no conversation. Anyone who has
     it can write to that person: it is kept only until the reply is settled, and logged nowhere.
     """
 
@@ -60,7 +60,7 @@ class MessageKey:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttachedFile:
-    """A file that came with a message, as its platform has it; `url` is empty where it may not be fetched."""
+    """A file that came with a message, as its platform has it; `url` is empty if it may not be fetched."""
 
     name: str
     media_type: str
@@ -72,7 +72,7 @@ class AttachedFile:
 class GoalOrder:
     """A goal run that a message wants: the kind of goal with its arguments, and what the person wants in their words.
 
-    `repository` and `commit` are what was proposed, and empty where nothing was yet; `message` is the id of the message
+    `repository` and `commit` are what was proposed, and empty if nothing was yet; `message` is the id of the message
     that was proposed to, and `approver` who had it begin.
     """
 
@@ -101,7 +101,7 @@ class IncomingMessage:
     seconds since the epoch. `about` are the repositories that the author chose when asked which ones are meant.
     `oversize` is how many characters a message had that is too long to be read: nothing of its text is kept. `files`
     came with it; `quoted` are the texts of messages that were forwarded in it, or that it replies to.
-    `edited_at` tells the edits of a message apart and which one came later, by its platform; 0 where there was none.
+    `edited_at` tells the edits of a message apart and which one came later, by its platform; 0 if there was none.
     `order` is the goal run that is wanted, or the one that was decided about, which the message is answered with.
     """
 
@@ -206,7 +206,7 @@ class Attachment:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlaceLink:
-    """Lines of a file by name, with no backtick in it, and where they can be seen; empty where that is nowhere."""
+    """Lines of a file by name, with no backtick in it, and where they can be seen; empty if that is nowhere."""
 
     name: str
     url: str = ""

@@ -55,7 +55,7 @@ def _to_absolute(value: object) -> object:
         return value
     try:
         return Path(value).expanduser().absolute()
-    except RuntimeError as error:  # `~somebody` where there is no such user
+    except RuntimeError as error:  # `~somebody` if there is no such user
         raise ValueError(f"the home folder in {value} is not known") from error
 
 
@@ -404,7 +404,7 @@ def _list_variables() -> Mapping[str, str]:
 
 
 def list_file_keys() -> tuple[str, ...]:
-    """Every key that may stand in citebot.toml."""
+    """Every key that may be in citebot.toml."""
     fields = Settings.model_fields.items()
     return tuple(name for name, field in fields if field.validation_alias is None and name not in _RESOLVED)
 

@@ -114,7 +114,7 @@ def _warn_of_losses(exporter: OTLPSpanExporter) -> None:
             warnings.warn("Traces are lost: the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not accept them.")
         return result
 
-    exporter.export = export  # type: ignore[method-assign]  # a class of its own would have to be made here
+    exporter.export = export  # type: ignore[method-assign]  # a class of its own would must be made here
 
 
 class RunTraces:

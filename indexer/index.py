@@ -111,7 +111,7 @@ class CodeIndex:
         chroma_url: str | None = None,
         limits: IndexLimits | None = None,
     ) -> CodeIndex:
-        """Open the index of the repository that a path lies in; nothing is indexed yet.
+        """Open the index of the repository that a path is in; nothing is indexed yet.
 
         `home` is the data folder that all repositories share, `ref` what is indexed; `name` and `web_url` override
         what the repository's remotes tell; indexes may share a `parser_pool`, which they then do not close;
@@ -147,7 +147,7 @@ class CodeIndex:
         return await asyncio.to_thread(open_index)
 
     def open_beside(self, folder: DataFolder, commit: str) -> CodeIndex:
-        """Open an index of another commit in a folder of its own; it has to be closed before this one."""
+        """Open an index of another commit in a folder of its own; it must be closed before this one."""
         from indexer.store.passing_vectors import PassingVectorPlace
 
         beside = CodeIndex(
@@ -293,7 +293,7 @@ class CodeIndex:
         head = self._repository.resolve_ref(self._ref)
         try:
             current, _ = self._get_current()
-        except NotIndexed:  # or damaged, and has to be made again
+        except NotIndexed:  # or damaged, and must be made again
             return False
         is_same = (current.commit.sha, current.provenance) == (head, self._provenance)
         return is_same and not self._has_fetched_more(current)
@@ -372,7 +372,7 @@ class CodeIndex:
         self._catalogs.renew()
         current = None if full and not self._catalogs.was_damaged else self._get_sound_generation()
         try:
-            # The arrays of a generation have to be at hand as soon as it can be seen.
+            # The arrays of a generation must be available as soon as it can be seen.
             ready = self._made.__setitem__
             parts = self._make_parts(current, kept)
             report = build_generation(parts, commit, current=current, full=full, ready=ready, progress=progress)

@@ -120,7 +120,7 @@ def start_program(line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> subpr
 
 
 def find_editor() -> list[str]:
-    """Return the words of the command that the person edits with; empty where none is named."""
+    """Return the words of the command that the person edits with; empty if none is named."""
     for name in ("VISUAL", "EDITOR"):
         try:
             words = shlex.split(os.environ.get(name, ""))

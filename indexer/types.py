@@ -84,7 +84,7 @@ class Location:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Symbol:
-    """One definition: what it is called, what it looks like and where it stands in its file.
+    """One definition: what it is called, what it looks like and where it is in its file.
 
     `qualified_name` joins the enclosing definitions and the name with dots (`Session.send`); `parent` is the
     part before the name, empty at the top level. `doc` is the first sentence of the documentation, or empty.
@@ -199,7 +199,7 @@ class Definition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegistrationSite:
-    """A registration and the file it stands in."""
+    """A registration and the file it is in."""
 
     path: str
     registration: Registration
@@ -274,7 +274,7 @@ class Hit:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Passage:
-    """Lines of a file as they stand at the indexed commit, secrets masked."""
+    """Lines of a file as they are at the indexed commit, secrets masked."""
 
     location: Location
     text: str
@@ -509,7 +509,7 @@ class Matches:
 class Revision:
     """A commit; `committed_at` is in seconds since the epoch, the author's address is left out.
 
-    `body` is the message below the subject, and `paths` are the files that it touched; they are empty where they were
+    `body` is the message below the subject, and `paths` are the files that it touched; they are empty if they were
     not asked for.
     """
 
@@ -534,7 +534,7 @@ class CommitMessage:
 class FileHistory:
     """The commits that touched a file, newest first, and which of them wrote one of its lines.
 
-    `last_changed` is None where no line was asked for or git could not tell. Not `complete`: there are older ones.
+    `last_changed` is None if no line was asked for or git could not tell. Not `complete`: there are older ones.
     `horizon` is that of a `CommitLog`.
     """
 
@@ -553,7 +553,7 @@ class LogQuery:
     `after` and `until` are tags, branches or commits as people write them; `release` is a tag, whose commits are those
     since the release before it. `newest` stands for the newest release. `since` is in seconds since the epoch. `path`
     is a file or a folder; `lines`, the first and the last, are of that file, and `text` is one that a commit brought
-    or took away. `before` ends what `since` begins; `author` is a part of a name, and `words` all stand in the message,
+    or took away. `before` ends what `since` begins; `author` is a part of a name, and `words` all are in the message,
     both in any case.
     """
 
@@ -574,7 +574,7 @@ class LogQuery:
 class CommitLog:
     """Commits without merges, newest first. Not `complete`: there are older ones, or git could not tell.
 
-    `total` counts all of them, None where that is not known; `after` and `until` are what was found under those names.
+    `total` counts all of them, None if that is not known; `after` and `until` are what was found under those names.
     `horizon` is the newest commit of a shallow clone before which nothing was fetched.
     """
 
@@ -603,7 +603,7 @@ class Deployment:
     """A deployment in an environment, as its operator has `written` it: a branch, a tag, a pattern of tags, an address.
 
     `release` is the oldest one that has its commit. `lacking` are those of the commits asked about that it does not
-    have, and `behind` counts what it lacks of the code that is held; None where git cannot tell. Where nothing is known
+    have, and `behind` counts what it lacks of the code that is held; None if git cannot tell. Where nothing is known
     of it, `problem` says why.
     """
 
@@ -663,7 +663,7 @@ class Tag:
 class DiffQuery:
     """The two commits of a comparison, as people write them; without `until`, the pinned one is the newer.
 
-    Only `paths`, files or folders, are looked at, all where there are none; of a file only what touches `lines`, the
+    Only `paths`, files or folders, are looked at, all if there are none; of a file only what touches `lines`, the
     first and the last of the newer commit. `limit` is how many changed places are read; with `is_whole` all lines of
     every place, in the order of the files.
     """
@@ -681,9 +681,9 @@ FileFate = Literal["added", "changed", "removed", "renamed"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChangedFile:
-    """A file that differs between two commits; `former` is what it was called in the older one, empty where the same.
+    """A file that differs between two commits; `former` is what it was called in the older one, empty if the same.
 
-    `added` and `removed` count lines, None where git could not tell.
+    `added` and `removed` count lines, None if git could not tell.
     """
 
     path: str
@@ -737,7 +737,7 @@ class Comparison:
 
     @property
     def start(self) -> str:
-        """The commit that removed lines stand in."""
+        """The commit that removed lines are in."""
         return self.base or self.older.sha
 
     @property

@@ -174,7 +174,7 @@ class AnswerSubject:
 
 
 def format_name(ref: EvidenceRef) -> str:
-    """Name what a reference is about: its symbol, or its file where there is none."""
+    """Name what a reference is about: its symbol, or its file if there is none."""
     return format_code_span(ref["symbol"] or ref["path"])
 
 
@@ -185,7 +185,7 @@ def format_line_numbers(location: Location) -> str:
 
 
 def quote_first_sentence(ref: EvidenceRef, *, longest: int = 240) -> str:
-    """Quote the first sentence of the documentation, without its markup; empty where there is none."""
+    """Quote the first sentence of the documentation, without its markup; empty if there is none."""
     return format_quote(strip_doc_markup(ref["doc"]), longest=longest)
 
 
@@ -280,7 +280,7 @@ def write_entries(
     heading: Callable[[EvidenceRef], str] | None = None,
     total: int = 0,
 ) -> Continuation | None:
-    """List entries, by default under the files that they stand in or the folders that commits touched.
+    """List entries, by default under the files that they are in or the folders that commits touched.
 
     With a `heading`, entries that share it are listed below it.
 

@@ -226,7 +226,7 @@ async def list_files(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
 
 
 async def list_folder(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write what lies in a folder."""
+    """Write what is in a folder."""
     totals, folder = material.metadata["totals"], material.decision["requests"][0]["path"]
     folders, files = totals.get("folders", 0), totals.get("files", 0)
     below = f" and {format_count(folders, 'folder')}" if folders else ""

@@ -68,7 +68,7 @@ def match_paths(name: str, wanted: str) -> bool:
 
 
 def _split_endpoint(name: str) -> tuple[frozenset[str], list[str]]:
-    """Return the methods and the parts of a path, empty where something is put in."""
+    """Return the methods and the parts of a path, empty if something is put in."""
     method, _, path = name.rpartition(" ")
     methods = frozenset(method.upper().split("|")) - {"ANY", ""}
     parts = [part.lower() for part in path.partition("?")[0].strip("/^$").split("/") if part]
@@ -148,7 +148,7 @@ _ASKED: Mapping[str, Pattern] = {
 
 
 async def route_contract(question: str, code: SymbolIndex) -> RouterDecision | None:
-    """Look up both ends of the table, topic, endpoint or variable that a question names; None where it names none."""
+    """Look up both ends of the table, topic, endpoint or variable that a question names; None if it names none."""
     asked = question[:_LONGEST]
     for name, contract in _CONTRACTS.items():
         if not contract.asks.search(asked):

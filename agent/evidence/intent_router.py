@@ -160,11 +160,11 @@ def _leave_out(ranked: Sequence[RankedIntent], name: IntentName) -> list[RankedI
 
 
 async def _find_names(question: str, code: SymbolIndex) -> dict[str, KnownName]:
-    """Look up what is typed as code, and the plain words that are no common ones; these have to be spelt just so."""
+    """Look up what is typed as code, and the plain words that are no common ones; these must be spelt just so."""
     mentions, common = find_mentions(question), load_model().common
     typed = {part for name in mentions.names for part in name.split(".")}
     text = question
-    for mention in mentions.paths:  # of which no folder is a name by itself
+    for mention in mentions.paths:  # of which no folder is a name on its own
         text = text.replace(mention.path, " ")
     plain = [word for word in _PLAIN.findall(text) if len(word) >= _SHORTEST_NAME and word.lower() not in common]
     found: dict[str, KnownName] = {}
@@ -232,7 +232,7 @@ async def route_comparison(question: str, code: CodeSearch) -> RouterDecision | 
 
 
 async def route_intent(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """Choose the requests of the likeliest intent; None where it has no lookup of its own, or names nothing for it."""
+    """Choose the requests of the likeliest intent; None if it has no lookup of its own, or names nothing for it."""
     if (chosen := await route_contract(question, code)) is not None:
         return chosen
     if asked.name == "origin" and not asked.is_sure:  # history misleads where it is not meant
@@ -336,7 +336,7 @@ def _find_unknown(question: str, intent: IntentName) -> str:
 
 
 def _list_typed(question: str) -> list[str]:
-    """Return the names that are typed as code, but for those of files."""
+    """Return the names that are typed as code, except those of files."""
     mentions = find_mentions(question)
     return [name for name in mentions.names if mask_question(name) != "xpath"]
 

@@ -113,7 +113,7 @@ async def _find_moved_line(source: str, path: str, start: int, end: int, code: C
 
 
 async def route_error(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Look for where an exception comes from, and for the place that says its message, whatever else stands in it."""
+    """Look for where an exception comes from, and for the place that says its message, whatever else is in it."""
     error = parse_pasted_error(question)
     if error is None or (error.name and not error.texts and await code.definitions(error.name)):
         return None
@@ -155,7 +155,7 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
 
 
 async def _route_release(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Look for the commits that a question about releases or environments means; None where nothing tells them."""
+    """Look for the commits that a question about releases or environments means; None if nothing tells them."""
     asked = read_asked_release(clean_question(question))
     if asked is None:
         return None
@@ -189,7 +189,7 @@ async def _route_rest(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
 
 
 async def _route_in_language(asked: LanguageFilter, code: CodeSearch) -> RouterDecision:
-    """Answer from the files of one language; with nothing where the repository has none."""
+    """Answer from the files of one language; with nothing if the repository has none."""
     if not any(entry.path.endswith(asked.endings) for entry in await code.files()):
         return decide_retrieval([], fast_path=True, reasoning=f"{NONE_OF} {asked.language}")
     chosen = await route_by_rules(asked.question, code)

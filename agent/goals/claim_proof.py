@@ -535,7 +535,7 @@ def _list_expected(tree: ast.Module) -> list[ast.expr]:
 
 
 def _list_others(value: Any, expected: list[Any], depth: int = 0) -> list[Any]:
-    """List values that could stand in place of one, the likeliest to turn a verdict round first."""
+    """List values that could be in place of one, the likeliest to turn a verdict round first."""
     others = list(expected)
     if isinstance(value, BaseException):  # the same one, with other words
         try:

@@ -83,7 +83,7 @@ class GoalAgent:
         self._tasks = RunTasks(self.events, clock)
 
     async def propose(self, request: GoalRequest) -> GoalProposal:
-        """Say what a run would be; nothing runs. `GoalUnreachable` where the request can come to nothing."""
+        """Say what a run would be; nothing runs. `GoalUnreachable` if the request can come to nothing."""
         goal = self._goals(request.goal, request.arguments)
         if not request.task.strip() or not 1 <= request.max_iterations <= MOST_ITERATIONS:
             raise GoalUnreachable(f"Say what you want, in 1 to {MOST_ITERATIONS} iterations.")
@@ -130,7 +130,7 @@ class GoalAgent:
     async def resume(self, run_id: str, *, thread: str, reply: str | None = None) -> AsyncGenerator[AgentEvent, None]:
         """Continue a run that was interrupted, or that waits for a person; the events are those of `start`.
 
-        A finished run gives its verdict again. Raises `UnknownRun` where there is nothing to continue.
+        A finished run gives its verdict again. Raises `UnknownRun` if there is nothing to continue.
         """
 
         async def take(find: Callable[[], Awaitable[GoalRun]]) -> Answer:
@@ -168,7 +168,7 @@ class GoalAgent:
         except CheckpointOvertaken:  # what is there to give up is the run of another process
             raise
         except (AgentError, IndexerError) as error:
-            # That a request can come to nothing is told to whoever made it, and to nobody else.
+            # That a request can come to nothing is told to anyone who made it, and to nobody else.
             log.log(
                 logging.INFO if isinstance(error, GoalUnreachable) else logging.WARNING, "a goal run failed: %s", error
             )
@@ -268,7 +268,7 @@ class GoalAgent:
         )
 
     async def _abandon(self, claim: RunClaim | None) -> None:
-        """Leave nothing to be taken up; where that fails, whoever asked still hears how the run ended.
+        """Leave nothing to be taken up; where that fails, anyone who asked still hears how the run ended.
 
         What was not claimed, or is another process's by now, is left alone.
         """

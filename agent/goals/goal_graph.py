@@ -87,7 +87,7 @@ class GoalRunner:
         self._saver = saver
 
     async def find_run(self, thread: str) -> GoalRun | None:
-        """Return the run of a thread; None where none has begun, or it was abandoned."""
+        """Return the run of a thread; None if none has begun, or it was abandoned."""
         checkpoints, commits = await self._saver.find_newest(thread)
         async with open_graph(self._graph, self._saver) as graph:
             snapshot = await graph.aget_state(make_config(checkpoints))

@@ -277,7 +277,7 @@ class AskedComparison:
 
 
 def parse_comparison(question: str) -> AskedComparison | None:
-    """Return what a question compares; None where it is no such question."""
+    """Return what a question compares; None if it is no such question."""
     times = read_times(question)
     ends = _read_ends(times.parts)
     if ends is None or load_model().rank(question)[0].name not in _OF_CHANGES:
@@ -287,7 +287,7 @@ def parse_comparison(question: str) -> AskedComparison | None:
 
 
 def _read_ends(parts: Mapping[str, str]) -> tuple[str, str] | None:
-    """Read which two commits are compared, the second empty for the one that is read; None where it is about one."""
+    """Read which two commits are compared, the second empty for the one that is read; None if it is about one."""
     if parts.get("pending") or parts.get("release"):
         return None
     if parts.get("from") and parts.get("until"):
@@ -304,7 +304,7 @@ def _strip_quotes(written: str) -> str:
 
 
 async def _read_scope(code: CodeSearch, parts: Mapping[str, str]) -> _Scope | None:
-    """Read what the parts of the question mean; None where its target is nothing that is here."""
+    """Read what the parts of the question mean; None if its target is nothing that is here."""
     query, said = LogQuery(limit=MAX_COMMITS), ""
     start, written = parts.get("since", ""), parts.get("target", "")
     release = read_release(parts.get("release", "")) or read_release(written)

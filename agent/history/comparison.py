@@ -38,7 +38,7 @@ class ComparedPart:
 
 
 async def compare_part(code: CodeSearch, after: str, until: str, written: str) -> ComparedPart:
-    """Compare two commits where words say; `UnknownRevision` where one of them is not there.
+    """Compare two commits where words say; `UnknownRevision` if one of them is missing.
 
     Where nothing is called so, neither in the code nor among the changes, everything is compared.
     """
@@ -58,7 +58,7 @@ async def compare_part(code: CodeSearch, after: str, until: str, written: str) -
 
 
 async def read_whole_diff(code: CodeSearch, part: ComparedPart) -> ComparedPart | None:
-    """Return a comparison of one file with everything that differs, none of it trivial; None where it is too long."""
+    """Return a comparison of one file with everything that differs, none of it trivial; None if it is too long."""
     if len(part.comparison.files) != 1:
         return None
     path = part.comparison.files[0].path

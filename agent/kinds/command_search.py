@@ -165,7 +165,7 @@ def _find_shortened(typed: str, wanted: frozenset[str]) -> frozenset[str]:
 
 
 def _has_word(text: str, words: Sequence[str]) -> bool:
-    """Whether a word of the text begins like one of the words; `pre-commit` is looked for as it stands."""
+    """Whether a word of the text begins like one of the words; `pre-commit` is looked for as it is."""
     parts = set(_WORD.findall(text)) - _NO_CHECK
     return any(word in text if "-" in word else any(part.startswith(word) for part in parts) for word in words)
 
@@ -276,7 +276,7 @@ def _read_lines(typed: str, source: CommandSource, pattern: re.Pattern[str] | Pa
 
 
 def _read_scripts(lines: Sequence[str], runner: str = "") -> Iterator[NamedCommand]:
-    """Yield the scripts of a manifest; those that PHP's Composer runs by itself are no commands."""
+    """Yield the scripts of a manifest; those that PHP's Composer runs on its own are no commands."""
     try:
         written = json.loads("\n".join(lines))
     except (ValueError, RecursionError):

@@ -108,7 +108,7 @@ def _read_handling(line: str) -> HandledAs:
 
 
 def _read_imported_library(places: Sequence[EvidenceRef]) -> str:
-    """Return the library that an exception is imported from; empty where it is the project's own, or nobody says."""
+    """Return the library that an exception is imported from; empty if it is the project's own, or nobody says."""
     for ref in places:
         found = next((found for pattern in _IMPORTS if (found := pattern.match(ref["doc"])) is not None), None)
         if found is not None and not found[1].startswith("."):

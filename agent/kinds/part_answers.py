@@ -50,7 +50,7 @@ async def answer_parts(draft: AnswerBuilder, questions: Sequence[str], deps: Dep
 
 
 def _resolve_question(question: str, subject: AnswerSubject) -> str:
-    """Return a question with the subject of the one before in place of "it"; empty where that has none."""
+    """Return a question with the subject of the one before in place of "it"; empty if that has none."""
     if not is_pointing_back(question):
         return question
     before = Antecedent(symbol=subject.symbol, kind=subject.kind, path="")

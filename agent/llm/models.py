@@ -211,7 +211,7 @@ DEFAULT_MODEL = f"{GOOGLE}:gemini-flash-latest"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChatModels:
-    """The models that are open, each followed by what takes its place; empty where there are none."""
+    """The models that are open, each followed by what takes its place; empty if there are none."""
 
     main: tuple[LangChainChatModel, ...] = ()
     small: tuple[LangChainChatModel, ...] = ()

@@ -211,7 +211,7 @@ def parse_model_spec(
 
 
 def add_scheme(host: str) -> str | None:
-    """Return the address of an Ollama that may be named by its host and port alone; None where none is named."""
+    """Return the address of an Ollama that may be named by its host and port alone; None if none is named."""
     if not host:
         return None
     return host if "://" in host else f"http://{host}"
@@ -261,7 +261,7 @@ def _is_calling_refused(error: BaseException) -> bool:
 
 
 def _find_retry_delay(error: BaseException) -> float:
-    """Find how many seconds a provider asks to wait, in a header or in its text; 0 where it names none."""
+    """Find how many seconds a provider asks to wait, in a header or in its text; 0 if it names none."""
     for each in _iter_causes(error):
         headers = getattr(getattr(each, "response", None), "headers", None)
         written = str(headers.get("retry-after", "")) if isinstance(headers, Mapping) else ""

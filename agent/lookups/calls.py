@@ -49,7 +49,7 @@ class _Calls(CodeLookup[CallArguments, CallResult]):
         return f"{args.get('name', args.get('function_name', ''))}{f' in {path}' if path else ''}"
 
     async def find(self, args: CallArguments, look: Look) -> CallResult:
-        """List the calls with their lines, by the definition that they mean or stand in."""
+        """List the calls with their lines, by the definition that they mean or are in."""
         name = normalize_name(args.name)
         is_up = self.role == "caller"
         found = await (look.code.callers(name, unresolved=True) if is_up else look.code.callees(name))
@@ -131,7 +131,7 @@ class _CallListing:
         return cls(look, role, page, lines)
 
     async def add(self, heading: str, sites: Sequence[CallSite]) -> None:
-        """Add a group of calls; nothing where there are none."""
+        """Add a group of calls; nothing if there are none."""
         refs = make_call_refs(sites, self._role)
         listed = [ref for ref in refs if (ref["path"], ref["start_line"]) in self._lines]
         if not refs:

@@ -82,7 +82,7 @@ def list_entry(file: FileEntry) -> ListedEntry:
 
 
 def _list_entries(files: Sequence[FileEntry], folder: str, glob: str) -> tuple[list[ListedEntry], str]:
-    """Return what lies in a folder, or with a glob the files below it that match; and how much that is."""
+    """Return what is in a folder, or with a glob the files below it that match; and how much that is."""
     prefix = f"{folder}/" if folder else ""
     below = [one for one in files if one.path.startswith(prefix)]
     if glob:

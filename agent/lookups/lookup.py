@@ -64,7 +64,7 @@ ResultT_co = TypeVar("ResultT_co", bound=LookupResult, covariant=True)
 
 
 class Look(ToolReport):
-    """One lookup under way: the code that it reads, the text that it writes, and the fields that all results have.
+    """One lookup in progress: the code that it reads, the text that it writes, and the fields that all results have.
 
     It `is_wide` for programs, whose pages are larger than what a model is shown of them at once.
     """

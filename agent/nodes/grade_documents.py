@@ -97,7 +97,7 @@ def _is_doubtful(state: AgentState, share: float, exact: Sequence[EvidenceRef]) 
 async def _grade_hits(
     state: AgentState, deps: Deps, model: ChatModel, shown: Sequence[PromptEvidence]
 ) -> GradeOutput | None:
-    """Let the model judge; None where it fails, and the scores decide."""
+    """Let the model judge; None if it fails, and the scores decide."""
     material = {
         "The repository": await load_overview(state, deps),
         "The question": deps.redact(state.get("cleaned_query", "")),

@@ -176,7 +176,7 @@ def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "") -> AgentSta
 
 
 async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Keep or drop each citation, have what is in doubt read again and mended, and make marks and list agree.
+    """Keep or drop each citation, have what is in doubt read again and fixed, and make marks and list agree.
 
     Reads final_answer, answer_model, citations, shown, retrieved, expanded, cleaned_query. Writes final_answer and
     citations.

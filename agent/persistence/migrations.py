@@ -17,7 +17,7 @@ from agent.errors import SchemaError
 if TYPE_CHECKING:  # comes with the extra `cluster`
     from psycopg import AsyncConnection
 
-_POSTGRES_LOCK = 0x63697465_626F74  # "citebot": whoever lays tables out waits for this
+_POSTGRES_LOCK = 0x63697465_626F74  # "citebot": anyone who lays tables out waits for this
 _LAYOUTS = """CREATE TABLE IF NOT EXISTS citebot_layouts (
     name TEXT PRIMARY KEY, layout INTEGER NOT NULL, changed_at TIMESTAMPTZ NOT NULL)"""
 _WAIT_SECONDS = 60.0  # for another process that is at it: a large database takes some seconds to copy
@@ -64,7 +64,7 @@ class Schema:
         return max(self.steps)
 
     def list_statements(self, *, since: int = 0) -> Sequence[str]:
-        """Return what has to be run for the newest layout, for a database of the layout given."""
+        """Return what must be run for the newest layout, for a database of the layout given."""
         return [
             statement for number, sql in self.steps.items() if number > since for statement in _split_statements(sql)
         ]

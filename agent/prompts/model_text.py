@@ -124,7 +124,7 @@ class CitationParser:
         return f"[{self._clean_text(found['cited'])}]"
 
     def _clean_brackets(self, found: re.Match[str], group: str) -> str:
-        """Clean what stands in brackets that are left as they are."""
+        """Clean what is in brackets that are left as they are."""
         before, after = found.start(group) - found.start(), found.end() - found.end(group)
         return f"{found[0][:before]}{self._clean_text(found[group])}{found[0][-after:]}"
 
@@ -141,7 +141,7 @@ class CitationParser:
         return self._format_citations(inner) if _WRITTEN_ID.search(inner) else ""
 
     def _format_citations(self, inner: str) -> str:
-        """Return the markers for what stands in brackets; nothing if any of it is no citation."""
+        """Return the markers for what is in brackets; nothing if any of it is no citation."""
         places: list[Location | None] = [self._locate(written) for written in parse_citations(inner)]
         if not places:
             items = _BETWEEN.split(inner)
@@ -283,7 +283,7 @@ class StreamSanitizer:
         return text
 
     def _add_line(self, line: str) -> None:
-        """Take a whole line; those of a private key wait for its end, as no line shows by itself what it is."""
+        """Take a whole line; those of a private key wait for its end, as no line shows on its own what it is."""
         if not self._key and not _KEY_BEGINS.search(line):
             self._lines.append(self._clean(line))
             return

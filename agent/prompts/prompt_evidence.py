@@ -92,7 +92,7 @@ async def load_prompt_evidence(
 
 
 async def _add_pieces(deps: Deps, selection: LineSelection, pieces: Iterable[Wanted], terms: frozenset[str]) -> None:
-    """Add what is not there yet, as far as it fits; the last piece gets what room is left."""
+    """Add what is missing yet, as far as it fits; the last piece gets what room is left."""
     for wanted in pieces:
         if selection.room < LEAST_ROOM:
             return
@@ -139,7 +139,7 @@ def format_prompt_evidence(exhibits: Sequence[PromptEvidence]) -> str:
 
 
 async def format_tool_results(state: AgentState, deps: Deps) -> str:
-    """Return the results of the tools that the router chose, the newest first where there is no room for all."""
+    """Return the results of the tools that the router chose, the newest first if there is no room for all."""
     records = [record for record in state.get("tool_history", []) if record["ok"]]
     if not records or state.get("findings"):
         return ""
@@ -289,7 +289,7 @@ class EvidenceNumbers:
     def number_result(self, text: str, refs: Sequence[EvidenceRef], *, told: Sequence[CitationRef] = ()) -> str:
         """Put the evidence ids beside the places and the commits in a tool's result.
 
-        Of lines that stand in places that were `told` before, only the evidence id is repeated.
+        Of lines in places that were `told` before, only the evidence id is repeated.
         """
         places = {format_place(ref): ref for ref in refs}
         numbers = {place: self.assign(to_location(ref)) for place, ref in places.items()}

@@ -79,7 +79,7 @@ def _introduce_question(state: AgentState, deps: Deps) -> dict[str, str]:
 
 
 def read_step(state: AgentState, at: int) -> str:
-    """Return a step of the plan, or a sentence where there is none."""
+    """Return a step of the plan, or a sentence if there is none."""
     plan = state.get("plan", [])
     return plan[at] if 0 <= at < len(plan) else NOTHING_LEFT
 

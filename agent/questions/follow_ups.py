@@ -116,13 +116,13 @@ _AROUND_RUNS = frozenset(
 _LONGEST_ABOUT_RUN = 100
 _ANY_WORD = re.compile(r"[^\W\d_]{1,40}")
 _LONGEST_SELECTION = 100
-_HAS_WORD_AFTER = 12  # more words than this before a pointer, and the sentence names what it means by itself
+_HAS_WORD_AFTER = 12  # more words than this before a pointer, and the sentence names what it means on its own
 
 
 def resolve_selection(question: str, history: Sequence[PastTurn]) -> str | None:
     """Return what the question picks of the last answer, as a question; None when it picks nothing.
 
-    Lines are written as `path:start-end`; another language (`and in Go?`) asks the last question anew.
+    Lines are written as `path:start-end`; another language (`and in Go?`) asks the last question again.
     """
     line = " ".join(question.split()).rstrip("?.! ")
     if history and (language := parse_only_language(line)):
@@ -142,7 +142,7 @@ def resolve_selection(question: str, history: Sequence[PastTurn]) -> str | None:
 
 
 def find_continuation(question: str, history: Sequence[PastTurn]) -> Continuation | None:
-    """Return where "more" continues after the last answer; None where nothing was left out, or more is asked."""
+    """Return where "more" continues after the last answer; None if nothing was left out, or more is asked."""
     line = " ".join(question[: 2 * _LONGEST_SELECTION].split()).strip("?.!… ")
     if not history or len(line) > _LONGEST_SELECTION or not _NEXT.fullmatch(line):
         return None

@@ -91,7 +91,7 @@ def parse_literal(query: str) -> Literal | None:
 
 
 def make_literal_query(literal: Literal) -> str:
-    """Return what to search for to find the text: a flag of one letter ranks nothing by itself."""
+    """Return what to search for to find the text: a flag of one letter ranks nothing on its own."""
     short = not literal.is_message and len(literal.text) < _SHORTEST_MESSAGE
     return f"{literal.text} option command line argument parser" if short else literal.text
 

@@ -89,7 +89,7 @@ class PastedError:
 
     @property
     def last_name(self) -> str:
-        """The name of the exception itself, without what it lies in."""
+        """The name of the exception itself, without what it is in."""
         return self.name.rpartition(".")[2]
 
 

@@ -51,7 +51,7 @@ class _Phrases:
     longest: int
 
     def read(self, text: str) -> set[RemarkKind] | None:
-        """Return the kinds of the phrases that a text consists of; None where it says anything else."""
+        """Return the kinds of the phrases that a text consists of; None if it says anything else."""
         reached: dict[int, set[RemarkKind]] = {0: set()}
         for at in range(len(text)):
             if at not in reached:

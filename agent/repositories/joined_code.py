@@ -56,7 +56,7 @@ _LEAST = 0.1  # of the best repository's weight: what a search has found is neve
 class CodeHome:
     """Where a place is: the repository, its code, its label, and the path in it.
 
-    The label is empty where a question is about one repository alone.
+    The label is empty if a question is about one repository alone.
     """
 
     repository: str
@@ -89,7 +89,7 @@ class JoinedCode:
         return [self._make_home(name, path) for name in self.members]
 
     def find_home(self, path: str) -> CodeHome:
-        """Return the one place that a path means; `UnknownPath` where its label is missing."""
+        """Return the one place that a path means; `UnknownPath` if its label is missing."""
         homes = self.list_homes(path)
         if len(homes) != 1:
             names = ", ".join(self.labels.by_name[name] for name in self.members)
@@ -118,7 +118,7 @@ class JoinedCode:
 
     @property
     def past(self) -> CodePast:
-        """The past of the only repository; `IndexerError` where there are several."""
+        """The past of the only repository; `IndexerError` if there are several."""
         if len(self.members) != 1:
             raise IndexerError(ONE_AT_A_TIME)
         return next(iter(self.members.values())).past
@@ -313,7 +313,7 @@ class JoinedCode:
         return merge_hits(found, query)[:limit]
 
     def _split_filters(self, name: str, filters: Filters | None) -> Filters | None:
-        """Return the filters as one repository reads them; `_ELSEWHERE` where they only let others through."""
+        """Return the filters as one repository reads them; `_ELSEWHERE` if they only let others through."""
         if filters is None:
             return None
         folders, patterns = self._strip_label(name, filters.folders), self._strip_label(name, filters.patterns)

@@ -35,7 +35,7 @@ class RepositoryLabels:
         return (name, rest) if name is not None else None
 
     def find_repository(self, ref: EvidenceRef) -> str:
-        """Name the repository that evidence is of; empty where that is not known."""
+        """Name the repository that evidence is of; empty if that is not known."""
         found = self.split(ref["path"])
         return found[0] if found is not None else ref.get("repository", "")
 

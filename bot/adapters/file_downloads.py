@@ -34,7 +34,7 @@ async def download_file(
 ) -> bytes:
     """Fetch a file of at most so many bytes; the headers go to the platform's own origins alone.
 
-    Raises `FileUnreadable` where the file is elsewhere, too large, or refused, and `PlatformUnreachable`.
+    Raises `FileUnreadable` if the file is elsewhere, too large, or refused, and `PlatformUnreachable`.
     """
     if get_origin(file.url) not in origins:
         raise FileUnreadable("citebot is not allowed to download from that location.")

@@ -188,7 +188,7 @@ def restore(invocation: CliContext, file: Path, *, force: bool, as_json: bool) -
 def migrate(invocation: CliContext, target: str | None, *, as_json: bool) -> int:
     """Move messages and conversations to Postgres, or back.
 
-    DATABASE_URL names the database, CITEBOT_HOME the folder. Stop every citebot first. The target has to be empty, and
+    DATABASE_URL names the database, CITEBOT_HOME the folder. Stop every citebot first. The target must be empty, and
     the source is left unchanged, so that you can go back. The copy is compared with the source; if anything is missing,
     nothing is moved. Indexes stay where they are.
     """

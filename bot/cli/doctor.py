@@ -231,7 +231,7 @@ async def check_classifier(load: Callable[[], Scoring], folder: Path, *, millise
 
 
 async def check_sandbox(try_all: Callable[[], Awaitable[Sequence[SandboxTrial]]]) -> Sequence[DoctorFinding]:
-    """Check which sandbox holds on this machine; raises `SandboxUnavailable` where none could even be tried."""
+    """Check which sandbox holds on this machine; raises `SandboxUnavailable` if none could even be tried."""
     *failures, last = await try_all()
     if last.problem:
         failures.append(last)

@@ -258,7 +258,7 @@ def _keep_run(kept: Path, rows: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _compare(result: EvalResult, before: Mapping[str, Any] | None) -> str:
-    """Return `worse`, `better` or `new`; nothing where all is as it was."""
+    """Return `worse`, `better` or `new`; nothing if all is as it was."""
     if before is None:
         return "new"
     now = [(bool(getattr(result, name)), bool(before.get(name))) for name in _MEASURES]

@@ -38,7 +38,7 @@ NOTHING_SAVED = "Nothing of the goal run {name} was saved before it was interrup
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalOptions:
-    """The approval of a run and the form of its outcome; `read` asks a person, None where nobody is there."""
+    """The approval of a run and the form of its outcome; `read` asks a person, None if nobody is there."""
 
     is_approved: bool
     as_json: bool

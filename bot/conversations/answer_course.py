@@ -137,7 +137,7 @@ class AnswerCourse:
             return await (self._answer_question() if wanted is None else self._propose_wanted(wanted))
 
     async def stop(self) -> bool:
-        """End the run within two seconds; False where none is in progress."""
+        """End the run within two seconds; False if none is in progress."""
         if self._entry.message.goal_decision is None:
             return await self.run.stop()
         runs = self._deps.goals.runs
@@ -193,10 +193,10 @@ class AnswerCourse:
         return Said(content=self._deps.make_sentence(said), outcome="refused")
 
     def _check_reply(self, waiting: KeptTurn | None) -> None:
-        """Raise `NotAllowed` where a message would continue with what somebody else asked, and may not.
+        """Raise `NotAllowed` if a message would continue with what somebody else asked, and may not.
 
         An approval is given by the person who asked, once they have seen what it is for; which repository was meant, is
-        said by whoever may ask about it.
+        said by anyone who may ask about it.
         """
         message = self._entry.message
         if waiting is None or waiting.record.goal:
@@ -222,7 +222,7 @@ class AnswerCourse:
         return at.question
 
     async def _propose(self, choice: RepositoryChoice, last: TurnRecord | None) -> Said | None:
-        """Propose the goal run that a message wants, or say why there is none; None where an answer is read."""
+        """Propose the goal run that a message wants, or say why there is none; None if an answer is read."""
         goals = self._deps.goals
         if self.is_overheard:  # nobody has asked citebot for anything
             return None
@@ -299,7 +299,7 @@ class AnswerCourse:
         self._show(replace(self._draft.partial_content(), status=status))
 
     async def _conclude(self, answer: Answer, choice: RepositoryChoice) -> Said:
-        """Record how the answer was found, and return it; a sentence where there is none."""
+        """Record how the answer was found, and return it; a sentence if there is none."""
         message, outcome = self._entry.message, self._find_outcome(answer)
         if self._get_reason() == "late":
             return Said(content=self._answer.content_at_stop(TOO_LATE), outcome=outcome)
@@ -324,7 +324,7 @@ class AnswerCourse:
             await self.run.keep_living(self._followed, message.text if is_alone else "", entry=self._entry.id)
 
     async def _describe_renewal(self) -> str:
-        """Say what has changed since the reply was first written; empty where it is no answer that is given again."""
+        """Say what has changed since the reply was first written; empty if it is no answer that is given again."""
         store = self._deps.living
         before = await store.find(self._entry.run_id) if store is not None else None
         return describe_renewal(before) if before is None or before.run_id != self._entry.run_id else ""

@@ -95,7 +95,7 @@ _SEVERAL = """With several repositories, I take
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParsedCommand:
-    """A command as it was written; `repository` is empty where none was named."""
+    """A command as it was written; `repository` is empty if none was named."""
 
     command: CommandName
     repository: str = ""
@@ -196,14 +196,14 @@ class CommandHandlers:
         )
 
     async def check(self, command: ParsedCommand, message: IncomingMessage, conversation: str) -> None:
-        """Raise `NotAllowed` where a command that takes long would be refused, before anything is said of it."""
+        """Raise `NotAllowed` if a command that takes long would be refused, before anything is said of it."""
         self._access.check_place(message)
         if command.command == "reindex":
             asked = CommandRequest(command=command, message=message, conversation=conversation, show=lambda _: None)
             await self._find_indexable(asked)
 
     async def _find_repository(self, request: CommandRequest) -> str:
-        """The repository named, or the one that is meant here; empty where it may be any."""
+        """The repository named, or the one that is meant here; empty if it may be any."""
         return await self._chooser.find_meant(request.message, request.conversation, request.command.repository)
 
     async def _help(self, request: CommandRequest) -> str:

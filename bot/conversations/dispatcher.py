@@ -209,12 +209,12 @@ class Conversations:
         return entry if place is not None and (place.platform, place.workspace, place.channel) == there else None
 
     async def _find_living(self, entry: InboxEntry) -> LivingAnswer | None:
-        """Return the answer to a message as it is followed; None where it is not, or is being given again."""
+        """Return the answer to a message as it is followed; None if it is not, or is being given again."""
         answer = await self._deps.living.find(entry.run_id) if self._deps.living is not None else None
         return answer if answer is not None and answer.run_id == entry.run_id else None
 
     def _refuse_living(self, answer: LivingAnswer | None, person: IncomingMessage) -> str:
-        """Say why a person may have nothing of an answer; empty where they may ask about all that it is about now."""
+        """Say why a person may have nothing of an answer; empty if they may ask about all that it is about now."""
         try:
             for repository in answer.commits if answer is not None else ():
                 self._deps.access.check_repository(person, repository)
@@ -223,7 +223,7 @@ class Conversations:
         return "" if answer is not None else NOT_WAITING
 
     async def _answer_again(self, entry: InboxEntry, person: IncomingMessage) -> str:
-        """Answer a question again in the same reply, where that is outdated; whoever may ask it may have that."""
+        """Answer a question again in the same reply, where that is outdated; anyone who may ask it may have that."""
         answer = await self._find_living(entry)
         if answer is None or not answer.question:
             return NOT_WAITING
@@ -339,7 +339,7 @@ class Conversations:
         return self.turns.load
 
     async def check_store(self) -> None:
-        """Raise `InboxError` where messages cannot be stored."""
+        """Raise `InboxError` if messages cannot be stored."""
         await self._deps.inbox.check()
 
     async def _take_end(self, turn: ActiveTurn) -> None:

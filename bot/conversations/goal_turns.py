@@ -150,7 +150,7 @@ class ChatGoals:
         """Have the run that a conversation proposes begin, or end, in the reply that proposes it.
 
         `seen` is the run that a button stands for; a word and a reaction stand for none. `named` is the run that was
-        written beside a word, None where nothing was written. Returns None where that was decided already. Raises
+        written beside a word, None if nothing was written. Returns None if that was decided already. Raises
         `NotAllowed` where the person may not, or may have seen another proposal than this one; who asked may always
         end it.
         """
@@ -177,7 +177,7 @@ class ChatGoals:
 
 
 async def remind(records: TurnRecordStore, conversation: str) -> str:
-    """Say once that a proposal waits for a decision; empty where that was said already."""
+    """Say once that a proposal waits for a decision; empty if that was said already."""
     last, *before = await records.list_newest(conversation, most=2)
     if last.record.is_reminded:
         return ""
@@ -244,7 +244,7 @@ async def forget_goal(runs: GoalRuns, thread: str) -> None:
 
 
 def _check_word(named: str, person: IncomingMessage, newest: Sequence[KeptTurn]) -> None:
-    """Raise `NotAllowed` where somebody who writes `approve` may mean another proposal than the newest one."""
+    """Raise `NotAllowed` if somebody who writes `approve` may mean another proposal than the newest one."""
     last, *before = newest
     if named and named != name_run(last.run_id):
         raise NotAllowed(UNKNOWN_RUN.format(name=named))

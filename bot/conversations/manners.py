@@ -31,7 +31,7 @@ def is_question(text: str) -> bool:
 
 
 def is_for_anybody(text: str) -> bool:
-    """Whether a question below an answer is citebot's whoever asks it, and not one that people ask each other."""
+    """Whether a question below an answer is citebot's anyone who asks it, and not one that people ask each other."""
     asked = text[:_LONGEST_ASKED]
     return is_question(asked) and concerns_answer(asked)
 

@@ -20,7 +20,7 @@ Direction = Literal["callers", "callees"]
 
 
 async def map_calls(code: CodeSearch, name: str, direction: Direction) -> Flow | None:
-    """Follow the calls from the definitions of a name, breadth first; None where the name is not defined.
+    """Follow the calls from the definitions of a name, breadth first; None if the name is not defined.
 
     There are at most 40 boxes: what is beyond is folded into one that says how many there are.
     """

@@ -25,7 +25,7 @@ async def map_modules(code: CodeSearch, named: str) -> Flow:
     """Draw who imports whom among the parts of a folder, or of the whole repository where none is named.
 
     Tests count only where the folder has nothing else, and imports for the type checker alone do not. `NothingToDraw`
-    where there is no such folder, or nothing in it imports anything else in it.
+    if there is no such folder, or nothing in it imports anything else in it.
     """
     entries = {entry.path: entry for entry in await code.files()}
     folder = find_folder(named, await code.folders(), files=entries, repository=code.repository)
@@ -61,7 +61,7 @@ def _measure_indent(line: str) -> int:
 
 
 def _descend(folder: str, imports: Sequence[FileImport]) -> str:
-    """Go into a folder as long as all that imports or is imported lies in one single folder of it."""
+    """Go into a folder as long as all that imports or is imported is in one single folder of it."""
     paths = {*(each.path for each in imports), *(target for each in imports for target in each.targets)}
     while True:
         parts = {_find_part(path, folder) for path in paths if _lies_in(path, folder)}
@@ -75,7 +75,7 @@ def _lies_in(path: str, folder: str) -> bool:
 
 
 def _find_part(path: str, folder: str) -> str:
-    """Return the path of the part of a folder that a file of it lies in; that of a sub-folder ends with a slash."""
+    """Return the path of the part of a folder that a file of it is in; that of a sub-folder ends with a slash."""
     start = len(folder) + 1 if folder else 0
     end = path.find("/", start)
     return path if end < 0 else path[: end + 1]

@@ -157,7 +157,7 @@ async def open_job_queue(url: str, *, times: QueueTimes | None = None) -> AsyncI
 
 
 def make_lock(kind: str, name: str) -> str:
-    """Return a key of the queue for a name, however long that is and whatever stands in it."""
+    """Return a key of the queue for a name, however long that is and whatever is in it."""
     return f"{kind} {hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 

@@ -18,7 +18,7 @@ from bot.jobs.job_queue import explain_queue_error
 
 _ANSWER_SECONDS = 15.0  # in which Postgres has to answer
 _PAUSE_SECONDS = 1.0
-# Whoever was taken for dead is alive again with this: its jobs were moved meanwhile, but it may take new ones.
+# Anyone who was taken for dead is alive again with this: its jobs were moved meanwhile, but it may take new ones.
 _HEARTBEAT = """
 INSERT INTO procrastinate_workers (id, last_heartbeat) OVERRIDING SYSTEM VALUE
     VALUES (%(worker_id)s, clock_timestamp())

@@ -93,7 +93,7 @@ async def _keep_working(app: App, manager: PatientJobManager, queue: JobQueue, k
 
 
 async def _end_worker(worker: asyncio.Task[None], manager: PatientJobManager, kind: str, *, seconds: float) -> None:
-    """Cancel what a worker is at, and wait until that is put back, for so long at most."""
+    """Cancel what a worker is at, and wait until that is put back, for that long at most."""
 
     def note_end(ended: asyncio.Task[None]) -> None:
         if not ended.cancelled() and ended.exception() is not None:

@@ -79,7 +79,7 @@ class QueuedRefreshJobs:
     async def _ask_once(
         self, connection: AsyncConnection[Any], repository: str, *, full: bool, join: bool
     ) -> int | None:
-        """Find the refresh that will do, or ask for one; return its ticket, or None where another try is needed."""
+        """Find the refresh that will do, or ask for one; return its ticket, or None if another try is needed."""
         key = make_lock("repository", repository)
         found = await (await connection.execute(_WAITING, {"key": key})).fetchone()
         if found is not None:

@@ -125,7 +125,7 @@ class LivingEdits:
 
 
 def describe_changes(answer: LivingAnswer, hosts: Collection[str]) -> str:
-    """Say what has changed of the evidence of an answer, and since when; empty where nothing has."""
+    """Say what has changed of the evidence of an answer, and since when; empty if nothing has."""
     if not answer.changes:
         return ""
     heading, *named = answer.changes
@@ -161,7 +161,7 @@ def _offer_again(answer: LivingAnswer) -> tuple[Button, ...]:
 
 
 def _find_page(content: MessageContent, sent: str, count: int, transport: ReplyTransport) -> MessageContent | None:
-    """Return what the last message of a reply is to show; None where the reply would need other messages for it."""
+    """Return what the last message of a reply is to show; None if the reply would need other messages for it."""
     able = transport.platform.capabilities
     if count > 1:  # the earlier ones stay as they are: other links would cut the text elsewhere
         content = replace(content, text=sent)

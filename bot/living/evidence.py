@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 async def collect_evidence(
     answer: Answer, requests: Sequence[Any], repositories: Repositories
 ) -> AnswerEvidence | None:
-    """Collect the evidence of an answer, from the requests that its router made; None where it has none.
+    """Collect the evidence of an answer, from the requests that its router made; None if it has none.
 
     Lines of other commits never change. A repository that has moved on meanwhile cannot say what a lookup found, so
     that nothing of it is known.

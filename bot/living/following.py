@@ -221,7 +221,7 @@ def _follow_all(push: CodePush, lines: Sequence[CitedLines]) -> Sequence[Followe
 
 
 def _describe_difference(before: StoredQuery, after: StoredQuery) -> str:
-    """Say how a lookup differs from what it found; empty where it does not."""
+    """Say how a lookup differs from what it found; empty if it does not."""
     if before == after:
         return ""
     new = [item for item in after.items if item not in before.items]

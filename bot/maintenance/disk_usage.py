@@ -51,7 +51,7 @@ def measure_disk_usage(home: Path, used: Collection[str] | None) -> DiskUsage:
 def list_used_folders(home: Path, repositories: Sequence[Path]) -> frozenset[str]:
     """Name the folders that belong to repositories: their indexes, and themselves where they are clones in `home`.
 
-    Raises `RepositoryError` where one cannot be read, and so nobody knows which folder is its.
+    Raises `RepositoryError` if one cannot be read, and so nobody knows which folder is its.
     """
     clones = (path.name for path in repositories if path.parent == home / REPOSITORIES_FOLDER)
     return frozenset([*(find_index_folder(path) for path in repositories), *clones])

@@ -63,7 +63,7 @@ class Flow:
     """Boxes in the order of the flow; `verb` says what a line means: the source `calls` the target.
 
     With `gathers`, all lines lead to the last box in the end, and the others stand as near to it as they can.
-    `legend` says what else has to be known to read the picture.
+    `legend` says what else must be known to read the picture.
     """
 
     title: str

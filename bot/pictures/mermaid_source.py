@@ -39,7 +39,7 @@ class _NotRead(Exception):
 
 
 def read_flowchart(source: str) -> tuple[Flow, Direction] | None:
-    """Read a flowchart, with its subgraphs taken apart; None where it cannot be drawn as it is meant."""
+    """Read a flowchart, with its subgraphs taken apart; None if it cannot be drawn as it is meant."""
     try:
         return _Reader(source).read() if len(source) <= LONGEST_SOURCE else None
     except _NotRead:

@@ -62,7 +62,7 @@ class RunDeps:
     with the `versions` that take part in that; `living` keeps what it takes to follow them.
 
     `open_agent` opens what answers, for as long as one question takes; `remembers` says that it continues with a
-    conversation. Whoever answers questions in this process takes a place of the same `queue`.
+    conversation. Anyone who answers questions in this process takes a place of the same `queue`.
     """
 
     open_agent: Callable[[], AbstractAsyncContextManager[Answerer]]
@@ -97,7 +97,7 @@ class QuestionDeps(RunDeps):
 class RunStats:
     """The figures of one run, and the `requests` that its router made.
 
-    `dollars` is None where the price of a model is not in the settings.
+    `dollars` is None if the price of a model is not in the settings.
     """
 
     def __init__(self, prices: Mapping[str, PriceTable] = MappingProxyType({})) -> None:
@@ -236,7 +236,7 @@ class AnswerRun:
     ) -> Answer:
         """Follow the agent to its answer, once there is a place for that; a run that `was_begun` before continues.
 
-        `take` is called with all that happens. Raises `AnswerFailed` where the run ends without an answer.
+        `take` is called with all that happens. Raises `AnswerFailed` if the run ends without an answer.
         """
         deps, self.is_begun = self._deps, True
         self._recording = RunRecording(question, attachments) if deps.answers is not None else None
@@ -275,7 +275,7 @@ class AnswerRun:
             log.warning("a question was not forgotten: %s", error)
 
     async def stop(self) -> bool:
-        """End the run within two seconds; False where the agent is not at it."""
+        """End the run within two seconds; False if the agent is not at it."""
         return self._agent is not None and await self._agent.stop(self.id)
 
     def make_record(
@@ -318,7 +318,7 @@ class AnswerRun:
 
 
 async def continue_run(resume: OpenEvents, begin: OpenEvents) -> AsyncGenerator[AgentEvent, None]:
-    """Yield the events of a run that an earlier process left, or, where nothing was saved of it, of one begun anew."""
+    """Yield the events of a run that an earlier process left, or, where nothing was saved of it, of one begun again."""
     try:
         async for event in resume():
             yield event

@@ -146,7 +146,7 @@ class StreamingAnswer:
 
 
 def describe_place_in_line(before: int) -> str:
-    """Say how many questions are answered first; empty where none is."""
+    """Say how many questions are answered first; empty if none is."""
     questions = "question is" if before == 1 else "questions are"
     return f"Waiting: {before} {questions} ahead of yours" if before else ""
 

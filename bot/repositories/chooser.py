@@ -62,7 +62,7 @@ class RepositoryChooser:
     async def choose(self, entry: RoutedQuestion, context: str) -> RepositoryChoice | AmbiguousRepository:
         """Decide for a turn, the same again after a restart; `context` is the question with the messages around it.
 
-        What is unclear is kept until its author has chosen. Raises `NotAllowed` where nothing may be answered.
+        What is unclear is kept until its author has chosen. Raises `NotAllowed` if nothing may be answered.
         """
         asking = self._make_asking(entry.message, entry.conversation)
         if self._has_one:
@@ -135,7 +135,7 @@ class RepositoryChooser:
 
     @property
     def _has_one(self) -> bool:
-        """Whether there is nothing to choose, so that nothing has to be kept of it."""
+        """Whether there is nothing to choose, so that nothing must be kept of it."""
         return len(self._repositories.list_names()) == 1
 
     def _make_asking(self, message: IncomingMessage, conversation: str) -> _Asking:

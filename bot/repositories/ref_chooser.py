@@ -80,7 +80,7 @@ class RefChooser:
     async def find(self, repository: str, written: str) -> NamedRef | None:
         """Find what a person has named expressly; None for the followed branch.
 
-        Raises `UnknownRevision` where there is nothing of that name, or nothing but the newest commit can be read here.
+        Raises `UnknownRevision` if there is nothing of that name, or nothing but the newest commit can be read here.
         """
         source = self._refs.get(repository)
         if source is None:
@@ -193,7 +193,7 @@ def write_ref(ref: NamedRef | None) -> Mapping[str, str]:
 
 
 def read_ref(fields: Mapping[str, str]) -> NamedRef | None:
-    """Read what was written down; None where that is nothing."""
+    """Read what was written down; None if that is nothing."""
     kind = fields.get("kind")
     if kind not in get_args(RefKind):
         return None

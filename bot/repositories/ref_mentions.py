@@ -129,7 +129,7 @@ def spell_out_comparison(text: str, page: str) -> Sequence[str]:
 def spell_out_pull_request(text: str, page: str) -> str:
     """Say as a comparison with the commit that is read what a question asks about the changes of a pull request.
 
-    Empty where it asks for nothing of the kind.
+    Empty if it asks for nothing of the kind.
     """
     seen = text[:_LONGEST_TEXT]
     linked = next((one for one in _find_addresses(seen, page) if one.kind == "pull request"), None)

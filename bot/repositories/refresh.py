@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A refresh of a few files is over before anybody wonders what is going on.
+# A refresh of a few files is over before anybody wonders what is in progress.
 PATIENCE_SECONDS = 1.0
-# A refresh reports several times a second; one that does not is left to end by itself.
+# A refresh reports several times a second; one that does not is left to end on its own.
 STOP_SECONDS = 10.0
 # How long the first index that another process makes is waited for, and how often it is looked for.
 WAIT_SECONDS = 1800.0

@@ -148,7 +148,7 @@ class RefPublisher:
     async def publish(self, name: str, written: str, progress: Callable[[Progress], None]) -> RefreshReport:
         """Index and publish a repository at a ref; what is published already is left as it is.
 
-        Raises `UnknownRevision` where there is no such ref.
+        Raises `UnknownRevision` if there is no such ref.
         """
         began = time.monotonic()
         reader = await self._refs[name].publish(written, self._publisher, progress)
@@ -190,13 +190,13 @@ class SharedRefs:
 
     @property
     def page(self) -> str:
-        """The address of the repository's page at its host; empty where that is not known."""
+        """The address of the repository's page at its host; empty if that is not known."""
         return self._newest.web_url or ""
 
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
         """Find what a name means; an indexer is asked for pull requests, and for commits by a part of their ids.
 
-        None where the repository has nothing of that name and kind.
+        None if the repository has nothing of that name and kind.
         """
         name = written.strip()
         if kind == "pull request":
@@ -286,7 +286,7 @@ class SharedRefs:
 
 
 def _hear_nothing(_: Callable[[], None]) -> AbstractAsyncContextManager[None]:
-    """Leave it to whoever follows to look now and then."""
+    """Leave it to anyone who follows to look now and then."""
     return nullcontext()
 
 

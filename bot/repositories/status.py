@@ -15,7 +15,7 @@ UNINDEXED = "It is not indexed yet: the first question or `citebot index` indexe
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RepositoryState:
-    """One repository: `current`, `behind`, `not indexed`, `failed`, or what its watcher says; `status` where known."""
+    """One repository: `current`, `behind`, `not indexed`, `failed`, or what its watcher says; `status` if known."""
 
     name: str
     state: str

@@ -244,7 +244,7 @@ class _Service:
                 self.operations.health.set_store(None)
 
     async def _open_goals(self, stack: AsyncExitStack) -> tuple[GoalRuns | None, str]:
-        """Open goal runs where people may have them begin; None where there are none, and why."""
+        """Open goal runs where people may have them begin; None if there are none, and why."""
         if not self.duties.answers or not self.settings.access.run:
             return None, OFF
         try:

@@ -43,7 +43,7 @@ def open_store(home: Path, url: SecretStr | None) -> AbstractAsyncContextManager
 
 
 def has_store(home: Path, url: SecretStr | None) -> bool:
-    """Whether anything was ever stored; the answer for Postgres is yes, as it would have to be asked."""
+    """Whether anything was ever stored; the answer for Postgres is yes, as it would must be asked."""
     return url is not None or (home / INBOX_FILE).is_file()
 
 

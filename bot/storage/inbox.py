@@ -165,7 +165,7 @@ class Inbox:
     async def claim(self, entry_id: int, *, beside: bool = False, risky: bool = True) -> InboxEntry | None:
         """Take a message for this process; None if another process has it, or its conversation, or it is over.
 
-        A message `beside` a conversation, such as a command, is taken whoever has the conversation. Where it is not
+        A message `beside` a conversation, such as a command, is taken anyone who has the conversation. Where it is not
         `risky`, because nothing reads it, a death of this process is not held against it.
         """
         known = await self._database.row("SELECT conversation FROM inbox WHERE id = ?", (entry_id,))
@@ -233,7 +233,7 @@ class Inbox:
     async def note_handles(self, entry: InboxEntry, handles: Sequence[MessageHandle]) -> bool:
         """Store which messages the reply consists of; False if the message was edited, or claimed by another process.
 
-        As long as nobody has claimed it anew, also what was posted too late can be noted.
+        As long as nobody has claimed it again, also what was posted too late can be noted.
         """
         listed = json.dumps([dataclasses.asdict(handle) for handle in handles])
         return await self._change(NOTE_HANDLES.make_statement(), handles=listed, **_make_claim_values([entry]))
@@ -296,7 +296,7 @@ class Inbox:
     async def still_holds(self, entry: InboxEntry, *, is_answered: bool = False) -> bool:
         """Whether a message is still this process's to end; deaths are not held against one that is answered.
 
-        Raises `InboxError` where others may have taken it and this process cannot ask. Where nobody can, they have not.
+        Raises `InboxError` if others may have taken it and this process cannot ask. Where nobody can, they have not.
         """
         try:
             held, _ = await self._prolong(ANSWER if is_answered else RENEW, [entry])

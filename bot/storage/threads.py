@@ -49,7 +49,7 @@ class ThreadStore:
     async def enter(self, message: IncomingMessage) -> str:
         """Take part in the thread of a message to be answered; return the conversation that it belongs to.
 
-        A direct message outside threads goes on with the conversation of the last one for half an hour.
+        A direct message outside threads continues the conversation of the last one for half an hour.
         """
         columns: dict[str, object] = {"takes_part": True, "last_at": self._clock.now()}
         if message.kind == "direct" and not message.in_thread:
@@ -112,7 +112,7 @@ class ThreadStore:
         return str(conversation)
 
     async def _note_author(self, message: IncomingMessage) -> ThreadState | None:
-        """Add an author to a thread that citebot takes part in, and return it; None where it does not."""
+        """Add an author to a thread that citebot takes part in, and return it; None if it does not."""
         while True:
             thread = await self.find(message.place)
             if thread is None or not thread.takes_part:

@@ -29,7 +29,7 @@ class TurnRecord:
 
     `why` tells how its repository was found. An answer about several names them in `repositories` as well, and has a
     commit of each in `commits`. `watched` is the guard's verdict, `flagged` the number of passages of the evidence that
-    gave orders. `found` is None where it was not noted whether the repository has what was asked for. `goal` is the
+    gave orders. `found` is None if it was not noted whether the repository has what was asked for. `goal` is the
     goal run that the reply proposes, or offers to propose; `is_reminded` that somebody wrote neither yes nor no to it.
     `at` has the kind, the name and the commit of the ref that was read, unless it was the newest commit. `meanings` are
     the questions that buttons ask. `question` and `lookup`, which was chosen for it, are kept only where the operator

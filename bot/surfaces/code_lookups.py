@@ -150,7 +150,7 @@ class CodeLookups(VisibleCode):
         return tuple(listed)
 
     def _describe(self, name: str, status: IndexStatus) -> ListedRepository:
-        """Describe the index of a repository, but for its place on disk."""
+        """Describe the index of a repository, except its place on disk."""
         indexed = datetime.fromtimestamp(status.indexed_at, UTC) if status.indexed_at is not None else None
         return ListedRepository(
             repository=name,

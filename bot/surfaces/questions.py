@@ -50,7 +50,7 @@ class Questions:
         remark: str = "",
         watch: TakeEvent = _watch_nothing,
     ) -> AskedRun:
-        """Begin with a question, which runs by itself. Where its first event is `NotAnswered`, it was refused.
+        """Begin with a question, which runs on its own. Where its first event is `NotAnswered`, it was refused.
 
         `repository` is the one that is meant, and `at` the branch, tag, commit or pull request that it is read at, else
         the question or its conversation tells. `conversation` is a name that the asker gives it; without one the
@@ -77,7 +77,7 @@ class Questions:
         return run
 
     async def stop(self, principal: Principal, run_id: str) -> bool:
-        """End a run of a person's own; False where there is none."""
+        """End a run of a person's own; False if there is none."""
         owner, run = self._running.get(run_id, ("", None))
         if run is None or owner != principal.key:
             return False

@@ -15,7 +15,7 @@ SELF = frozenset({"self", "cls", "this", "Self", "@", "$this", "static"})
 SUPER = frozenset({"super", "super()", "parent", "base"})
 _MOST_NAMESAKES = 20  # beyond this many candidates an object of unknown class says nothing
 
-# Where a bare name in a class may mean its member, and where a type's members may stand in several files.
+# Where a bare name in a class may mean its member, and where a type's members may be in several files.
 _IMPLICIT_SELF = frozenset({"jvm", "c", "csharp", "ruby", "swift"})
 _SPREAD = frozenset({"go", "rust", "c", "csharp", "ruby", "swift"})
 # Where a bare name must be defined in the file or imported.
@@ -62,7 +62,7 @@ class UseSite:
 
     `named` says where the file imports the name from, `qualified` the same of its qualifier; None if it does not.
     `lineages` are the classes that the receiver can be of, each with its base classes behind it in the order of
-    lookup: none where the class comes from outside, None where it is not known. A bare name's receiver is the object
+    lookup: none where the class comes from outside, None if it is not known. A bare name's receiver is the object
     around it in languages that leave that out.
     """
 

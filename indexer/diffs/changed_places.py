@@ -63,7 +63,7 @@ def read_places(repository: Repository, one: FileDifference, query: DiffQuery) -
 
 
 def _read_side(repository: Repository, entry: TreeEntry | None) -> list[str] | str:
-    """Return the masked lines of a side, none where there is no file; or why it is not indexed."""
+    """Return the masked lines of a side, none if there is no file; or why it is not indexed."""
     return [] if entry is None else read_masked_lines(repository, entry)
 
 

@@ -49,7 +49,7 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A file that differs: its newer name, empty where it is gone, and its contents on both sides."""
+    """A file that differs: its newer name, empty if it is gone, and its contents on both sides."""
 
     path: str
     old_blob: str
@@ -78,7 +78,7 @@ class Shift:
 def open_push(path: Path, older: str, newer: str) -> Push | None:
     """Open what differs between two commits of the repository at a path; the newer need not come from the older.
 
-    None where one of the two is not here. Close it; raises `RepositoryError`.
+    None if one of the two is not here. Close it; raises `RepositoryError`.
     """
     repository = Repository.open(path)
     push = None
@@ -307,7 +307,7 @@ def _list_words(lines: Sequence[str]) -> frozenset[str]:
 
 
 def _drop_comments(lines: Sequence[str], path: str) -> Sequence[str]:
-    """Return the lines without comments, but for those behind a string, which may only look like one."""
+    """Return the lines without comments, except those behind a string, which may only look like one."""
     language = find_language_by_ending(PurePosixPath(path).suffix.lower().removeprefix("."))
     marks = language.line_comments if language is not None else ()
     return [cut for line in lines if (cut := _cut_comment(line, marks))]

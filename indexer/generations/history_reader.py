@@ -55,7 +55,7 @@ class HistoryReader:
         self._find_ref = find_ref
 
     async def log(self, query: LogQuery) -> CommitLog:
-        """List commits up to the one that is held; `UnknownRevision` where the query names none that there is."""
+        """List commits up to the one that is held; `UnknownRevision` if the query names none that there is."""
         known = {name: await self._find_end(name) for name in (query.after, query.until) if name}
         return await asyncio.to_thread(
             self._repository.commits.list_commits, self._sha, query, is_file=self._is_file(query.path), known=known
@@ -136,7 +136,7 @@ class HistoryReader:
         return Passage(location=shown, text=text, language=detect_language(path, text))
 
     async def people(self, path: str = "") -> Contributors:
-        """Count who changed a file, what lies in a folder, or everything."""
+        """Count who changed a file, what is in a folder, or everything."""
         is_file = self._is_file(path)
         return await asyncio.to_thread(self._repository.commits.count_people, self._sha, path, is_file=is_file)
 

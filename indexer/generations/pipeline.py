@@ -240,7 +240,7 @@ class _Build:
         return compact_if_needed(snapshot)
 
     def _find_exceeded_limit(self, parsed: ParsedFile) -> str:
-        """Name the limit that a file would exceed, or that the ones before have reached; empty where there is none."""
+        """Name the limit that a file would exceed, or that the ones before have reached; empty if there is none."""
         limits = self._parts.limits
         if self._chunks + len(parsed.chunks) > limits.chunks:
             return OVER_CHUNKS

@@ -169,7 +169,7 @@ class IndexReader:
         return scores
 
     def _make_mask(self, filters: Filters) -> Mask | None:
-        """Select the chunks that pass the filters; None where all do."""
+        """Select the chunks that pass the filters; None if all do."""
         if filters == Filters():
             return None
         table = self._snapshot.files
@@ -385,7 +385,7 @@ class IndexReader:
         )
 
     def permalink(self, location: Location, commit: str = "") -> str | None:
-        """A web address of the lines at the commit, or another one; None where the repository has no web host."""
+        """A web address of the lines at the commit, or another one; None if the repository has no web host."""
         return make_permalink(self._web_url, commit or location.commit or self.commit.sha, location)
 
     def name_cells(self, location: Location) -> str:

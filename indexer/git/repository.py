@@ -83,7 +83,7 @@ class Repository:
 
     @classmethod
     def open(cls, path: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Repository:
-        """Find the repository that a path lies in: a working tree, a bare repository, a worktree or a submodule.
+        """Find the repository that a path is in: a working tree, a bare repository, a worktree or a submodule.
 
         The globs are those of `FileSelection`. Raises `NotARepository`, or `RepositoryError` where git refuses.
         """
@@ -198,7 +198,7 @@ class Repository:
     def compare_commits(self, old: str, new: str) -> TreeChanges | None:
         """Compare two commits under the same rules.
 
-        None if the whole tree has to be listed instead: `old` is gone, or `.gitattributes` changed and with it the
+        None if the whole tree must be listed instead: `old` is gone, or `.gitattributes` changed and with it the
         rules, or a name may look like another one, and only the whole tree tells which of them stays, or a name cannot
         be passed to git.
         """
@@ -262,7 +262,7 @@ class Repository:
 
     @cached_property
     def usual_encoding(self) -> str:
-        """The encoding of most of those files at HEAD that are not UTF-8, by a sample; empty where there are none."""
+        """The encoding of most of those files at HEAD that are not UTF-8, by a sample; empty if there are none."""
         head = self.git.try_run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
         tree = read_tree(self.git, head.decode().strip()) if head else []
         shas = [item.sha for item in tree if item.mode != _SYMLINK and 0 < (item.size or 0) < _SAMPLED]
@@ -320,13 +320,13 @@ class RepositoryPlace:
 
 
 def locate_repository(path: Path) -> RepositoryPlace:
-    """Find the repository that a path lies in; `RepositoryError` where there is none."""
+    """Find the repository that a path is in; `RepositoryError` if there is none."""
     with Repository.open(path) as found:
         return RepositoryPlace(name=found.name, root=found.root)
 
 
 def open_objects(path: Path) -> Repository:
-    """Open the repository that a path lies in for what its commits hold, whatever is indexed of them."""
+    """Open the repository that a path is in for what its commits hold, whatever is indexed of them."""
     return Repository.open(path)
 
 

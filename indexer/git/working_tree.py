@@ -56,7 +56,7 @@ class WorkingTree:
     def list_all_uncommitted(self, sha: str) -> tuple[str, ...]:
         """List what differs from a commit, new files among it; nothing unless that commit is checked out.
 
-        The times and sizes in git's index tell which files have to be read at all.
+        The times and sizes in git's index tell which files must be read at all.
         """
         if self._is_bare or (self._git.try_run("rev-parse", "HEAD") or b"").strip() != sha.encode():
             return ()

@@ -39,8 +39,8 @@ FileSource = tuple[TreeEntry, bytes]
 Outcome = Future[ParsedContents | SkippedFile]
 ParseOutcome = tuple[TreeEntry, ParsedContents | SkippedFile]
 
-_RECENT = 16  # results at hand for equal contents, fewer where these are large
-_MOST_BYTES = 4_000_000  # of files whose results are at hand, and of those that are being parsed
+_RECENT = 16  # results available for equal contents, fewer where these are large
+_MOST_BYTES = 4_000_000  # of files whose results are available, and of those that are being parsed
 _AS_TEXT = f"text {FORMAT}"  # stands for a grammar where a file cannot even be read as plain text
 
 

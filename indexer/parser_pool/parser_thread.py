@@ -75,14 +75,14 @@ class Lane(threading.Thread):
                     self._await_reply()
                 except ParserUnavailable as error:
                     self._fail_jobs(error)
-                except Exception:  # whoever waits for this thread would wait for ever if it ended
+                except Exception:  # anyone who waits for this thread would wait for ever if it ended
                     log.exception("Parsing failed.")
                     self._fail_jobs(ParserUnavailable("Parsing failed; the log tells why. Try again."))
         finally:
             self._release_parser()
 
     def _take_jobs(self) -> bool:
-        """Take some jobs, waiting for the first of them; False where no more will come."""
+        """Take some jobs, waiting for the first of them; False if no more will come."""
         while len(self._given) < AT_HAND:
             try:
                 job = self._jobs.get_nowait() if self._given else self._jobs.get(timeout=self._idle)

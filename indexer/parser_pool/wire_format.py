@@ -114,7 +114,7 @@ def pack_reply(reply: Reply) -> bytes:
 
 
 def unpack_reply(body: bytes) -> Reply:
-    """Read a reply; `Malformed` where it is none."""
+    """Read a reply; `Malformed` if it is none."""
     try:
         kind, *rest = ormsgpack.unpackb(body)
         if kind == "contents":

@@ -115,7 +115,7 @@ def _split_text(path: str, language: str, lines: SizedLines) -> Iterator[Rows]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Source:
-    """Code in one language with everything that was found in it, but for its chunks."""
+    """Code in one language with everything that was found in it, except its chunks."""
 
     root: Node
     grammar: Grammar

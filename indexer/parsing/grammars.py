@@ -121,7 +121,7 @@ def run_query(grammar: Grammar, root: Node) -> Findings:
 
     Roles are the captures of a pattern that are not mere parts: `function` or `call`, but not `name` or `body`.
     Over an error of 100,000 words it takes minutes, and cannot be stopped: the `progress_callback` of tree-sitter's
-    queries crashes as soon as they find something. Whoever starts this process ends it then.
+    queries crashes as soon as they find something. Anyone who starts this process ends it then.
     """
     findings: Findings = defaultdict(list)
     if root.child_count > _MOST_STATEMENTS:

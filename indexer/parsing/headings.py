@@ -68,7 +68,7 @@ def is_changelog(path: str) -> bool:
 
 
 def split_versions(language: str, lines: SizedLines, limit: int) -> Iterator[Rows] | None:
-    """Cut a changelog so that each version has pieces of its own; None where no version is found."""
+    """Cut a changelog so that each version has pieces of its own; None if no version is found."""
     if language in {"markdown", "rst"}:
         rows = {each.row for each in find_headings(language, lines.texts) if _VERSION.search(each.title)}
     else:

@@ -91,7 +91,7 @@ class SideGenerations:
         return folder.name in self._opened or await asyncio.to_thread(lambda: folder.is_complete)
 
     def get_opened(self, commit: str) -> CodeIndex | None:
-        """Return the index of a commit that is held; None where it is not open here."""
+        """Return the index of a commit that is held; None if it is not open here."""
         opened = self._opened.get(SideFolder.of(self._index.folder, commit, self._index.provenance).name)
         return opened.index if opened is not None else None
 
@@ -246,7 +246,7 @@ class SideGenerations:
             await asyncio.to_thread(folder.data.remove_index)
 
     async def _choose_source(self, commit: str) -> SideFolder | CodeIndex | None:
-        """Choose the generation that differs from a commit in the fewest files; None where there is none."""
+        """Choose the generation that differs from a commit in the fewest files; None if there is none."""
         refs = RefList(self._index.repository.git)
         own: CodeIndex | None = None
         fewest: int | None = None

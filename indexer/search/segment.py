@@ -117,7 +117,7 @@ def _write_part(file: BinaryIO, part: object) -> None:
 
 
 def _read_part(file: BinaryIO, kind: type[Part], **known: Any) -> Part:
-    """Read a part back, but for what is known."""
+    """Read a part back, except what is known."""
     values = {column.name: _read_array(file) for column in fields(kind) if column.name not in known}  # type: ignore[arg-type]
     return kind(**values, **known)
 

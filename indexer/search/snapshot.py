@@ -189,7 +189,7 @@ _DERIVED = tuple(name for name, part in vars(Snapshot).items() if isinstance(par
 
 
 def _link_file(source: Path, target: Path) -> bool:
-    """Give a file a second name, which outlives the first; False where it is not there or the disk has no links."""
+    """Give a file a second name, which outlives the first; False if it is missing or the disk has no links."""
     try:
         os.link(source, target)
     except OSError:

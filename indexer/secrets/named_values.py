@@ -140,7 +140,7 @@ def _is_user_near(data: bytes, match: Any) -> bool:
 
 
 def _is_assigned(form: str, gap: bytes, value: str, data: bytes, match: Any) -> bool:
-    """Whether what stands in quotes behind a password's name is its value, rather than a label or another name."""
+    """Whether what is in quotes behind a password's name is its value, rather than a label or another name."""
     if form != "quoted":
         before = data[max(0, match.start() - _NEAR) : match.start()]
         is_text = gap.strip() == b">" and _TAG.search(before) is not None

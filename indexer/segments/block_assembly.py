@@ -170,7 +170,7 @@ class _DiskBlocks:
         return False
 
     def read(self, block: Block, length: int) -> bytes | None:
-        """Read a block; None where there is none, or it is not as it was."""
+        """Read a block; None if there is none, or it is not as it was."""
         if (known := self._places.get(block.digest)) is None:
             return None
         path, start = known

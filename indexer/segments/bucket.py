@@ -34,7 +34,7 @@ class Bucket:
         self._backend = backend
 
     async def put(self, key: str, data: bytes) -> bool:
-        """Write an object that is not there yet; False where it is."""
+        """Write an object that is missing yet; False if it is."""
         from obstore import put_async
         from obstore.exceptions import AlreadyExistsError
 
@@ -46,7 +46,7 @@ class Bucket:
         return True
 
     async def read(self, key: str, start: int = 0, end: int | None = None) -> bytes:
-        """Read a range of an object; `KeyError` where there is no such object."""
+        """Read a range of an object; `KeyError` if there is no such object."""
         from obstore import get_async, get_range_async
 
         with _map_errors(key):

@@ -91,7 +91,7 @@ class BundlePacker:
 
 
 def _find_reusable(base: GenerationListing) -> dict[str, tuple[Block, Bundle]]:
-    """Find the blocks of a listing by hash, but for those of bundles that would be kept for little of them."""
+    """Find the blocks of a listing by hash, except those of bundles that would be kept for little of them."""
     found = {block.digest: block for file in base.files for block in file.blocks}
     live: dict[int, int] = defaultdict(int)
     for block in found.values():

@@ -101,7 +101,7 @@ def pack_block(data: bytes) -> bytes:
 
 
 def unpack_block(packed: bytes, block: Block, most: int) -> bytes:
-    """Unpack a block and compare it with its hash; `SegmentsDamaged` where it is not what it should be."""
+    """Unpack a block and compare it with its hash; `SegmentsDamaged` if it is not what it should be."""
     try:
         data = zlib.decompressobj().decompress(packed, most)
     except zlib.error:
@@ -142,7 +142,7 @@ def encode_listing(listing: GenerationListing) -> bytes:
 
 
 def decode_listing(data: bytes, digest: str) -> GenerationListing:
-    """Read a listing that has a hash; `SegmentsDamaged` where it has another one, or says what none may say."""
+    """Read a listing that has a hash; `SegmentsDamaged` if it has another one, or says what none may say."""
     try:
         return _parse_listing(_unpack_listing(data, digest))
     except (ValueError, KeyError, TypeError, zlib.error, RecursionError) as error:

@@ -32,7 +32,7 @@ def find_owner(name: str) -> str:
 class Manifest:
     """One published generation: where its listing is, by publication and SHA-256, and what people are told of it.
 
-    The hashes in a listing vouch for everything else, so nothing in the object store has to be trusted.
+    The hashes in a listing vouch for everything else, so nothing in the object store must be trusted.
     """
 
     repository: str
@@ -45,7 +45,7 @@ class Manifest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pin:
-    """A holder that keeps a version from being swept; a publisher's is 0 where nothing was published before."""
+    """A holder that keeps a version from being swept; a publisher's is 0 if nothing was published before."""
 
     holder: str
     version: int
@@ -69,14 +69,14 @@ class Manifests(Protocol):
     async def switch(self, repository: str, expected_version: int, manifest: Manifest) -> bool:
         """Make a manifest the version after the expected one (0: the first).
 
-        False where another indexer was faster, or the pin that the publication holds has run out.
+        False if another indexer was faster, or the pin that the publication holds has run out.
         """
 
     async def pin(self, repository: str, holder: str, seconds: float) -> Manifest | None:
-        """Pin the newest version at once and return it; None where there is none, but the pin holds all the same."""
+        """Pin the newest version at once and return it; None if there is none, but the pin holds all the same."""
 
     async def renew(self, holder: str, seconds: float) -> bool:
-        """Extend a pin; False where it has run out, and what it held may be gone."""
+        """Extend a pin; False if it has run out, and what it held may be gone."""
 
     async def unpin(self, holder: str) -> None:
         """End a pin; one that has run out is no error."""
@@ -91,7 +91,7 @@ class Manifests(Protocol):
         """Note which refs a repository has by now, for those who do not have it."""
 
     async def read_refs(self, repository: str) -> ListedRefs:
-        """Return what was noted last; nothing where nothing was."""
+        """Return what was noted last; nothing if nothing was."""
 
 
 def encode_refs(refs: ListedRefs) -> str:

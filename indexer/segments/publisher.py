@@ -56,7 +56,7 @@ class LocalIndex(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Publication:
-    """The upload of a publication: bytes and objects, the listing among them; nothing where all was there already."""
+    """The upload of a publication: bytes and objects, the listing among them; nothing if all was there already."""
 
     manifest: Manifest
     sent_bytes: int = 0
@@ -70,7 +70,7 @@ def name_prefix(repository: str) -> str:
 
 
 async def read_listing(store: ObjectStore, manifest: Manifest) -> bytes:
-    """Read the listing of a manifest, as it is stored; `SegmentsDamaged` where it is gone."""
+    """Read the listing of a manifest, as it is stored; `SegmentsDamaged` if it is gone."""
     prefix = name_prefix(find_owner(manifest.repository))
     try:
         return await store.read(f"{prefix}/{manifest.publication}/{manifest.listing}")

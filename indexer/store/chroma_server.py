@@ -32,7 +32,7 @@ class ServerVectors(ChromaCollection):
     """Vectors in a collection of a Chroma server.
 
     Opening asks the server for its version, and reads one vector back: `DamagedVectors` where the server says that it
-    cannot read its files, so that the caller can remove the collection and fill it again. `VectorsUnavailable` where
+    cannot read its files, so that the caller can remove the collection and fill it again. `VectorsUnavailable` if
     there is no such server, or it fails otherwise, and `StorageUnwritable` where its disk is full. Every method may
     raise the three. One process writes to a collection at a time.
     """
@@ -59,7 +59,7 @@ class ServerVectors(ChromaCollection):
 
 
 def check_chroma_server(url: str) -> str:
-    """Return the version of a Chroma server; `VectorsUnavailable` where there is none that can be used."""
+    """Return the version of a Chroma server; `VectorsUnavailable` if there is none that can be used."""
     from httpx import HTTPError, InvalidURL, get
 
     try:

@@ -98,7 +98,7 @@ class DataFolder:
             lock.release()
 
     def remove_index(self) -> None:
-        """Delete what has to be rebuilt when the catalog is damaged, but not vectors, which depend on contents only."""
+        """Delete what must be rebuilt when the catalog is damaged, but not vectors, which depend on contents only."""
         with map_storage_errors(self.catalog):
             for path in self.root.glob(f"{self.catalog.stem}.*"):
                 if path.suffix != ".lock":
@@ -206,7 +206,7 @@ def name_index_folder(repository: Repository) -> str:
 
 
 def find_index_folder(path: Path) -> str:
-    """Name the folder of the repository that a path lies in; raises `RepositoryError` where there is none."""
+    """Name the folder of the repository that a path is in; raises `RepositoryError` if there is none."""
     with Repository.open(path) as repository:
         return name_index_folder(repository)
 

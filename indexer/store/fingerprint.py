@@ -11,7 +11,7 @@ from indexer.secrets import name_rules
 if TYPE_CHECKING:
     from indexer.embedding.embedder import Embedder
 
-FORMAT = "15"  # raise it when chunks, registrations, tokens, masks or columns of segments change: all is indexed anew
+FORMAT = "15"  # raise it when chunks, registrations, tokens, masks or columns of segments change: all is indexed again
 
 
 def make_fingerprint(embedder: Embedder, include: Sequence[str], exclude: Sequence[str]) -> str:

@@ -33,7 +33,7 @@ class LiveCatalog:
             return self._catalog
 
     def renew(self) -> None:
-        """Start over where damage was met; for whoever holds the folder as its sole writer."""
+        """Start over where damage was met; for anyone who holds the folder as its sole writer."""
         with self._lock:
             if self._catalog.is_damaged and not self._catalog.is_gone():
                 self._switch(self._begin_anew("damage was met while it was read"))

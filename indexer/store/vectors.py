@@ -55,7 +55,7 @@ class VectorStore(Protocol):
         """Store a unit (or zero) row for each key, in place of what the key had; of a repeated key the last row."""
 
     def settle(self) -> None:
-        """Have what was added read fast by whoever opens the store next; call it after many additions."""
+        """Have what was added read fast by anyone who opens the store next; call it after many additions."""
 
     def get(self, keys: Sequence[str]) -> FloatArray:
         """Return the rows in the order of the keys; `MissingVectors` if one has none."""

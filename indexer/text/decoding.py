@@ -77,7 +77,7 @@ def find_encoding(data: bytes, *, declared: str = "", usual: str = "") -> str | 
     """Name the encoding of a text: by its mark, UTF-8, what the file or the repository declares, else by its words.
 
     `declared` is what the repository says of the file. `usual` is the encoding of most of its files that are not
-    UTF-8, and decides where the file itself has too few words. None where nothing tells the encoding.
+    UTF-8, and decides where the file itself has too few words. None if nothing tells the encoding.
     """
     wide = _detect_bom(data) or _detect_wide(data)
     if wide is not None:
@@ -169,7 +169,7 @@ def _resolve_encoding(name: str) -> tuple[str, ...]:
 
 
 def _detect_by_words(data: bytes, usual: str) -> str | None:
-    """Judge by the lines that are not ASCII; None where they are no text in any known encoding."""
+    """Judge by the lines that are not ASCII; None if they are no text in any known encoding."""
     if _is_damaged_utf8(data):
         return "utf-8"
     lines = b"".join(line for line in data.split(b"\n") if not line.isascii())[:_JUDGED]
@@ -202,7 +202,7 @@ def _choose_of_few(lines: bytes, usual: str) -> str:
 
 
 def _is_damaged_utf8(data: bytes) -> bool:
-    """Tell whether a text is UTF-8 but for a few bytes, such as the test of a decoder."""
+    """Tell whether a text is UTF-8 except a few bytes, such as the test of a decoder."""
     text = data.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
     return (len(text) - len(text.encode("ascii", "ignore"))) > 5 * damaged

@@ -323,7 +323,7 @@ def test_without_a_model_no_provider_is_imported(shop: Path) -> None:
 
 
 def form_of(asked: Received) -> str:
-    """The name of the form that is to be filled in; empty where text is asked for."""
+    """The name of the form that is to be filled in; empty if text is asked for."""
     schema = asked.body["generationConfig"].get("responseJsonSchema", {})
     return str(schema.get("title", ""))
 

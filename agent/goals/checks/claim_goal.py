@@ -93,7 +93,7 @@ class ClaimGoal(Goal[ClaimArguments]):
         return GoalResult(achieved=verdict != "open", reason=reason, details=details)
 
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
-        """Return the test alone: the claim is about the code as it stands."""
+        """Return the test alone: the claim is about the code as it is."""
         return [one for one in changes if one.path == CLAIM_FILE.encode()]
 
 
@@ -108,7 +108,7 @@ def judge_claim(run: PytestRun) -> tuple[Verdict, str]:
 
 
 def _find_doubt(run: PytestRun) -> str:
-    """Say why a run tells nothing about the claim; empty where it does."""
+    """Say why a run tells nothing about the claim; empty if it does."""
     if run.finished is None or run.exit_code not in {0, 1} or run.finished != run.exit_code:
         return f"The tests did not finish. {run.explain()}"
     if {_name_test(one) for one in (*run.passed, *(one.id for one in run.failures))} != {HOLDS, FAILS}:

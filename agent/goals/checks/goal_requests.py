@@ -67,7 +67,7 @@ def is_verify_request(text: str) -> bool:
 
 
 def make_claim(text: str) -> WantedGoal | None:
-    """Make a claim of what is to be checked; None where nothing is said."""
+    """Make a claim of what is to be checked; None if nothing is said."""
     claim = text.strip().lstrip(":").strip()
     if not any(map(str.isalnum, claim)) or len(claim) > LONGEST_CLAIM:
         return None

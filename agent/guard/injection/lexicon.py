@@ -17,7 +17,7 @@ _LONGEST_PHRASE = 8  # words
 NAME_PARTS = 3  # words that a name has at least to be read as a sentence
 _TOKEN = re.compile(r"\.?\w[\w\u0300-\u036f\u0900-\u0dff'’./\\-]*|[^\w\s]|\n")
 _IN_NAMES = re.compile(r"[\W_]+")
-_SHAPE = "\ue000"  # stands in the place of a shape
+_SHAPE = "\ue000"  # is in the place of a shape
 _ENDS = frozenset(".?!…。？！؟।;；\n")
 _COLONS = frozenset(":：")
 # How many words a sign sets what follows apart from what comes before.

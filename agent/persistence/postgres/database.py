@@ -61,7 +61,7 @@ def heed_cancels() -> Iterator[None]:
     """Raise, at the end of the context, the cancellation of a task that a library has swallowed within.
 
     psycopg waits by `asyncio.wait_for`, which before Python 3.12 forgets a cancellation that comes together with what
-    it waits for: whoever has stopped an answer then would wait for its end for ever.
+    it waits for: anyone who has stopped an answer then would wait for its end for ever.
     """
     task = asyncio.current_task()
     before = task.cancelling() if task is not None else 0
@@ -98,7 +98,7 @@ class Postgres(Database):
         """Do nothing: what is gone cannot be written to without an error."""
 
     async def shrink(self) -> None:
-        """Do nothing: Postgres frees space by itself."""
+        """Do nothing: Postgres frees space on its own."""
 
 
 class PostgresTransaction(Postgres):
@@ -120,7 +120,7 @@ class PostgresDatabase(Postgres):
     """A few connections to one database; a call whose caller is cancelled may have been carried out.
 
     Where a connection breaks, whether its statements were carried out is not known: they are run again, at once and
-    then for as many seconds as `patience` says. All leave the same rows when they are run twice, but for a count of
+    then for as many seconds as `patience` says. All leave the same rows when they are run twice, except a count of
     questions, which then is one too high, and the last authors of a thread, of whom one is then there twice.
     """
 

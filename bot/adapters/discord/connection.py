@@ -20,7 +20,7 @@ from bot.errors import ChatError, PlatformUnreachable, RateLimited, SettingsErro
 
 PORTAL = "https://discord.com/developers/applications"
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-# Discord allows fifty calls in a second; the rest is for what discord.py calls by itself.
+# Discord allows fifty calls in a second; the rest is for what discord.py calls on its own.
 MOST_CALLS, CALL_SECONDS = 40, 1.0
 ANSWER_SECONDS = 45.0  # a call that takes longer has no answer; discord.py waits for limits within it
 FAREWELL = 5.0  # seconds in which the gateway may answer that it is left
@@ -60,7 +60,7 @@ class ReconnectBackoff(ExponentialBackoff[Literal[False]]):
 async def log_in(client: C, token: str) -> AsyncIterator[C]:
     """Find out who the token belongs to.
 
-    Raises `RateLimited` where Discord, or Cloudflare before it, asks to wait for long.
+    Raises `RateLimited` if Discord, or Cloudflare before it, asks to wait for long.
     """
     try:
         try:

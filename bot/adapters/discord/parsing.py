@@ -139,7 +139,7 @@ def _normalize_commands(described: Sequence[Mapping[str, Any]]) -> list[Json]:
 
 
 def parse_question(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> IncomingMessage | None:
-    """Read a message of a person; None where a bot wrote it, or it names nobody and has no text."""
+    """Read a message of a person; None if a bot wrote it, or it names nobody and has no text."""
     if not _is_by_person(message):
         return None
     kind = _classify_message(message, channel, own)
@@ -198,7 +198,7 @@ def _find_replied(message: discord.Message) -> discord.Message | None:
 
 
 def read_roles(person: discord.abc.User) -> tuple[str, ...]:
-    """The roles of a member, but for the one that everyone has."""
+    """The roles of a member, except the one that everyone has."""
     roles = person.roles if isinstance(person, discord.Member) else ()
     return tuple(str(role.id) for role in roles if not role.is_default())
 

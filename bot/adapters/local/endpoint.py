@@ -69,7 +69,7 @@ class View:
 
 
 class LocalPages:
-    """The pages; whoever opens the printed link may switch between all people."""
+    """The pages; anyone who opens the printed link may switch between all people."""
 
     def __init__(self, link: LoginLink, sessions: WebSessions, highlighter: CodeHighlighter) -> None:
         self._link = link

@@ -99,7 +99,7 @@ class StoredMessage:
 
 
 class Workspace:
-    """People, channels and messages; whoever waits hears of each change."""
+    """People, channels and messages; anyone who waits hears of each change."""
 
     def __init__(
         self,
@@ -169,7 +169,7 @@ class Workspace:
         await self._change(message, "text = ?, edited_at = ?", make_storable(text), self._clock.now())
 
     async def show(self, message: int, content: MessageContent) -> bool:
-        """Change what citebot shows; False where the message is gone."""
+        """Change what citebot shows; False if the message is gone."""
         return await self._change(message, "content = ?", _encode(content))
 
     async def delete(self, message: int) -> None:

@@ -79,7 +79,7 @@ class SlackAdapter:
             yield cls(options, client, await client.identity(), clock)
 
     async def unready(self) -> str:
-        """Say why no events arrive from Slack at the moment; empty where all is well."""
+        """Say why no events arrive from Slack at the moment; empty if all is well."""
         if self._token_monitor.refusal or await self._is_connected():
             return self._token_monitor.refusal
         return "Slack: no connection is open. citebot keeps trying; see the log, and status.slack.com."

@@ -113,7 +113,7 @@ def list_bot_scopes() -> frozenset[str]:
 
 
 def check_token_shape(variable: Variable, value: str) -> Sequence[DoctorFinding]:
-    """Say what is wrong with the shape of a value; nothing where it may be right."""
+    """Say what is wrong with the shape of a value; nothing if it may be right."""
     wanted, found = _WANTED[variable], detect_token_kind(value)
     if not _WRITABLE.fullmatch(value):
         return [
@@ -132,7 +132,7 @@ def check_token_shape(variable: Variable, value: str) -> Sequence[DoctorFinding]
 
 
 def detect_token_kind(value: str) -> str:
-    """Name what a value looks like; empty where it looks like nothing of Slack's."""
+    """Name what a value looks like; empty if it looks like nothing of Slack's."""
     if _HEXADECIMAL.fullmatch(value):
         return SECRET
     return next((name for beginning, name in _BEGINNINGS if value.startswith(beginning)), "")

@@ -77,7 +77,7 @@ def _map_check_error(name: str, method: str, *, needed: str = "") -> ChatError:
 
 
 async def run_diagnostics(credentials: SlackCredentials, clock: Clock) -> Sequence[DoctorFinding]:
-    """Check everything that the tokens at hand show. Nothing is sent that anybody would notice."""
+    """Check everything that the tokens available show. Nothing is sent that anybody would notice."""
     if not (credentials.bot_token or credentials.app_token or credentials.signing_secret):
         return [note("Slack is not set up.", _HOW_TO_ADD)]
     async with open_client(credentials.bot_token, clock, base_url=credentials.api_url) as client:

@@ -87,7 +87,7 @@ class SlackEphemeralMessages:
         return asked.scheme == "https" and (host == _SLACK or host.endswith(f".{_SLACK}"))
 
     async def _send_by_url(self, url: str, content: MessageContent) -> bool:
-        """Answer by the response URL; False where it accepts no more, or is none of Slack's."""
+        """Answer by the response URL; False if it accepts no more, or is none of Slack's."""
         if not self._is_of_slack(url):
             log.warning("a response URL does not lead to Slack, and is not used")
             return False

@@ -81,7 +81,7 @@ class SlackListener:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Finish the deliveries at hand when the context ends; Slack delivers again what takes too long."""
+        """Finish the deliveries available when the context ends; Slack delivers again what takes too long."""
         try:
             yield
         finally:

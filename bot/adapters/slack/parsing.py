@@ -80,7 +80,7 @@ def _parse_edit(event: Body, body: Body, own: BotIdentity) -> PlatformEvent | No
 
 
 def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived | None:
-    """Read a message of a person; None where a bot wrote it."""
+    """Read a message of a person; None if a bot wrote it."""
     if not _is_by_person(event, own):
         return None
     text, ts = str(event.get("text", "")), str(event["ts"])

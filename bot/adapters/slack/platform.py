@@ -134,7 +134,7 @@ class SlackPlatform:
         return make_message_handle(place, ts) if ts else None
 
     async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:
-        """Begin a stream; `StreamRefused` where the workspace has none."""
+        """Begin a stream; `StreamRefused` if the workspace has none."""
         if is_ephemeral(place):
             return EphemeralStream(self._ephemeral, await self._ephemeral.post(place, content, nonce=nonce))
         await self._show_direct_status(place, content.status)

@@ -67,7 +67,7 @@ def _find_citation(citations: Sequence[Citation], number: str) -> Citation:
 
 
 def _find_file(root: Path, path: str) -> Path | None:
-    """Return the file of a working tree; None where there is none, or a link leads out of it."""
+    """Return the file of a working tree; None if there is none, or a link leads out of it."""
     if not path or not is_safe_path(path):
         return None
     try:

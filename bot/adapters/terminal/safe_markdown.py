@@ -22,7 +22,7 @@ class CodeExcerpt(CodeBlock):
 
 
 class AnswerMarkdown(Markdown):
-    """Markdown as rich shows it, but for the excerpts."""
+    """Markdown as rich shows it, except the excerpts."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,

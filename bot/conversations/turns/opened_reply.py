@@ -49,9 +49,9 @@ def open_reply(
 async def _note_handles(
     entry: InboxEntry, transport: ReplyTransport, inbox: Inbox, handles: Sequence[MessageHandle]
 ) -> None:
-    """Note what a reply consists of; raises `MessageLost` where that is for another process to say.
+    """Note what a reply consists of; raises `MessageLost` if that is for another process to say.
 
-    A process that stood still while it posted, and woke up after another one had begun the reply anew, takes back what
+    A process that stood still while it posted, and woke up after another one had begun the reply again, takes back what
     the other one does not know of. Before that has noted any, it may be about to find what was posted here.
     """
     if await inbox.note_handles(entry, handles):

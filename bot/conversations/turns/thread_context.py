@@ -45,7 +45,7 @@ def quote_thread(
 ) -> Sequence[str]:
     """Quote the newest messages of people, oldest first, as many as there is room for in characters.
 
-    People are numbered, but for those of `names`: neither a model nor an answer is told who they are. What gives orders
+    People are numbered, except those of `names`: neither a model nor an answer is told who they are. What gives orders
     is flagged and stays: nobody can have citebot refuse others by writing it, nor hide that they did.
     """
     people = [message for message in thread if not message.own]

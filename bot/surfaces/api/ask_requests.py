@@ -79,7 +79,7 @@ async def answer_ask(events: AsyncGenerator[AskEvent, None], request: Request, p
 
 
 async def wait_for_answer(request: Request, events: AsyncGenerator[AskEvent, None]) -> Answered:
-    """Follow a question to its answer; raises the problem where there is none, or nobody waits any more."""
+    """Follow a question to its answer; raises the problem if there is none, or nobody waits any more."""
 
     async def follow() -> AskEvent:
         async with aclosing(events):

@@ -122,7 +122,7 @@ class ChatCompletions:
         writing: _Completion,
         events: AsyncGenerator[AskEvent, None],
     ) -> AsyncGenerator[bytes, None]:
-        """Write the chunks of an answer; where there is none, an error, and no end: that would make it look whole."""
+        """Write the chunks of an answer; if there is none, an error, and no end: that would make it look whole."""
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, NotAnswered):

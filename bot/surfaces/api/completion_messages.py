@@ -39,7 +39,7 @@ class ContentPart(_Sent):
 
 
 def _name_content(value: object) -> str | None:
-    """Tell which of the forms a content has; None where it is none of them."""
+    """Tell which of the forms a content has; None if it is none of them."""
     if isinstance(value, list | tuple):
         return "parts" if len(value) <= MOST_PARTS else None
     return "text" if isinstance(value, str) else None
@@ -73,7 +73,7 @@ class ChatTurn(_Sent):
 
     @property
     def unread(self) -> str:
-        """Say what is in it beside text; empty where there is nothing."""
+        """Say what is in it beside text; empty if there is nothing."""
         kinds = [] if isinstance(self.content, str) else [part.type for part in self.content or ()]
         others = [kind for kind in kinds if kind not in _TEXTS]
         if not others:
@@ -152,7 +152,7 @@ def read_messages(messages: Sequence[ChatTurn], mask: Callable[[str], str]) -> A
 
 
 def name_repository(model: str) -> str | None:
-    """Return the repository that a model stands for; None where the question tells, as for `citebot` itself."""
+    """Return the repository that a model stands for; None if the question tells, as for `citebot` itself."""
     return model.removeprefix(f"{MODEL}/") if model != MODEL else None
 
 

@@ -114,7 +114,7 @@ def render_problem(problem: RequestProblem) -> Response:
     return Response(problem.describe().model_dump_json(), problem.status, headers, PROBLEM_TYPE)
 
 
-# What a person may not do, and what is not there; the first class that fits counts.
+# What a person may not do, and what is missing; the first class that fits counts.
 _KINDS: tuple[tuple[type[Exception], int, str], ...] = (
     (LimitReached, 429, "limit"),
     (UnknownRepository, 404, "unknown_repository"),
@@ -130,7 +130,7 @@ _KINDS: tuple[tuple[type[Exception], int, str], ...] = (
 
 
 def explain_error(error: Exception) -> RequestProblem:
-    """Say what an error means for whoever sent the request; what nobody foresaw is logged, and not told."""
+    """Say what an error means for anyone who sent the request; what nobody foresaw is logged, and not told."""
     if isinstance(error, RequestProblem):
         return error
     if isinstance(error, HTTPException):

@@ -1,4 +1,4 @@
-"""Questions that come again because a client repeats its request by itself: each is asked once, and followed twice."""
+"""Questions that come again because a client repeats its request on its own: each is asked once, and followed twice."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RequestKey:
 
 
 def read_key(request: Request, principal: Principal, asked: BaseModel) -> RequestKey | None:
-    """Return by what a request is known again; None for one that nobody sends again by itself."""
+    """Return by what a request is known again; None for one that nobody sends again on its own."""
     checksum = hashlib.sha256(f"{request.scope['path']}\n{asked.model_dump_json()}".encode()).hexdigest()
     name = request.headers.get(KEY)
     if name is not None:

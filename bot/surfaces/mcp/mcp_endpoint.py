@@ -36,7 +36,7 @@ UNKNOWN_CALLER = "Send a token that citebot.toml lists, in the header `Authoriza
 
 
 class McpEndpoint:
-    """Serves those who have a token, each request by itself: nothing is kept between two of them."""
+    """Serves those who have a token, each request on its own: nothing is kept between two of them."""
 
     def __init__(self, core: Late[SurfaceCore]) -> None:
         self._core = core

@@ -25,7 +25,7 @@ Tell = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolCall:
-    """A call of a tool: by whom, with what, and how they are told what goes on meanwhile."""
+    """A call of a tool: by whom, with what, and how they are told what continues meanwhile."""
 
     core: SurfaceCore
     principal: Principal

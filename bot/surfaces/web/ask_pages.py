@@ -86,7 +86,7 @@ class AskPages:
         return await self._show_page(session, conversation, panel=await self._show_behind(turn))
 
     async def ask(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """Take a question in, and show its turn, which runs by itself."""
+        """Take a question in, and show its turn, which runs on its own."""
         core, is_part = self._core.get(), "HX-Request" in request.headers
         conversation = None
         if name := fields.get("conversation", ""):
@@ -269,7 +269,7 @@ class AskPages:
 
 
 def _hold_alone(turn: LiveTurn) -> LiveConversation:
-    """Return what shows a turn by itself; what is asked there begins a conversation of one's own."""
+    """Return what shows a turn on its own; what is asked there begins a conversation of one's own."""
     return LiveConversation(id="", owner=turn.owner, repository=None, turns=[turn])
 
 
@@ -294,7 +294,7 @@ class WrittenAnswers:
                     self._known[key] = written
 
     def get(self, turn: LiveTurn, text: str) -> Markup:
-        """Return a text that was prepared; of another one, which is about to be shown anew, its words alone."""
+        """Return a text that was prepared; of another one, which is about to be shown again, its words alone."""
         found = self._known.get((turn.id, text, True)) or self._known.get((turn.id, text, False))
         return found if found is not None else Markup.escape(text)
 

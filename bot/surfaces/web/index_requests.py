@@ -1,4 +1,4 @@
-"""Indexing that people ask for on the page: it runs by itself, and tells how far it has come."""
+"""Indexing that people ask for on the page: it runs on its own, and tells how far it has come."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RequestedIndexing:
 
 
 class IndexRequests:
-    """Has repositories indexed, one at a time each, whoever is looking."""
+    """Has repositories indexed, one at a time each, anyone who is looking."""
 
     def __init__(self, repositories: Repositories) -> None:
         self._repositories = repositories

@@ -1,4 +1,4 @@
-"""The conversations of the page: they continue in this process, whoever is looking, and are kept for a while."""
+"""The conversations of the page: they continue in this process, anyone who is looking, and are kept for a while."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_CONVERSATIONS = 30  # of one person
 MOST_KEPT = 300  # of all
 MOST_TURNS = 50  # of one conversation
 MOST_UNDER_WAY = 3  # of one person
-_PACE = 0.08  # seconds between two looks of whoever follows a turn
+_PACE = 0.08  # seconds between two looks of anyone who follows a turn
 _REST = 4  # times as long as showing a look took until the next one: a long answer leaves time for others
 _LEAST_STEP = 6  # characters by which text grows at once, where there are so many
 _SHARE = 4  # of what has come and is not shown yet, the part that is shown next

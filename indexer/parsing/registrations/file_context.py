@@ -68,7 +68,7 @@ class FileContext:
         return _shorten(line[: 4 * LONGEST_TEXT].decode("utf-8", "replace"))
 
     def find_enclosing(self, line: int) -> str:
-        """Name the innermost definition around a line; empty where there is none."""
+        """Name the innermost definition around a line; empty if there is none."""
         around = [one for one in self.symbols if one.start_line <= line <= one.end_line and one.kind not in _VALUES]
         return max(around, key=lambda one: one.start_line).qualified_name if around else ""
 

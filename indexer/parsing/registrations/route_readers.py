@@ -72,7 +72,7 @@ def read_added_route(invocation: Invocation, context: FileContext) -> Iterator[R
 
 
 def read_django_path(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
-    """Read `path("x/", view, name=...)` and its like; one that includes a module puts its path before that one's."""
+    """Read `path("x/", view, name=...)` and similar; one that includes a module puts its path before that one's."""
     path = invocation.text_at(0)
     if path is None or len(invocation.positional) < 2 or read_literal(invocation.positional[1], context.source):
         return

@@ -239,7 +239,7 @@ async def test_a_first_question_shows_how_far_its_repository_is_indexed(world: F
 
 
 class DamagedIndex(FakeIndex):
-    """An index that has to be built again before it can be read."""
+    """An index that must be built again before it can be read."""
 
     async def pin(self) -> FakeCode:
         if not self.refreshes:

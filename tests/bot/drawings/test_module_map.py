@@ -1,4 +1,4 @@
-"""Maps of modules: who imports whom among the parts of a folder, and what is said where there is no such map."""
+"""Maps of modules: who imports whom among the parts of a folder, and what is said if there is no such map."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of the data folder that are damaged: the index is built again by itself, and nothing wrong is ever read."""
+"""Files of the data folder that are damaged: the index is built again on its own, and nothing wrong is ever read."""
 
 from __future__ import annotations
 

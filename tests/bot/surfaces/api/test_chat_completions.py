@@ -1,4 +1,4 @@
-"""`/v1` as OpenAI's own client sees it: answers, streams, citations, errors, and what it tries again by itself."""
+"""`/v1` as OpenAI's own client sees it: answers, streams, citations, errors, and what it tries again on its own."""
 
 from __future__ import annotations
 
