@@ -130,7 +130,7 @@ class AsyncEventBus:
 
     @asynccontextmanager
     async def follow(self, take_all: Callable[[Subscription], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
-        """Have all events taken in a task of its own for as long as the context is open, to the last of them."""
+        """Deliver all events in a separate task while the context is open, up to the last one."""
         with self.subscribe() as events:
             task = asyncio.create_task(take_all(events))
             task.add_done_callback(_log_failure)

@@ -72,7 +72,7 @@ class CodePast(Protocol):
         """Find the commits that last wrote some lines, the one with most of them first."""
 
     async def releases(self, shas: Sequence[str]) -> Releases:
-        """Find since which release commits are released, and which of them each environment runs."""
+        """Find the first release of each commit, and the commits that each environment runs."""
 
     async def owners(self, path: str) -> CodeOwners | None:
         """Find who owns a path by the CODEOWNERS file of the commit."""
@@ -436,15 +436,13 @@ class Citation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """A settled answer: Markdown with numbered marks, and the citations that the marks stand for.
+    """A settled answer: Markdown with numbered marks, and the citations of the marks.
 
-    `model` is None when no chat model wrote it; `searched` lists the queries that were run. `found` is False if the
-    repository has nothing that clearly answers, and the text shows the closest at best, and if there is no answer.
-
-    An answer about several repositories has their names in `repository`, a commit of each in `commits` and none in
-    `commit`; `missing` says of further ones that were asked about why they could not be read. `meanings` are questions
-    that this one may also be, which the text offers in its own words. It `is_pointing` where it lists the places that
-    words lead to and nothing tells that the question is about the code at all.
+    `model` is None if no chat model wrote it; `searched` lists the queries. `found` is False if the repository has
+    nothing that clearly answers, and the text shows the closest places at best. An answer about several repositories
+    has their names in `repository`, a commit of each in `commits` and none in `commit`; `missing` names unreadable ones
+    with the reason. `meanings` are other possible questions, which the text offers in its own words. It `is_pointing`
+    if it only lists places for the words, and nothing shows that the question is about the code at all.
     """
 
     text: str
@@ -478,7 +476,7 @@ class RunPermit(Protocol):
         """Whether the question is still for this process to answer."""
 
     async def may_be_replied_to(self, run_id: str) -> bool:
-        """Whether what a run was asked still stands; nothing is a reply to what was edited or deleted."""
+        """Whether a run's question is still open; an edited or deleted message has no replies."""
 
 
 class EvidenceTexts(Protocol):

@@ -111,10 +111,10 @@ def load_answering() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class TeamRepositories:
-    """The repositories of a team, with their watcher, their hosts, and what tells one from another.
+    """The repositories of a team, with their watcher, their hosts, and their names.
 
-    Where a process indexes for others and answers as well, `built` is what it indexes. It answers from what is
-    published, which another one may have indexed.
+    If a process indexes for others and also answers, `built` is its own indexes. It answers from published indexes,
+    which may come from another process.
     """
 
     library: RepositoryLibrary
@@ -176,7 +176,7 @@ async def open_team_repositories(
 ) -> AsyncGenerator[TeamRepositories]:
     """Open the repositories of the settings, or the one at a path; nothing is fetched yet.
 
-    With `segments`, a process that indexes publishes what it builds, and one that answers serves what was published.
+    With `segments`, an indexing process publishes its builds, and an answering one serves published indexes.
     """
     from bot.repositories.library import RepositoryLibrary
     from indexer import LocalHead, ParserPool, Watcher, WatchIntervals, open_clones
@@ -341,7 +341,7 @@ async def open_replaying(
     models: ModelSource | None,
     asked_at: float,
 ) -> AsyncGenerator[Agent]:
-    """Open what derives an answer again, as of the time of its question; it keeps nothing, and has no web search."""
+    """Open an agent that replays an answer, as of the time of its question, without storage or web search."""
     from agent import Agent, open_conversations
     from indexer import CachedRedactor
 
@@ -531,9 +531,9 @@ async def _open_goals(
     *,
     events: AsyncEventBus | None = None,
 ) -> AsyncGenerator[GoalRuns]:
-    """Open what works towards goals in the repositories of a library; `SandboxUnavailable` if nothing can be run.
+    """Open goal runs for the repositories of a library; raises `SandboxUnavailable` if nothing can be run.
 
-    What runs is kept where conversations are, so that any process can continue it.
+    Runs are stored with the conversations, so that any process can continue them.
     """
     from agent import AsyncEventBus, GoalAgent, GoalRegistry, find_sandbox, make_goal_tools, open_conversations
     from indexer import CachedRedactor, start_confined_async
@@ -576,7 +576,7 @@ async def _open_copy(
 
 @asynccontextmanager
 async def _open_single_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerator[Agent]:
-    """Open what answers single questions from the code alone: nothing of that is stored."""
+    """Open an agent for single questions without a model, which stores nothing."""
     from agent import Agent, open_memory_store
     from indexer import CachedRedactor
 

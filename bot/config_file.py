@@ -52,7 +52,7 @@ class ConfigChoice:
 def choose_config(named: str | None, directory: Path, config_home: Path) -> ConfigChoice:
     """Choose the named file, or the one in the named folder; else that of a directory, else that of the user.
 
-    In a directory it counts only where nobody else can have put it.
+    A directory's file counts only if nobody else can have put it there.
     """
     if named:
         return ConfigChoice(path=_find_named(directory / named), is_chosen=True)

@@ -107,9 +107,9 @@ class AnswerJobs(Protocol):
     """
 
     async def ask_for_answer(self, entry_id: int, conversation: str, *, is_command: bool = False) -> None:
-        """Have a message answered after those of its conversation that were asked for before; a command waits for none.
+        """Request the answer to a message, after earlier requests of its conversation; a command waits for none.
 
-        What waits already is not asked for twice; what is in progress is, and comes once more.
+        A waiting message is not requested twice; one in progress is, and runs once more.
         """
 
     def work_on_answers(
@@ -129,12 +129,12 @@ class RefreshJobs(Protocol):
     """Refreshes that were asked for: of a repository one at a time, and one more at most waits."""
 
     async def ask_for_refresh(self, repository: str, *, full: bool = False, join: bool = False) -> RefreshCourse:
-        """Have a repository refreshed, and return the course of that, for anyone who wants to follow it.
+        """Request a refresh of a repository, and return its course, which the caller may follow.
 
-        The refresh begins after the call, so that no push is lost; who asks before it has begun gets the same one,
-        which is full if anybody wants that. With `join`, one in progress is enough, if it is as full as requested.
-        The course is the progress from now on, some of which may be missing, and at last the report; it raises the
-        `IndexerError` with which the refresh failed.
+        The refresh begins after the call, so that no push is lost; requests until then share it, and it is full if one
+        of them wants that. With `join`, one in progress is enough, if it is as full as requested. The course yields the
+        progress from now on, some of which may be missing, and at last the report; it raises the `IndexerError` of a
+        failed refresh.
         """
 
     async def join_refresh(self, repository: str) -> RefreshCourse | None:
@@ -143,9 +143,9 @@ class RefreshJobs(Protocol):
     def work_on_refreshes(
         self, refresh: RefreshWork, *, at_once: int | None = None
     ) -> AbstractAsyncContextManager[None]:
-        """Call `refresh` with a repository, whether it is to be full, and what takes its progress, from any thread.
+        """Call `refresh` with a repository, whether it is full, and a callback for progress, from any thread.
 
-        At the end, what is in progress is cancelled, and waits for the next worker, like all that was not begun.
+        At the end, a refresh in progress is cancelled, and waits for the next worker, like all others in the queue.
         """
 
 
@@ -186,7 +186,7 @@ class GoalRuns(Protocol):
     """Works towards goals in repositories, each run in a thread of its own."""
 
     async def propose(self, request: GoalRequest) -> GoalProposal:
-        """Say what a run would be; nothing runs. `AgentError` if the request can come to nothing."""
+        """Describe a possible run; nothing runs. Raises `AgentError` if it cannot succeed."""
 
     def start(self, proposal: GoalProposal, *, thread: str, run_id: str | None = None) -> AsyncIterator[AgentEvent]:
         """Begin what was proposed and approved; before the last event, the answer, `goal_end` has the verdict."""

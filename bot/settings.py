@@ -374,7 +374,7 @@ class Settings(BaseModel):
 
     @property
     def has_model(self) -> bool:
-        """Whether a chat model is used: the one that is named, or else Gemini where there is a key."""
+        """Whether a chat model is used: the configured one, or else Gemini if there is a key."""
         return self.model != NO_MODEL and (self.model is not None or self.google_api_key is not None)
 
     def list_missing_tokens(self) -> list[str]:

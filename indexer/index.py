@@ -111,10 +111,10 @@ class CodeIndex:
         chroma_url: str | None = None,
         limits: IndexLimits | None = None,
     ) -> CodeIndex:
-        """Open the index of the repository that a path is in; nothing is indexed yet.
+        """Open the index of the repository around a path; nothing is indexed yet.
 
-        `home` is the data folder that all repositories share, `ref` what is indexed; `name` and `web_url` override
-        what the repository's remotes tell; indexes may share a `parser_pool`, which they then do not close;
+        `home` is the data folder of all repositories, `ref` the branch to index; `name` and `web_url` override the
+        values from the repository's remotes; indexes may share a `parser_pool`, which they then do not close;
         `chroma_url` is a server that keeps the vectors instead of the data folder. Raises `RepositoryError`,
         `StorageError` or `EmbedderError`.
         """
@@ -328,9 +328,9 @@ class CodeIndex:
             )
 
     def _count_unchanged(self, commit: Commit) -> dict[str, int] | None:
-        """Count what the current generation has, if a refresh would make just that again and nothing of it is lost.
+        """Return the counts of the current generation, if a refresh would only repeat it.
 
-        Nothing is loaded for that: where nothing has changed, it would take longer than all else that a command does.
+        Loads nothing: without changes, loading would take longer than the rest of the command.
         """
         catalog = self._catalogs.get()
         try:
@@ -567,7 +567,7 @@ class CodeIndex:
 
 
 def _import_readers() -> None:
-    """Import what only reading needs; it takes a tenth of a second, which a refresh of nothing has no use for."""
+    """Import modules that only readers need; they take a tenth of a second, which an empty refresh does not need."""
     from indexer.generations import generation_cache, history_reader, reader  # noqa: F401
 
 

@@ -40,9 +40,10 @@ log = logging.getLogger(__name__)
 
 
 class ModelAnswer:
-    """Takes the pieces of an answer. With `may_call` its opening is held back: a model may say what it will do next.
+    """Takes the pieces of an answer.
 
-    `messages` are what the model was told, the first of them its instructions; `shown` is what it may cite.
+    With `may_call` its opening is held back, because a model may announce its next step. `messages` is the prompt,
+    instructions first; `shown` is the evidence that it may cite.
     """
 
     def __init__(
@@ -153,10 +154,10 @@ class ModelAnswer:
 async def stream_answer(
     model: ChatModel, tools: Sequence[Mapping[str, Any]], answer: ModelAnswer, *, task: str
 ) -> chat.AIMessage | None:
-    """Let a model write, and return its reply, which may be calls; None if all that counts is the text.
+    """Let a model write, and return its reply, which may be calls; None if only the text counts.
 
-    Where it breaks off, the model continues what was shown, else that is kept and marked as cut. Raises `ModelError`
-    where nothing was shown that cites anything.
+    If the connection breaks, the model continues from the shown text; failing that, the text is kept and marked as cut.
+    Raises `ModelError` if the shown text cites nothing.
     """
     try:
         return await model.stream_with_tools(answer.messages, tools, answer, task=task)

@@ -252,9 +252,9 @@ async def _list_places(
     *,
     left: Sequence[EvidenceRef] = (),
 ) -> None:
-    """List places, each with what it holds side by side; `total` counts what all of them hold.
+    """List places with their entries side by side; `total` counts all entries.
 
-    Of what is `left` out it says which files hold most.
+    If some are `left` out, the files with the most of them are named.
     """
     items = [await format_site(draft, material.deps, place) for place in places]
     files = [format_code_span(path) for path, _ in Counter(ref["path"] for ref in left).most_common(_MOST_FILES)]
@@ -413,9 +413,9 @@ def _name_sort(ref: EvidenceRef) -> str:
 
 
 def _format_entry(draft: AnswerBuilder, ref: EvidenceRef, *, is_long: bool = False) -> str:
-    """Write an entry: its name and mark, its default or what is called for it, what is said of it.
+    """Write an entry: its name and mark, its default or handler, its description.
 
-    In a long list no more is said of it than fits on its row.
+    In a long list, each fits on one row.
     """
     detail, mark = _describe_detail(ref), draft.cite(to_location(ref))
     name = format_code_span(ref["symbol"])
@@ -473,7 +473,7 @@ async def write_commands(draft: AnswerBuilder, material: AnswerContext) -> Answe
 
 
 def _describe_command(ref: EvidenceRef) -> str:
-    """Say where the command stands, what it does, and what is said about it."""
+    """Describe a command: its place, its purpose, and its documentation."""
     runs = f", which runs {format_code_span(ref['signature'], longest=160)}" if ref["signature"] else ""
     about = f": {format_quote(ref['doc'], longest=160)}" if ref["doc"] else ""
     return f"{_SAYS[ref['kind']]} {format_code_span(ref['path'])}{runs}{about}"

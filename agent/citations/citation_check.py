@@ -64,7 +64,7 @@ class ExaminedAnswer:
     fit: EvidenceFit | None
 
     def settle(self, readings: Readings | None = None, *, corrected: int = 0) -> CheckedAnswer:
-        """Renumber the citations, with what a model that read them again says of them; that alone moves a mark."""
+        """Renumber the citations after a model has read them again; only its verdict moves a mark."""
         read = readings or {}
         places = [read.get(one.key) or one.place for one in self.claims]
         doubts = [
@@ -107,11 +107,11 @@ async def examine_citations(
     past: Mapping[Location, str] | None = None,
     asked: str = "",
 ) -> ExaminedAnswer:
-    """Look every citation up at the commit and in what was read in this turn.
+    """Look up every citation at the commit and in the evidence of this turn.
 
-    What lies within lines that were read stays. What a model cites is also compared with its claim: it is in doubt
-    where the lines lack names or numbers of it, or something else that was read clearly fits better. `past` has what
-    was read of commits and of other commits' lines; what was `asked` may have names that are nowhere.
+    A citation within lines that were read stays. A model's citation is also compared with its claim: it is doubtful if
+    the lines lack names or numbers of the claim, or if other evidence clearly fits better. `past` has the evidence
+    about commits and lines of other commits; words that were `asked` may be missing anywhere.
     """
     given = {citation["mark"]: to_location(citation) for citation in citations}
     found = find_markers(text)

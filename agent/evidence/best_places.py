@@ -250,9 +250,10 @@ def _replace_last(chosen: Sequence[list[_Chunk]], chunk: _Chunk) -> list[list[_C
 
 
 async def _find_design(code: CodeSearch, request: RetrievalRequest, asked: _Asked) -> _Chunk | None:
-    """Find the section of a page on the design that says most of the question: such a page tells how all fits together.
+    """Find the section of a design page with most words of the question.
 
-    Its words are often others than those of the code, and there is one of it beside many files that repeat a word.
+    Such a page explains how the parts fit together. It often uses other words than the code, and there is one of it
+    among many files that repeat a word.
     """
     pages = [entry.path for entry in await code.files() if entry.source_type == "doc" and _DESIGN.search(entry.path)]
     plain = [f"/{path}" for path in pages if not is_beside_code(path)]

@@ -20,10 +20,10 @@ _LONGEST = 2_000  # characters
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Contract:
-    """A sort of thing that several places agree on: the words that ask for it, and where it is registered.
+    """A kind of thing that several places share: the words that ask for it, and its registrations.
 
-    `actions` are what places do with it, in the order of an answer; `find_action` tells which it is of one. `asks` is
-    the least that a question says, `named` is what its name looks like, and `is_same` compares it with another.
+    `actions` are the uses at the places, in the order of an answer; `find_action` determines the use at one. `asks` is
+    the shortest question, `named` the form of its name, and `is_same` compares it with another.
     """
 
     asks: Pattern

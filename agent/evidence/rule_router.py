@@ -59,7 +59,7 @@ FUNCTION_HEAD = 14
 _FEWEST_WORDS = 3  # of a message; a shorter one stands everywhere
 _SAME_LINE = 0.8  # how much of a line in a trace must be alike to be the same line in another version
 MAX_LINES = 80
-_MOST_WORDS_AROUND = 1  # beside a capitalised word; more of them, and the question is about something else
+_MOST_WORDS_AROUND = 1  # besides a capitalised word; more of them mean another subject
 _LONGEST_ACRONYM = 5
 _EXISTS = compile_pattern(
     r"(?i)(?:so,? )?(?:does|do|is|are|has|have|did) (?:we have |it have |there |this repo(?:sitory)? have )?"
@@ -295,7 +295,7 @@ async def _route_lines(question: str, code: CodeSearch) -> RouterDecision | None
 
 
 async def _route_existence(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Say that a file is there where nothing else is asked of it."""
+    """Confirm that a file exists, if the question asks nothing else of it."""
     if not _EXISTS.fullmatch(" ".join(question.split())):
         return None
     paths = [entry.path for entry, _ in await _find_mentioned(question, code)]

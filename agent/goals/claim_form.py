@@ -1,8 +1,8 @@
-"""Reads the form of the test of a claim in the sandbox, before any of it runs, and writes as JSON what is wrong.
+"""Checks the form of a claim's test in the sandbox, before it runs, and writes problems as JSON.
 
-`claim_form.py DESCRIPTOR FILE CLAIM` is started as a program of its own, by a Python that may be older than citebot's,
-and imports nothing of ours. It ends with 1 where the test does not have the form by which a claim can be shown: one
-call of the code, and an assertion about its result that says what the claim says, with the claim's own values.
+`claim_form.py DESCRIPTOR FILE CLAIM` runs as a separate program, with a Python that may be older than citebot's, and
+imports none of our modules. It exits with 1 unless the test has the form that can prove a claim: one call of the code,
+and an assertion about its result that matches the claim, with the claim's own values.
 """
 
 from __future__ import annotations

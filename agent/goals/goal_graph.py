@@ -65,9 +65,9 @@ _NODES_OF_ITERATION = 4
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalRun:
-    """A run as its checkpoint has it, in a repository at a commit.
+    """A run from its checkpoint, in a repository at a commit.
 
-    `request` is what it asks of a person while it waits, `reply` what they said.
+    `request` is its question to a person, `reply` their reply.
     """
 
     state: GoalState

@@ -325,7 +325,7 @@ async def _read_scope(code: CodeSearch, parts: Mapping[str, str]) -> _Scope | No
 
 
 async def _add_target(code: CodeSearch, scope: _Scope, parts: Mapping[str, str]) -> _Scope | None:
-    """Limit commits to what they are asked about: a part of the code, else a person, else words of their messages."""
+    """Limit commits to the question's subject: a part of the code, else a person, else words of their messages."""
     written, words = parts.get("target", ""), tuple(parts.get("words", "").split())
     target = await find_target(code, written) if written else HistoryTarget()
     is_open = scope.query == LogQuery(limit=MAX_COMMITS)

@@ -70,9 +70,9 @@ async def _show_newest(code: CodeSearch, problem: str) -> Retrieved:
 
 
 async def add_releases(code: CodeSearch, found: Retrieved, *, asks_where: bool = False) -> Retrieved:
-    """Add to commits since which release each is released, and which environments have them.
+    """Add to commits their first releases, and the environments that have them.
 
-    Where all of them are of one release, that is said once.
+    If all are in one release, that is said once.
     """
     shas = [ref["commit"] for ref in found.refs if ref["role"] == "commit" and ref.get("commit")][:MAX_ASKED]
     if not shas and not asks_where:

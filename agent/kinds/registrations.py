@@ -114,7 +114,7 @@ async def fetch_registered(code: CodeSearch, request: RetrievalRequest) -> Retri
 
 
 def _read_kinds(lookup: Lookup, question: str) -> list[tuple[RegistrationKind, ...]]:
-    """Return what a question asks to be listed: what its first noun stands for, and those that are joined to it."""
+    """Return the kinds to list: that of the first noun, and those joined to it."""
     patterns = _PATTERNS[lookup]
     if lookup == "options":
         return [next(kinds for pattern, kinds in patterns if pattern.search(question))]
@@ -163,7 +163,7 @@ async def _list_entries(code: CodeSearch, kinds: Sequence[RegistrationKind]) -> 
         return found
     found.sort(key=lambda ref: (_is_aside(ref), ref["signature"] != _DECLARED, not ref["signature"], _is_beside(ref)))
     first: dict[tuple[str, str], EvidenceRef] = {}
-    for ref in found:  # the place that tells most stands, with what another one says of it
+    for ref in found:  # the most telling place, with details from the others
         held = first.setdefault((ref["kind"], ref["symbol"]), ref)
         held["doc"] = held["doc"] or ("" if _is_aside(ref) else ref["doc"])
     if not set(kinds) <= set(_OPTIONS):

@@ -250,13 +250,12 @@ async def open_models(
     answers: Sampling | None = None,
     forms: Sampling | None = None,
 ) -> AsyncGenerator[ChatModels]:
-    """Open the models that are named as `provider:model`, and close them at the end.
+    """Open the models named as `provider:model`, and close them at the end.
 
-    What `check` names reads citations again, by default the small model; `none` switches that off.
-    `answers` and `forms` say how they write; by default as their providers have chosen.
-
-    Without a name it is Gemini where there is a key, else none; the name `none` means none in any case. A name that
-    cannot be used is a `ModelMisconfigured` error; nothing is imported or sent before the first question.
+    `check` reads citations again, by default the small model; `none` switches that off. `answers` and `forms` are
+    options of writing; by default the provider's own. Without a name, it is Gemini if there is a key, else none; the
+    name `none` means none in any case. An unusable name is a `ModelMisconfigured` error; nothing is imported or sent
+    before the first question.
     """
     name = model or (DEFAULT_MODEL if google_api_key is not None else NONE)
     chosen = ChatModels(ceilings=ceilings or TurnLimits(), retry=retry or RetryPolicy())

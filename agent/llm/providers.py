@@ -45,9 +45,9 @@ class Sampling:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelFamily:
-    """The models of a provider whose names match, and what tells them to think little or not at all.
+    """The models of a provider whose names match, and their options for little or no thinking.
 
-    Those with a `fixed_temperature` write best at their provider's own, and are told none.
+    Those with a `fixed_temperature` write best at their provider's own, and get none.
     """
 
     names: re.Pattern[str]
@@ -57,10 +57,11 @@ class ModelFamily:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChatProvider:
-    """The names that a LangChain package uses. `options` turn its own retries off: `MeteredModel` retries.
+    """The names in a LangChain package.
 
-    A model belongs to the first of the `families` that it matches; one of none refuses to be told how to think.
-    `context_option` says how many tokens a prompt may have, where a server cuts off what it was not told of.
+    `options` turn its own retries off: `MeteredModel` retries. A model belongs to the first matching family of
+    `families`; one without a family has no thinking options. `context_option` sets the length of a prompt, for servers
+    that otherwise cut it off.
     """
 
     package: str

@@ -149,7 +149,7 @@ class _CallListing:
 
 
 async def _cite_named_uses(look: Look, name: str, below: str, *, is_called: bool) -> None:
-    """Add the lines that register it by its name; of what nothing calls, also those that pass the name on."""
+    """Add the lines that register it by its name; if nothing calls it, also those that pass the name on."""
     target = await NamedDefinition.find(look.code, name)
     found = await find_named_uses(look.code, target)
     if not is_called:

@@ -76,7 +76,7 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
 def _find_relevant(
     form: GradeOutput, shown: Sequence[PromptEvidence], hits: Sequence[EvidenceRef]
 ) -> list[EvidenceRef]:
-    """Return the hits of which lines were shown under a number that is said to be relevant."""
+    """Return the hits with lines under the numbers of relevant ones."""
     chosen = set(form.relevant[:100])
     places = [one.location for one in shown if one.number in chosen]
     return [hit for hit in hits if any(is_overlapping(to_location(hit), place) for place in places)]

@@ -103,7 +103,7 @@ async def _fetch(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
 async def _expand_evidence(
     code: SymbolIndex, retrieved: Sequence[EvidenceRef], metadata: RetrievalMetadata
 ) -> list[EvidenceRef]:
-    """Return what stands beside and around the one definition that was found; nothing if there are several."""
+    """Return the code around the one definition found; nothing if there are several."""
     definitions = [ref for ref in retrieved if ref["role"] == "definition"]
     try:
         return await _find_neighbours(code, definitions[0]) if len(definitions) == 1 else []

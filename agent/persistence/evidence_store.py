@@ -65,10 +65,10 @@ class RunStore(ABC):
     async def write_all(
         self, statements: Sequence[Statement], *, claim: RunClaim | None = None
     ) -> list[tuple[Any, ...]]:
-        """Run statements in one transaction, all of them or none, and return the rows of the last.
+        """Run statements in one transaction, all or none, and return the rows of the last.
 
-        With a claim, only as long as that is the newest of its conversation, and another run that claims it meanwhile
-        waits; else raises `CheckpointOvertaken`. Raises `CheckpointError`.
+        With a claim, it must be the newest of its conversation, and another run that claims it meanwhile waits; else
+        raises `CheckpointOvertaken`. Raises `CheckpointError`.
         """
         use = None if claim is None else (_USE.format(clock=self._database.clock), (claim.thread, claim.number))
         outcome = await self._database.run_all(statements, only_if=use)

@@ -255,7 +255,7 @@ def describe_material(
 
 
 async def load_conventions(deps: Deps) -> str:
-    """Return the beginning of what the repository tells those who work on it, as data; empty if it says nothing."""
+    """Return the beginning of the repository's conventions for contributors, as data; empty if there are none."""
     homes = list_homes(deps.code)
     texts: list[str] = []
     for home in homes:

@@ -29,7 +29,7 @@ _DOC_QUOTES = ('"""', "'''", '"', "/**", "///", "//!")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wanted:
-    """A piece of evidence, which part of it is to be shown, and the most characters of that."""
+    """A piece of evidence, the part of it to show, and the limit of characters."""
 
     ref: EvidenceRef
     part: Part

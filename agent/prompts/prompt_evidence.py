@@ -74,11 +74,10 @@ async def load_prompt_evidence(
     facts: Mapping[Location, Sequence[str]] = NOTHING_KNOWN,
     share: float = 1.0,
 ) -> list[PromptEvidence]:
-    """Read the lines of the evidence that bear on the question, best first; what cannot be read is left out.
+    """Read the lines of the evidence that bear on the question, best first; unreadable ones are left out.
 
-    The `facts` stand with the commit as of which they are true.
-    What a search found has a room, and what was read or asked for by its place has one of its own; where a `share` of
-    the prompt is taken by what was said before, both are smaller.
+    The `facts` come with their commit. Search results and places that were read or asked for have separate room; if a
+    `share` of the prompt holds earlier turns, both are smaller.
     """
     terms = find_content_terms(question)
     plan = plan_evidence(refs, terms)
@@ -218,7 +217,7 @@ def list_history_facts(state: AgentState, deps: Deps) -> Mapping[Location, Seque
 
 
 def _describe_commit(deps: Deps, at: Location, refs: Sequence[EvidenceRef], facts: Sequence[str]) -> PromptEvidence:
-    """Write down a commit: what it is, whom or what it stands for, and what is known of the past up to it."""
+    """Describe a commit: its nature, its author or subject, and the known history up to it."""
     texts: list[str] = []
     for ref in refs:
         release = f" (first release: {ref['release']})" if ref.get("release") else ""
@@ -243,7 +242,7 @@ def list_cited(text: str, shown: Sequence[CitationRef]) -> list[CitationRef]:
 
 
 def format_cited(text: str, shown: Sequence[CitationRef], *, besides: Collection[int] = ()) -> str:
-    """Say which places the evidence ids in a text stand for, without those that a prompt shows `besides`."""
+    """List the places of the evidence ids in a text, without those that a prompt shows `besides`."""
     return mark_text(
         "\n".join(
             f"[E{ref['mark']}] {describe_place(ref)}" for ref in list_cited(text, shown) if ref["mark"] not in besides

@@ -164,7 +164,7 @@ def list_taken_steps(state: AgentState) -> list[int]:
 
 
 def mark_step(message: Message, step: int) -> Message:
-    """Say which step a message is about; what else a provider has put into it stays."""
+    """Mark a message with its step; additions of the provider stay."""
     return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, _STEP: step}})
 
 

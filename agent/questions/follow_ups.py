@@ -206,9 +206,9 @@ def find_antecedent(history: Sequence[PastTurn]) -> Antecedent | None:
 
 
 def find_run_turn(question: str, history: Sequence[PastTurn]) -> PastTurn | None:
-    """Return the newest goal run of a conversation, if a message asks about that and about nothing of the code.
+    """Return the newest goal run of a conversation, if a message asks about that and not about code.
 
-    What may mean the code as well ("did it pass?") means the run only where nothing was said since.
+    An ambiguous message ("did it pass?") is about the run only if nothing was said since.
     """
     run = next((turn for turn in reversed(history) if turn["intent"] == "goal"), None)
     if run is None or len(question) > _LONGEST_ABOUT_RUN:
@@ -246,7 +246,7 @@ def resolve_references(question: str, target: Antecedent) -> str:
 
 
 def _parse_ellipsis(question: str) -> str | None:
-    """Return what follows "and" or "what about" when it is too short to stand alone."""
+    """Return the words after "and" or "what about", if they are too few to be a question."""
     opening = _ELLIPSIS.match(question)
     rest = (question[opening.end() :] if opening else question).strip().rstrip("?.! ")
     return rest if _SUBJECT.fullmatch(rest) else None

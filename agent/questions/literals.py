@@ -25,7 +25,7 @@ _ASKS = re.compile(
     r"|где|как|что|кто|почему|зачем|когда|какой|какие)\b",
     re.IGNORECASE,
 )
-# Orders, which name what somebody wants to see; programs report what they did or could not do.
+# Imperatives, which name a wish; programs report results and failures.
 _ORDERS = compile_pattern(
     r"(?i)\s*(?:please\s+|now\s+|and\s+|then\s+|let'?s\s+|help\s+me\s+(?:to\s+)?)*"
     r"(?:add|analy[sz]e|answer|check|clarify|compare|count|create|debug|define|describe|detail|document|draw|enumerate"

@@ -111,7 +111,7 @@ class JoinedCode:
 
     @property
     def commit(self) -> Commit:
-        """Stand for the commits of all: whatever of them changes, its name does."""
+        """A name for the commits of all repositories together; it changes with each of them."""
         commits = [code.commit for code in self.members.values()]
         digest = hashlib.sha1(repr(self.commits).encode(), usedforsecurity=False).hexdigest()
         return Commit(sha=digest, branch=None, committed_at=max(one.committed_at for one in commits), subject="")
@@ -368,7 +368,7 @@ class JoinedCode:
 
 
 def list_homes(code: CodeSearch, path: str = "") -> list[CodeHome]:
-    """Return the repositories in which a path may be: of joined code those that it may mean, else the only one."""
+    """Return the repositories of a path: the possible ones for joined code, else the only one."""
     if isinstance(code, JoinedCode):
         return code.list_homes(path)
     return [CodeHome(repository=code.repository, code=code, label="", path=path)]
@@ -407,11 +407,11 @@ async def pin_repositories(library: CodeLibrary, names: Sequence[str]) -> CodeSe
 
 
 def merge_hits(found: Mapping[str, Sequence[Hit]], query: str) -> list[Hit]:
-    """Rank the hits of all repositories, whose order within one stays.
+    """Rank the hits of all repositories, keeping the order within each.
 
-    Each score counts beside the best of its repository, and that as much as the best hit there has of the words of the
-    question; a word that few of the repositories have counts for more. The best hit of each that has much of them comes
-    right after the first of all: a question about several is about what lies between them.
+    Each score is relative to the best of its repository, weighted by the words of the question in that best hit; a word
+    that few of the repositories have counts more. Strong best hits of the other repositories follow the first of all: a
+    question about several is about their connection.
     """
     terms = find_content_terms(query)
     matches = {name: [_match_hit(hit, terms) for hit in hits[:_JUDGED]] for name, hits in found.items()}

@@ -76,7 +76,7 @@ def add_label(label: str, place: LabelledPlace) -> LabelledPlace:
 
 
 def label_ref(ref: EvidenceRef, name: str, label: str) -> EvidenceRef:
-    """Say of evidence of one repository which one that is: a file's path begins with the label."""
+    """Label evidence with its repository: a file's path begins with the label."""
     if ref["path"]:
         return {**ref, "path": f"{label}/{ref['path']}"}
     return {**ref, "repository": name}

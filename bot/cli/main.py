@@ -1,7 +1,7 @@
-"""The command line: the commands of `citebot`, their exit codes, and how errors are shown.
+"""The command line: the commands of `citebot`, their exit codes, and the display of errors.
 
-Exit codes: 0 success, 1 failed or nothing found, 2 wrong usage, 130 Ctrl-C, 143 SIGTERM. Only click is imported
-before a command is known to be right, so that help, and mistakes in its options, are answered at once.
+Exit codes: 0 success, 1 failed or nothing found, 2 wrong usage, 130 Ctrl-C, 143 SIGTERM. Only click is imported before
+a command is known to be right, so that help, and mistakes in its options, are answered at once.
 """
 
 from __future__ import annotations

@@ -82,9 +82,9 @@ async def index_all(
     full: bool,
     as_json: bool,
 ) -> CommandOutcome:
-    """Index HEAD of each repository, and the branches that are kept beside it.
+    """Index HEAD of each repository, and its kept branches.
 
-    Where there are several repositories, one that cannot be indexed does not keep the others.
+    If one of several repositories cannot be indexed, the others still are.
     """
     reports: list[tuple[RefreshReport, str]] = []
     for open_app in opening:

@@ -270,9 +270,9 @@ class ActiveTurns:
         await turn.ended.wait()
 
     async def _run_upkeep(self) -> None:
-        """Renew the leases of turns, stop those that were asked to stop elsewhere, and take up what others left.
+        """Renew the leases of turns, stop those stopped elsewhere, and continue abandoned ones.
 
-        What is taken up needs a free place: where processes share the messages, it is left to those that have one.
+        An abandoned turn needs a free place: if processes share the messages, it is left to one that has a place.
         """
         for beat in count(1):
             await self._deps.clock.sleep(BEAT_SECONDS)

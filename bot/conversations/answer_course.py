@@ -77,9 +77,8 @@ class ClaimedMessage:
 class AnswerCourse:
     """The reply to one question, and its run. Only the methods here set its fields.
 
-    `limit_time` ends the turn whose course it is when its time is over, and `get_reason` says why that was
-    off. A question that names nobody is answered only where something was found, which `has_found` says, and nothing is
-    shown before.
+    `limit_time` ends its turn when the time is up, and `get_reason` returns the reason of an interruption. A question
+    without a mention is answered only if something was found, which `has_found` says, and nothing is shown before.
     """
 
     def __init__(
@@ -193,10 +192,9 @@ class AnswerCourse:
         return Said(content=self._deps.make_sentence(said), outcome="refused")
 
     def _check_reply(self, waiting: KeptTurn | None) -> None:
-        """Raise `NotAllowed` if a message would continue with what somebody else asked, and may not.
+        """Raise `NotAllowed` if a message would continue another person's question without permission.
 
-        An approval is given by the person who asked, once they have seen what it is for; which repository was meant, is
-        said by anyone who may ask about it.
+        Only the asker approves, after seeing the request; anyone who may ask about a repository may choose it.
         """
         message = self._entry.message
         if waiting is None or waiting.record.goal:

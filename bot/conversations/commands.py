@@ -166,9 +166,9 @@ class CommandHandlers:
         }
 
     def parse(self, message: IncomingMessage) -> ParsedCommand | UnknownCommand | None:
-        """Read the command that a message is; None for a question, and for what is too long or names nobody.
+        """Parse the command in a message; None for a question, and for messages that are too long or mention nobody.
 
-        Who mentions citebot in a thread without a word means what stands there, or what came with the message.
+        A mention without words in a thread is about the thread, or about attached files.
         """
         if message.oversize or message.kind == "overheard" or message.order is not None:
             return None
@@ -288,10 +288,10 @@ class CommandHandlers:
 
 
 def parse_command(text: str, *, slash: bool, repositories: Sequence[str]) -> ParsedCommand | UnknownCommand | None:
-    """Read a command; None for a question. After a slash more is taken for a command than in plain talk.
+    """Parse a command; None for a question.
 
-    `why does it fail?` and `status of orders` are questions: a command is nothing but the command. What ends an answer
-    may be said in many ways: who says it is in a hurry.
+    After a slash, more counts as a command than in plain talk. `why does it fail?` and `status of orders` are
+    questions: a command has no other words. An answer may be stopped in many words, because people are in a hurry.
     """
     words = text.strip().removeprefix("/").split()
     if not words:

@@ -85,13 +85,13 @@ log = logging.getLogger(__name__)
 
 
 class ActiveTurn:
-    """A claimed message, its reply, and how far it has come. Only the methods here set its fields.
+    """A claimed message, its reply, and its progress. Only the methods here set its fields.
 
-    `reason` is why it was interrupted; `is_question` tells it from a command; `final` is the content that the reply was
-    settled with; `ended` is set at the end of `run`, for which `task` is the one that it runs in. A question that names
-    nobody is answered only where something was found; `is_silent` says that nothing was. What is not answered here, as
-    on a front, is handed on: `is_handed_on` says that another process has to answer it. `decided` is the message whose
-    goal run this one has decided about. `on_answered` is called once the final content is known, before its delivery.
+    `reason` is the reason of an interruption; `is_question` tells it from a command; `final` is the content of the
+    settled reply; `ended` is set at the end of `run`, whose task is `task`. A question without a mention is answered
+    only if something was found; `is_silent` says that nothing was. `is_handed_on` means that another process must
+    answer, as on a front. `decided` is the message whose goal run this one has decided about. `on_answered` is called
+    with the final content, before its delivery.
     """
 
     def __init__(
@@ -391,7 +391,7 @@ class ActiveTurn:
             await self._course.forget_order()
 
     async def _end_silently(self) -> None:
-        """Say nothing, and remember nothing of the question: a person may ask it again, or somebody else answer it."""
+        """Say nothing, and forget the question: a person may ask it again, or somebody else answer it."""
         self.is_silent, self._outcome = True, "silent"
         try:
             if self._reply.handles:  # of what was found before an edit

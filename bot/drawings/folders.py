@@ -14,9 +14,9 @@ _WHOLE = frozenset({"", ".", "/"})
 
 
 def find_folder(named: str, folders: Iterable[str], *, files: Iterable[str], repository: str) -> str:
-    """Find the folder of a name: by its path, else by the end of it; empty for the whole repository.
+    """Find a folder by its path, else by the end of it; empty for the whole repository.
 
-    `NothingToDraw` says which there are where it is none of them, or several.
+    `NothingToDraw` lists the alternatives if there is none, or several.
     """
     wanted = named.strip("`'\"").removeprefix("./").strip("/")[:_LONGEST]
     if named in _WHOLE or wanted in _WHOLE:

@@ -1,4 +1,4 @@
-"""The parts of a folder, its sub-folders and modules, and which of them import which: as a graph that can be drawn."""
+"""The sub-folders and modules of a folder, and their imports, as a graph to draw."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MOST_FOR_TYPES = 5_000
 
 
 async def map_modules(code: CodeSearch, named: str) -> Flow:
-    """Draw who imports whom among the parts of a folder, or of the whole repository where none is named.
+    """Draw the imports among the parts of a folder, or of the whole repository.
 
-    Tests count only where the folder has nothing else, and imports for the type checker alone do not. `NothingToDraw`
-    if there is no such folder, or nothing in it imports anything else in it.
+    Tests count only if the folder has nothing else; type-checking imports do not count. `NothingToDraw` if there is no
+    such folder, or if it has no internal imports.
     """
     entries = {entry.path: entry for entry in await code.files()}
     folder = find_folder(named, await code.folders(), files=entries, repository=code.repository)
@@ -61,7 +61,7 @@ def _measure_indent(line: str) -> int:
 
 
 def _descend(folder: str, imports: Sequence[FileImport]) -> str:
-    """Go into a folder as long as all that imports or is imported is in one single folder of it."""
+    """Descend into a folder while all imports are within a single sub-folder."""
     paths = {*(each.path for each in imports), *(target for each in imports for target in each.targets)}
     while True:
         parts = {_find_part(path, folder) for path in paths if _lies_in(path, folder)}
@@ -150,7 +150,7 @@ class _ModuleMap:
         return f"\0{'uses' if is_user else 'used'}\0{place}"
 
     def make_flow(self) -> Flow:
-        """Return the map, what uses the folder first; pictures of it have the heaviest lines, those inside first."""
+        """Return the map, users first; pictures show the heaviest lines, those inside first."""
         lines = [
             FlowLine(source=source, target=target, weight=len(edge.imports), is_dashed=not edge.is_certain)
             for (source, target), edge in self._edges.items()

@@ -34,9 +34,9 @@ def write_event(data: str, *, name: str = "", id: str = "") -> bytes:  # noqa: A
 class EventStream(StreamingResponse):
     """Answers with events until there are no more, or until the reader has gone.
 
-    The events are taken and closed in one task, and then their `source` is closed, so that nothing runs for somebody
-    who is missing. Whatever may refuse the request comes before; an error on the way is theirs to tell, as an event:
-    a stream that just ends looks whole.
+    The events are read and closed in one task, and then their `source` is closed, so that nothing runs for an absent
+    reader. Refusals come before the stream; an error on the way is sent as an event, because a stream that just ends
+    looks whole.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class EventStream(StreamingResponse):
 
 
 async def wait_while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
-    """Do some work, and return what comes of it; None if the one who asked is gone before, which ends the work."""
+    """Do some work and return its result; None if the client disconnects first, which cancels the work."""
 
     async def wait_until_gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":

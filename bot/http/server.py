@@ -67,7 +67,7 @@ class LatePostRoutes:
         self._closed = True
 
     async def receive(self, request: Request) -> Response:
-        """Hand a request on; one that comes too early or too late is to be sent again."""
+        """Pass a request on; one that comes too early or too late gets a 503."""
         receive = self._open.get(request.scope["path"])
         if receive is None or self._closed:
             raise HTTPException(503, "No requests are accepted at the moment. Try again.")

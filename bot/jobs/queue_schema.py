@@ -24,10 +24,10 @@ CREATE OR REPLACE TRIGGER citebot_wake AFTER UPDATE OF status ON procrastinate_j
 
 
 async def prepare_queue(connection: AsyncConnection[Any]) -> None:
-    """Make the tables of the queue, or bring them to the version that is installed, in one transaction.
+    """Create the tables of the queue, or upgrade them to the installed version, in one transaction.
 
-    Processes that start at once do it one after the other, which also holds behind a pooler of transactions. Raises
-    `InboxError` where the tables are somebody else's or newer, or `psycopg.Error`.
+    Processes that start at once do it one after the other, also behind a transaction pooler. Raises `InboxError` if the
+    tables are foreign or newer, or `psycopg.Error`.
     """
     from procrastinate.schema import SchemaManager
 

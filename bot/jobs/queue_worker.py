@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # comes with the extra `cluster`
 
     from bot.jobs.patient_manager import PatientJobManager
 
-MANY = 100  # jobs at once, where nothing else is said
+MANY = 100  # jobs at once by default
 _DELETE_SECONDS = 600.0
 _NEVER = "0 0 29 2 *"
 

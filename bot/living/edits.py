@@ -30,10 +30,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class LivingEdits:
-    """Changes what outdated answers show, and takes it back where the code is as it was.
+    """Marks outdated answers, and removes the mark if the code is put back.
 
-    Each is claimed before it is changed, and a claim that its process did not bring to an end is taken up again. Who
-    may ask about a repository now is what counts, not who could when the answer was sent.
+    Each answer is claimed before its edit, and a claim that its process did not finish is claimed again. The present
+    access rules count, not those at the time of the answer.
     """
 
     store: LivingAnswerStore

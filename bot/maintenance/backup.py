@@ -36,10 +36,10 @@ _SPARE = 16 * 2**20  # bytes that are to be left free
 
 
 def write_backup(home: Path, file: Path, *, now: float, indexes: bool, force: bool) -> BackupManifest:
-    """Save a data folder as a file that its owner alone can read; it is there as a whole, or not at all.
+    """Save a data folder as a file that only its owner can read; the file is complete, or does not exist.
 
-    Everything is copied beside the file first. An existing file is replaced with `force` alone. Raises `BackupError`
-    or `StorageError`, each with a sentence.
+    Everything is first copied next to the file. An existing file is replaced only with `force`. Raises `BackupError` or
+    `StorageError`, each with a sentence.
     """
     if file.is_dir():
         raise BackupError(f"{file} is a folder. Name a file in it.")
@@ -126,10 +126,10 @@ def _map_file_errors(file: Path, *, disk: Path) -> Iterator[None]:
 
 
 def restore_backup(file: Path, home: Path, *, force: bool) -> BackupManifest:
-    """Restore a backup into a data folder; one that holds something is overwritten with `force` alone.
+    """Restore a backup into a data folder; a folder with data is overwritten only with `force`.
 
-    Indexes stay where the backup was made without. Whatever goes wrong, the data folder is as it was. Raises
-    `BackupError` with a sentence.
+    Existing indexes stay if the backup has none. After any failure, the data folder is unchanged. Raises `BackupError`
+    with a sentence.
     """
     draft = home / DRAFT
     try:

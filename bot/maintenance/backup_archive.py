@@ -28,7 +28,7 @@ FORM = 1  # raise it when a backup of this version cannot be restored by earlier
 NAME = "citebot-backup.json"
 DATABASES = (CONVERSATIONS, INBOX_FILE)
 
-# Nothing else is saved, and nothing else restored: no path leads out of the folder, and no file is code to anybody.
+# Only these are saved and restored: no path leads out of the folder, and no file is executable.
 _MEMBER = re.compile(
     rf"{re.escape(CONVERSATIONS)}|{re.escape(INBOX_FILE)}|{PROMPTS}"
     rf"|{REPOSITORIES_FOLDER}/[A-Za-z0-9_-][A-Za-z0-9_.-]{{0,99}}/(catalog\.sqlite|generations/[0-9]{{1,18}}/\w{{1,99}}\.(npy|json))",

@@ -20,7 +20,7 @@ REMOVAL = "citebot sweep --unused-indexes"
 
 @dataclass(frozen=True, kw_only=True)
 class DiskUsage:
-    """Bytes by part, and what is free on that disk. `unused` are indexes; None if nothing tells which those are."""
+    """Bytes by part, and the free space of the disk. `unused` counts unused indexes; None if they are unknown."""
 
     conversations: int
     messages: int

@@ -31,7 +31,7 @@ Unready = Callable[[], Awaitable[str]]
 SECONDS = 5.0  # a check that takes longer has failed
 KEPT_SECONDS = 2.0  # for that long a result is used again: probes come as often as they like
 
-# A proxy says by these that somebody else stands behind it; that none of them is there proves nothing.
+# Headers by which a proxy names its client; their absence proves nothing.
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via")
 
 Trust = Callable[[Request], bool]
@@ -188,8 +188,8 @@ def _explain_unreadable(repositories: Sequence[RepositoryState]) -> str:
 class ProbeHandlers:
     """Answers the probes. Trusted requests get names, sentences and figures; others only yes or no.
 
-    Where a request comes from says nothing of who asks: what a proxy of this machine passes on comes from this machine.
-    So the server that others reach trusts the token alone, and the one of this machine has a port of its own.
+    The address of a request does not identify its sender: a proxy on this machine forwards requests from this machine.
+    So the public server trusts only the token, and the one for this machine has its own port.
     """
 
     health: Health
@@ -236,7 +236,7 @@ class ProbeHandlers:
         router.routes += [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
 
     async def _find_cluster(self) -> ClusterState | None:
-        """Ask what the processes share; nothing if that cannot be told at the moment, which is a reason already."""
+        """Return the state shared by processes; nothing if it is unknown at the moment, which already is a reason."""
         if self.read_cluster is None:
             return None
         try:

@@ -1,7 +1,7 @@
-"""The run of one question to its answer: its code chosen, indexed and held, a place waited for, the agent followed.
+"""The run of one question: chooses, indexes and pins its code, waits for a place, and follows the agent.
 
-Chats, the page, programs and the terminal each decide who may ask and which repositories are meant, and show what
-happens in their own way. In between, all of them go through the steps of `AnswerRun`.
+Chats, the page, programs and the terminal each decide access and repositories, and show progress in their own way. In
+between, all of them go through the steps of `AnswerRun`.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class QuestionRouter(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class RunDeps:
-    """The dependencies that all runs share. Without records nothing is kept; `answers` keeps what answers come from,
-    with the `versions` that take part in that; `living` keeps what it takes to follow them.
+    """The dependencies of all runs.
 
-    `open_agent` opens what answers, for as long as one question takes; `remembers` says that it continues with a
-    conversation. Anyone who answers questions in this process takes a place of the same `queue`.
+    Without records nothing is kept; `answers` keeps the record of answers, with the `versions` that influence them;
+    `living` keeps the data to follow their code. `open_agent` opens the agent for one question; `remembers` means that
+    it continues a conversation. All questions of this process share one `queue`.
     """
 
     open_agent: Callable[[], AbstractAsyncContextManager[Answerer]]
@@ -181,7 +181,7 @@ class AnswerRun:
         self._recording: RunRecording | None = None
 
     async def choose_ref(self, choice: RepositoryChoice, last: TurnRecord | None, *, at: str = "") -> RefChoice:
-        """Choose what is read: what the asker says expressly, else what the question does, or the one before it did."""
+        """Choose the ref: the asker's explicit one, else that of the question, or of the question before it."""
         names = self.repositories = tuple(choice.repositories)
         before = read_ref(last.at) if last is not None and last.names == names else None
         if not at:
@@ -194,9 +194,9 @@ class AnswerRun:
         return chosen
 
     async def ensure_indexed(self, names: Sequence[str], show: ShowProgress) -> None:
-        """Index what never was, or whose index is damaged; this may take longer than an answer.
+        """Index repositories without an index, or with a damaged one; this may take longer than an answer.
 
-        One of several that cannot be indexed is left to the agent, which answers without it and says so.
+        If one of several cannot be indexed, the agent answers without it and says so.
         """
         for name in names:
             try:

@@ -51,10 +51,10 @@ class _Part:
 class Reply:
     """The reply to one message. `note` is awaited with its messages whenever they change; `nonce` is its lasting name.
 
-    Given the messages of an earlier try, it continues in them; `recovered` says that there may be more, which were sent
-    and not noted. `on_stop` is called when a person presses a platform's own stop button, `on_shown` whenever the reply
-    shows something. `is_taken` tells whether a message is part of another reply, `may_grow` whether this one may still
-    show how far it has come: anyone who stood still must not write over what another process has shown meanwhile.
+    With the messages of an earlier try, it continues in them; `recovered` means that there may be more, sent but not
+    noted. `on_stop` is called when a person presses a platform's own stop button, `on_shown` whenever the reply shows
+    something. `is_taken` tells whether a message is part of another reply, `may_grow` whether this one may still show
+    progress: a process that was suspended must not overwrite the progress of another.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         SharedIndex,
     )
 
-# Calls what it is given whenever something may have been published, as long as its context is open.
+# Calls the callback whenever a publication is possible, while its context is open.
 Listen = Callable[[Callable[[], None]], AbstractAsyncContextManager[None]]
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class SharedSegments:
         return PublishedIndex(index, Publisher(self.store, self.manifests, self.scratch), self.manifests)
 
     def publish_refs(self, refs: Mapping[str, RepositoryRefs]) -> RefPublisher:
-        """Return what publishes other commits of repositories on this machine, and which of them have names."""
+        """Return the publisher of other commits for the repositories on this machine, and their refs."""
         from indexer import Publisher
 
         return RefPublisher(refs, Publisher(self.store, self.manifests, self.scratch), self.manifests)
@@ -137,7 +137,7 @@ class SharedSegments:
 
 
 class RefPublisher:
-    """Publishes what somebody asks about beside the newest commits, and which refs there are."""
+    """Publishes requested commits other than the newest, and the list of refs."""
 
     def __init__(self, refs: Mapping[str, RepositoryRefs], publisher: Publisher, manifests: Manifests) -> None:
         self._refs = refs

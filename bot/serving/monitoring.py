@@ -58,9 +58,9 @@ async def open_monitoring(
     duties: Duties,
     surfaces: Sequence[ServedSurface] = (),
 ) -> AsyncIterator[ServiceMonitoring]:
-    """Open everything; `doors` are the paths that platforms receive at, beside those of surfaces.
+    """Open the server and all monitoring; `doors` are the paths for platforms, `surfaces` those for other access.
 
-    Without any of both, citebot runs without the server. Raises `SettingsError` if there are some and nothing listens.
+    Without either, citebot runs without the server. Raises `SettingsError` if there are some and no port.
     """
     metrics = ConversationMetrics()
     watcher = team.stock.watcher

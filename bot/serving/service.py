@@ -168,7 +168,7 @@ class _Service:
         return f"{listening}{metrics} Repositories: {names}. Ctrl-C ends it."
 
     async def read_cluster_state(self) -> ClusterState:
-        """Read what the processes share, and what this one has of it; raises `InboxError`."""
+        """Read the state shared by processes, and this process's part in it; raises `InboxError`."""
         return await read_cluster_state(
             self.database,
             role=self.role,

@@ -1,9 +1,9 @@
-"""Leases: one process at a time has a message, a platform's connection or a refresh, until it ends or is dead.
+"""Leases: one process at a time holds a message, a platform's connection or a refresh, until it ends or dies.
 
-A lease is a few columns of a row: an owner, a time until which it is theirs, and a token, the number of the claim. It
-ends on its own, by the clock of the database. The token fences: a process that writes as the holder shows it, and is
-refused once somebody else has claimed the row, however late it wakes up. Messages have these columns in their own table
-(`message_states`), all else has a row of the table `leases`.
+A lease is a few columns of a row: an owner, an end, and a token, the number of the claim. It expires by the clock of
+the database. The token fences: a process that writes as the holder shows it, and is refused once another has claimed
+the row, however late it wakes up. Messages have these columns in their own table (`message_states`), all other leases
+have a row in the table `leases`.
 """
 
 from __future__ import annotations

@@ -88,9 +88,9 @@ class ThreadStore:
         return (await self.settings(message)).repository or (await self.settings(channel)).repository
 
     async def forget_old(self, before: float) -> int:
-        """Drop the threads in which citebot was last asked before a time; return how many.
+        """Delete the threads without a question since a time; return how many.
 
-        What a channel chose stays: nothing was ever asked in it but in threads of its own.
+        A channel's choice stays, because questions are only in its threads.
         """
         return await self._database.write("DELETE FROM threads WHERE last_at < ? AND last_at > 0", (before,))
 
@@ -144,9 +144,9 @@ class ThreadStore:
         )
 
     async def _change(self, key: str, **columns: object) -> str:
-        """Write some columns of a thread, which is made when missing, and return the conversation that it belongs to.
+        """Write some columns of a thread, which is created if missing, and return its conversation.
 
-        It is one statement that leaves the others alone: another process may be writing those.
+        One statement leaves the other columns alone, because another process may be writing them.
         """
         row = {"key": key, "conversation": key, "last_at": 0.0} | columns
         changes = ", ".join(f"{name} = excluded.{name}" for name in columns)

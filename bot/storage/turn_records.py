@@ -109,10 +109,10 @@ class TurnRecordStore:
         self._mask_question = mask_question
 
     async def keep(self, run_id: str, conversation: str, record: TurnRecord, *, held: InboxEntry | None = None) -> bool:
-        """Keep a turn; a run that was taken up again replaces what was kept of it.
+        """Store a turn; a resumed run replaces its earlier record.
 
-        With the message that it answers, nothing is kept, and this is False, once another process has claimed that, or
-        it was edited or settled: its process stood still, and must not overwrite the record of the newest turn.
+        With the message that it answers, nothing is stored, and this is False, once another process has claimed the
+        message, or it was edited or settled: a process that was suspended must not overwrite the newest record.
         """
         question = self._mask_question(record.question) if self._mask_question is not None else ""
         record = dataclasses.replace(record, question=question, lookup=record.lookup if question else "")

@@ -87,12 +87,12 @@ class AnswerCost(SurfaceValue):
 
 
 class Answered(SurfaceValue):
-    """The answer. `text` is safe Markdown with marks such as `[1]`; in `linked` they are links, with the places that
-    have no address listed below.
+    """The answer. `text` is safe Markdown with marks such as `[1]`.
 
-    `found` is False if the repository has nothing that clearly answers. `waits` says that the text asks something
-    back, which a message in the same conversation answers. `repository` and `commit` are empty if none was read, or
-    several: those are in `commits`. `freshness` says how far the commit is behind.
+    In `linked` they are links, and the places without an address are listed below. `found` is False if the repository
+    has nothing that clearly answers. `waits` means that the text asks something back, which a message in the same
+    conversation answers. `repository` and `commit` are empty if none was read, or several: those are in `commits`.
+    `freshness` describes the age of the commit.
     """
 
     kind: Literal["answer"] = "answer"

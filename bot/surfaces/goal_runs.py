@@ -1,7 +1,7 @@
-"""Goal runs that people ask for outside chats: proposed, decided about and worked on exactly as those in chats.
+"""Goal runs outside chats: proposed, decided and run exactly as those in chats.
 
-Each is a message on a platform of its own (`SurfaceReplies`), in a conversation of its own. So the inbox takes it up
-after a crash, `ChatGoals` says who may decide, and its places and limits are those of the chats.
+Each is a message on a separate platform (`SurfaceReplies`), in its own conversation. So the inbox resumes it after a
+crash, `ChatGoals` decides who may approve it, and it shares the places and limits of the chats.
 """
 
 from __future__ import annotations

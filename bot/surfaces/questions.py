@@ -50,7 +50,7 @@ class Questions:
         remark: str = "",
         watch: TakeEvent = _watch_nothing,
     ) -> AskedRun:
-        """Begin with a question, which runs on its own. Where its first event is `NotAnswered`, it was refused.
+        """Start a question, which runs on its own. If its first event is `NotAnswered`, it was refused.
 
         `repository` is the one that is meant, and `at` the branch, tag, commit or pull request that it is read at, else
         the question or its conversation tells. `conversation` is a name that the asker gives it; without one the

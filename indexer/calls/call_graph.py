@@ -104,9 +104,9 @@ class _Question:
         self._inference = TypeInference(self._view)
 
     def find_calls_to(self, name: str, wanted: set[Definition], *, unresolved: bool) -> Iterable[CallSite]:
-        """The calls of a plain name that may mean one of the wanted definitions.
+        """Find the calls of a plain name that may mean one of the wanted definitions.
 
-        What calls a method of a base class, and not of this one alone, possibly calls the one that overrides it.
+        A call of a base class's method may also reach the method that overrides it.
         """
         overriders = {definition: self._inference.find_overridden(definition) for definition in wanted}
         for path, use in self._find_uses(name):

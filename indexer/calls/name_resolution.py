@@ -134,11 +134,10 @@ def group_by_language(definitions: Iterable[Definition]) -> dict[str, list[Defin
 
 
 def resolve_name(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
-    """Choose among the definitions of a name, in the languages of the file, those that a use of it can mean.
+    """Choose the definitions that a use of a name can mean, in the languages of the file.
 
-    A qualified name is a member of the class that its receiver is known to have, of the class or module that the
-    qualifier names, or of any class. A bare name is what its file defines around or beside it, what the file imports,
-    a member of the class around it, or the only definition there is.
+    A qualified name is a member of its receiver's class, of the qualifier's class or module, or of any class. A bare
+    name is defined or imported in its file, is a member of the enclosing class, or has only one definition.
     """
     for choose in _QUALIFIED if site.use.qualifier else _BARE:
         resolution = choose(site, candidates) if candidates else None

@@ -48,7 +48,7 @@ _TO_CHECKERS = re.compile(
 
 
 def read_places(repository: Repository, one: FileDifference, query: DiffQuery) -> Sequence[ChangedPlace] | str:
-    """Read the places of a file that differ, in their order; or why nothing of it is to be shown."""
+    """Read the changed places of a file, in order, or the reason for showing none."""
     old, new = _read_side(repository, one.old), _read_side(repository, one.new)
     for side in (old, new):
         if isinstance(side, str):
@@ -77,7 +77,7 @@ def _list_hunks(git: GitCommand, one: FileDifference, old: Sequence[str], new: S
 
 
 def _read_hunks(output: bytes) -> Iterator[_Hunk]:
-    """Read the headings of a diff; what stands below them is passed over by its count, whatever it looks like."""
+    """Read the headings of a diff; the lines below each are skipped by their count, whatever they look like."""
     left = 0
     for line in output.split(b"\n"):
         if left > 0 and line[:1] in {b"+", b"-"}:

@@ -70,7 +70,7 @@ class HistoryReader:
         return await asyncio.to_thread(compare_commits, self._repository, older, newer, query)
 
     async def releases(self, shas: Sequence[str]) -> Releases:
-        """Find since which release commits are released, and which of them each environment runs."""
+        """Find the first release of each commit, and the commits that each environment lacks."""
         by_name = await self._read_marks() if self._read_marks is not None else {}
         marks = [mark.ref for mark in by_name.values()]
         since = await asyncio.to_thread(self._repository.releases.find_first, shas, marks) if shas else {}
@@ -98,7 +98,7 @@ class HistoryReader:
         )
 
     async def _find_end(self, name: str) -> Tag:
-        """Find one end of a range: what the repository has of that name, else what can be brought here."""
+        """Find one end of a range, in the repository or at its host."""
         try:
             return await asyncio.to_thread(self._repository.commits.find_name, self._sha, name)
         except UnknownRevision:

@@ -245,10 +245,10 @@ class IndexReader:
         ]
 
     async def find_siblings(self, definition: Definition) -> Sequence[Definition]:
-        """The definitions that share the definition's parent in its file, in file order.
+        """Find the definitions with the same parent in the same file, in file order.
 
-        A parent that the file doesn't define itself counts for nothing: the type of a method in Go may be elsewhere,
-        and nothing is defined by the first word of the namespace `Shop.Orders` alone.
+        A parent that is defined elsewhere does not count: the type of a method in Go may be in another file, and the
+        first word of the namespace `Shop.Orders` defines nothing.
         """
         outline = await self._get_outline(definition.path)
         names = {each.qualified_name for each in outline}

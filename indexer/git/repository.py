@@ -141,10 +141,10 @@ class Repository:
         return None if output is None else int(output)
 
     def commit_messages(self, sha: str, *, since: str = "", is_beside: bool = False) -> list[CommitMessage] | None:
-        """Read what the newest commits up to `sha` say, newest first, of those that `since` does not have.
+        """Read the messages of commits from `sha` back to `since`, newest first.
 
-        None if `since` is not one that `sha` was made from, as after a force-push; unless it `is_beside`, as the head
-        of another branch is.
+        Returns None if `since` is no ancestor of `sha`, as after a force-push, unless it `is_beside`: the head of
+        another branch.
         """
         if since and not is_beside and self.git.try_run("merge-base", "--is-ancestor", since, sha) is None:
             return None
@@ -326,7 +326,7 @@ def locate_repository(path: Path) -> RepositoryPlace:
 
 
 def open_objects(path: Path) -> Repository:
-    """Open the repository that a path is in for what its commits hold, whatever is indexed of them."""
+    """Open the repository around a path to read its commits, indexed or not."""
     return Repository.open(path)
 
 
@@ -342,6 +342,6 @@ def _find_folder(path: Path) -> Path:
 
 
 def _choose_name(root: Path, web_url: str | None) -> str:
-    """Choose what people call a repository: its name on the web, else that of its folder."""
+    """Choose a repository's display name: its name on the web, else that of its folder."""
     name = PurePosixPath(web_url).name if web_url else root.name.removesuffix(".git") or root.parent.name
     return decode_output(os.fsencode(name)) or "repository"

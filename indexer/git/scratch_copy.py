@@ -16,7 +16,7 @@ _PLAIN = frozenset({"100644", "100755"})
 
 
 class ScratchCopy:
-    """A bare copy, whose HEAD moves on with each commit; nothing of it is ever checked out."""
+    """A bare copy whose HEAD advances with each commit; nothing is ever checked out."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -69,10 +69,10 @@ class Parsers:
         *,
         find_usual: Callable[[], str] = str,
     ) -> Iterator[ParseOutcome]:
-        """Parse files, in their order; one that is too much for its parser is read as plain text, or left out.
+        """Parse files, in order; a file that is too much for its parser is read as plain text, or left out.
 
-        Equal contents are parsed once where nothing in their paths makes a difference, and so is what was `kept`.
-        `find_usual` says which encoding others of these files are in, for one that is not UTF-8.
+        Equal contents are parsed once if their paths make no difference, and `kept` ones not at all. `find_usual`
+        guesses the encoding of a file that is not UTF-8 from the others.
         """
         known = self._plain_files.load()
         recent: LRUCache[str, tuple[Outcome, int]] = LRUCache(_MOST_BYTES, itemgetter(1))

@@ -131,10 +131,10 @@ class Lane(threading.Thread):
             raise ParserEnded("crash", f"its answer is malformed: {error}") from error
 
     def _blame_file(self, ended: ParserEnded) -> None:
-        """Have the file that a parser ended over parsed as plain text.
+        """Parse a file as plain text after its parser ended.
 
-        What ended otherwise than by its time may have been brought down by a file before, or from outside: the file is
-        tried once more, by a parser that has parsed nothing else.
+        If the parser did not run out of time, an earlier file or an outside cause may have ended it: a fresh parser
+        tries the file once more.
         """
         job = self._given[0]
         job.ends += 1

@@ -76,7 +76,7 @@ def _compile_query(grammar: Grammar, source: str) -> Query:
 
 @cache
 def load_query(name: str) -> str:
-    """Read a query, behind those that it inherits; the comments at the top of its file are no part of it."""
+    """Read a query after those that it inherits, without the comments at the top of its file."""
     query = (_QUERIES / f"{name}.scm").read_text(encoding="utf-8")
     inherited = ""
     while query.startswith(";"):

@@ -27,10 +27,10 @@ log = logging.getLogger(__name__)
 
 
 class RepositoryRefs:
-    """The branches, tags, commits and pull requests of a repository, each read from a generation of its own.
+    """The branches, tags, commits and pull requests of a repository, each with its own generation.
 
-    Names are looked up in the repository, or in what the host of its clone listed last; only a pull request is asked
-    for at the host. `branches` are names, or patterns of them, whose newest commits are always indexed.
+    Names are looked up in the repository, or in the last listing of its host; only pull requests need a request to the
+    host. `branches` are names, or patterns of names, whose newest commits are always indexed.
     """
 
     def __init__(
@@ -74,9 +74,9 @@ class RepositoryRefs:
         return None if found is None else await asyncio.to_thread(self._mark_followed, found)
 
     async def bring(self, written: str) -> NamedRef:
-        """Find what a name means, with its commit, which is fetched where it is not here.
+        """Resolve a name to a commit, and fetch the commit if it is missing.
 
-        Raises `UnknownRevision`, with the nearest names, where the repository has nothing of that name.
+        Raises `UnknownRevision`, with the nearest names, if the repository has no such ref.
         """
         kind: RefKind | None = "pull request" if written.strip().startswith(("#", "!")) else None
         found = await self.find(written, kind)

@@ -114,7 +114,7 @@ class SideFolder:
 
 
 def list_side_folders(index: DataFolder) -> list[SideFolder]:
-    """List the folders beside an index, the one that was used last first; what a killed process left is deleted."""
+    """List the folders of side generations, the last used first, and delete leftovers of killed processes."""
     parent = index.root / _PARENT
     found = [path for path in parent.iterdir() if path.is_dir()] if parent.is_dir() else []
     for path in found:

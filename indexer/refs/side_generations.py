@@ -72,9 +72,10 @@ class SideGenerations:
         self._is_closing = False
 
     async def pin(self, ref: NamedRef, progress: ProgressSink | None = None) -> IndexReader:
-        """Hold the generation of a commit that is in the repository, which is built first if it is not here.
+        """Pin the generation of a commit in the repository, and build it first if it is missing.
 
-        `progress` is called from a worker thread; what it raises does not end the build, which others may wait for.
+        `progress` is called from a worker thread; an error in it does not end the build, because others may wait for
+        it.
         """
         folder = SideFolder.of(self._index.folder, ref.commit, self._index.provenance)
         opened = self._opened.get(folder.name) or await self._join_build(folder, ref, progress)

@@ -102,10 +102,7 @@ class RefTable:
         return None
 
     def suggest(self, written: str, *, most: int = 5) -> Sequence[str]:
-        """Name the branches and tags whose names are nearest to one that is none; else some branches.
-
-        Where that is a version, the newest ones are.
-        """
+        """Suggest the branches and tags with the nearest names; the newest versions for a version."""
         names = [*dict.fromkeys(self._list_names())][:_MOST_COMPARED]
         wanted = written.strip()[:_LONGEST].casefold()
         folded = {name.casefold(): name for name in reversed(names)}

@@ -36,11 +36,11 @@ _FILE = "snapshot.npy"
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """One generation in memory. Nothing in it changes; a refresh makes another one that shares most segments.
+    """One generation in memory, immutable; a refresh makes a new one that shares most segments.
 
-    `order` has the rows of the files that are there, among those of all segments, by path. Everything else is lined
-    up by it: ordinals count files by path, and chunks and definitions by path and line, whatever segment has them.
-    `frequencies` says in how many of the chunks each term is, `history` what the commits so far say of the files.
+    `order` has the rows of the present files, among those of all segments, by path. Everything else follows it:
+    ordinals count files by path, and chunks and definitions by path and line, whatever segment has them. `frequencies`
+    counts the chunks with each term, and `history` holds commit messages by file.
     """
 
     segments: tuple[Segment, ...]

@@ -59,7 +59,7 @@ def holds_token(mask: Mask, encoded: bytes) -> bool:
 
 
 def _list_beginnings(rules: Iterable[Rule]) -> list[str]:
-    """List what the tokens begin with that are known by their beginning alone."""
+    """List the prefixes of tokens that a prefix identifies."""
     return sorted({word for rule in rules for word in rule.keywords if rule.begins(word)})
 
 

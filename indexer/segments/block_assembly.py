@@ -25,7 +25,7 @@ Report = Callable[[int, int], None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LocalCopy:
-    """A folder that has the files of a listing: all of them where it is whole, else what an attempt got as far as."""
+    """A folder with the files of a listing: all of them if it is whole, else the files of an interrupted attempt."""
 
     folder: Path
     listing: GenerationListing
@@ -70,10 +70,10 @@ class _Span:
 async def assemble(
     listing: GenerationListing, store: ObjectStore, folder: Path, copies: Sequence[LocalCopy], *, report: Report
 ) -> Assembled:
-    """Write the files of a listing into a folder, which may have some of them since an attempt that was interrupted.
+    """Write the files of a listing into a folder, which may have some from an interrupted attempt.
 
-    Each block is compared with its hash, wherever it comes from. `report` is told bytes done, and in all. Raises
-    `SegmentsDamaged`, `SegmentsUnavailable` or `StorageUnwritable`; what is written until then is used next time.
+    Each block is compared with its hash, wherever it comes from. `report` gets the bytes done, and in total. Raises
+    `SegmentsDamaged`, `SegmentsUnavailable` or `StorageUnwritable`; the next attempt reuses the files written so far.
     """
     missing = await asyncio.to_thread(_fill_from_disk, listing, folder, copies)
     spans = list(_make_spans(listing, missing))

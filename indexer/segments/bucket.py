@@ -28,7 +28,7 @@ _FORBIDDEN = re.compile(r"AccessDenied|Permission denied|40[13] |Forbidden|Unaut
 
 
 class Bucket:
-    """Objects of one bucket, or of what lies below a prefix in it. Nothing that it raises shows an address."""
+    """Objects of one bucket, or below a prefix in it. No error contains an address."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend

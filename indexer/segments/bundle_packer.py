@@ -14,9 +14,9 @@ _LIVE_SHARE = 0.5  # of a bundle; one with less left in it is given up, and what
 
 
 class BundlePacker:
-    """Packs files one after the other; `files` and `bundles` are what a listing says of them in the end.
+    """Packs files one after the other; `files` and `bundles` are the entries of the listing.
 
-    Blocks of the `base`, which stands for what was published before, are not sent again. Keys begin with `prefix`.
+    Blocks of the `base`, the previous publication, are not sent again. Keys begin with `prefix`.
     """
 
     def __init__(self, prefix: str, base: GenerationListing | None) -> None:

@@ -25,7 +25,7 @@ _FORMAT = 1
 _LONGEST = 2**28  # bytes of a listing, unpacked
 _MOST_BYTES = 2**40  # of a generation
 _DIGEST = 64  # hexadecimal digits
-# Nothing else is ever written where a generation is assembled, whatever a listing says.
+# Only these files are written into a generation, whatever a listing contains.
 _PATH = re.compile(
     r"catalog\.sqlite|generations/\d{1,18}/[a-z0-9]{1,64}\.npy|repository\.git/objects/pack/pack-[0-9a-f]{40,64}\.(?:pack|idx)"
 )

@@ -1,7 +1,7 @@
-"""The port of the manifest store: which generation of each repository is served, as versions that may be pinned.
+"""The port of the manifest store: the served generation of each repository, as versions that may be pinned.
 
-A publisher pins before it sends anything, under the name of its publication, and a reader before it downloads. What a
-sweep finds in the object store therefore belongs to a version that it sees, to a pin that it sees, or to nobody.
+A publisher pins before it uploads, under the name of its publication, and a reader before it downloads. So every object
+that a sweep finds belongs to a version, to a pin, or to nobody.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def find_owner(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Manifest:
-    """One published generation: where its listing is, by publication and SHA-256, and what people are told of it.
+    """One published generation: the place of its listing, by publication and SHA-256, and its description for people.
 
     The hashes in a listing vouch for everything else, so nothing in the object store must be trusted.
     """

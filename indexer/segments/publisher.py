@@ -82,9 +82,9 @@ async def read_listing(store: ObjectStore, manifest: Manifest) -> bytes:
 
 
 class Publisher:
-    """Publishes the indexes of this machine; `scratch` is a folder of its own for what is about to be sent.
+    """Publishes the indexes of this machine; `scratch` is its own folder for files to upload.
 
-    Whatever fails or is killed leaves what was published before as it is; what was sent until then is swept later.
+    A failure or a kill leaves the previous publication untouched; a sweep deletes the objects sent so far.
     """
 
     def __init__(self, store: ObjectStore, manifests: Manifests, scratch: Path) -> None:
@@ -93,11 +93,10 @@ class Publisher:
         self._scratch = scratch
 
     async def publish(self, index: LocalIndex, *, full: bool = False, beside: bool = False) -> Publication:
-        """Publish the newest generation of an index; with `full` everything is sent again, whatever is there.
+        """Publish the newest generation of an index; with `full`, everything is sent again.
 
-        With `beside`, it is one at another commit than the repository's newest, and named with that. What it has in
-        common with the newest is not sent. Raises `PublicationLost`, `SegmentsUnavailable`, `StorageError` or
-        `RepositoryError`.
+        With `beside`, it is a generation at another commit and named after it; objects shared with the newest are not
+        sent. Raises `PublicationLost`, `SegmentsUnavailable`, `StorageError` or `RepositoryError`.
         """
         publication = uuid.uuid4().hex
         folder = self._scratch / publication
@@ -237,7 +236,7 @@ def _is_same(base: Manifest, generation: Generation) -> bool:
 
 
 def _list_staged(folder: Path) -> list[str]:
-    """List the files to be published; what SQLite and git leave beside them is none of those."""
+    """List the files to publish, without those of SQLite and git next to them."""
     paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     return [path for path in paths if path == _CATALOG or path.startswith(("generations/", f"{_PACKS}/"))]
 

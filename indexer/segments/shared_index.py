@@ -103,7 +103,7 @@ class SharedIndex:
         return opened.folder == self._generations.folder(manifest)
 
     async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
-        """Download what was published last, or what of it is not here; with `full` every block here is checked.
+        """Download the missing parts of the last publication; with `full`, every local block is checked.
 
         Raises `NotIndexed` if nothing was published, `SegmentsUnavailable`, or `StorageError`.
         """

@@ -1,10 +1,10 @@
-"""Deletes from the object store what no version needs any more, never what anybody reads or is about to publish.
+"""Deletes objects that no version needs any more, and never those that a reader or a publisher needs.
 
-What is in the store is listed first and who needs it is asked afterwards. A publication pins before it sends anything
-and holds its pin until it has switched, so whatever was listed belongs to a pin that is seen, to a version that is
-seen, or to nobody. A publication at another commit than the newest is next to it in the store, shares objects with it,
-and pins it. No name is ever used again: what belongs to nobody once, belongs to nobody for ever, so a sweep that
-stood still for hours does no harm either. Only publishers name objects, each below an id of its own.
+The store is listed first, and pins and versions are read afterwards. A publication pins before it uploads and holds its
+pin until it has switched, so every listed object belongs to a visible pin, to a visible version, or to nobody. A
+publication at another commit is next to the newest in the store, shares objects with it, and pins it. No name is ever
+used again: an object without an owner never gets one, so a sweep that was suspended for hours does no harm either. Only
+publishers name objects, each below its own id.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _LONGEST_REASON = 200  # characters
 
 # Chroma distinguishes faults only in its text.
 _FULL = re.compile(r"readonly database|read-only file system|is full|no space left|disk i/o error", re.IGNORECASE)
-# What it says of files that it cannot read; whatever else goes wrong in a server may pass.
+# Its messages about unreadable files; other failures of a server may pass.
 _DAMAGED = re.compile(
     r"loading hnsw index|getting embedding|deserializing|malformed|not a database|corrupt|checksum|found on disk",
     re.IGNORECASE,

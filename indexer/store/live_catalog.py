@@ -13,9 +13,9 @@ log = logging.getLogger(__name__)
 
 
 class LiveCatalog:
-    """Opens the catalog of a folder. What holds an earlier one continues reading that, until all are closed.
+    """Opens the catalog of a folder. Readers of an earlier catalog continue with it until all have closed it.
 
-    `was_damaged` says that what had been indexed is gone, and nothing has been indexed since.
+    `was_damaged` says that the index was lost, and nothing has been indexed since.
     """
 
     def __init__(self, folder: DataFolder) -> None:

@@ -1,4 +1,4 @@
-"""Remembers which commit is being indexed, so that one that kills the process is not retried for ever."""
+"""Remembers the commit being indexed, so that a commit that kills the process is not retried for ever."""
 
 from __future__ import annotations
 

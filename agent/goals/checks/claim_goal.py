@@ -63,7 +63,7 @@ class ClaimArguments(BaseModel):
 
 
 class ClaimGoal(Goal[ClaimArguments]):
-    """Two tests, of a claim and of its opposite, tell which of them holds."""
+    """Decides a claim by two tests: one of the claim, and one of its opposite."""
 
     name = "claim"
     condition = "Two tests, of the claim and of its opposite, are written and decide about it; they are run by this"

@@ -133,7 +133,7 @@ class GatewayClient(discord.Client):
         raise error
 
     async def finish(self) -> None:
-        """Take no more events in, and finish those available; one that takes too long is given up."""
+        """Accept no more events, and finish the pending ones; one that takes too long is abandoned."""
         self.listener = self.interactions = None
         late = await self.in_flight.drain(LAST_MOMENT)
         for task in late:

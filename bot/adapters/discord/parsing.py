@@ -101,7 +101,7 @@ def read_typed_text(data: Mapping[str, Any]) -> str:
 
 
 def complete_repository(names: Sequence[str], text: str) -> Sequence[str]:
-    """Return the repositories whose names contain a text, those that begin with it first."""
+    """Return the repositories whose names contain a text, prefix matches first."""
     wanted = text.strip().lower()
     fitting = [name for name in names if wanted in name.lower() and len(name) <= LONGEST_CHOICE]
     return sorted(fitting, key=lambda name: not name.lower().startswith(wanted))[:MOST_CHOICES]
@@ -168,7 +168,7 @@ def parse_question(message: discord.Message, channel: ChannelInfo, own: OwnUser)
 
 
 def _read_files(message: discord.Message) -> tuple[AttachedFile, ...]:
-    """Read which files came with a message, with one that it forwards, or with one that it replies to."""
+    """Read the files of a message, of one that it forwards, and of one that it replies to."""
     forwarded = [file for snapshot in message.message_snapshots for file in snapshot.attachments]
     replied = _find_replied(message)
     found = [*message.attachments, *forwarded, *(replied.attachments if replied is not None else ())]

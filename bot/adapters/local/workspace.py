@@ -173,7 +173,7 @@ class Workspace:
         return await self._change(message, "content = ?", _encode(content))
 
     async def delete(self, message: int) -> None:
-        """Delete a message with its files; who has it open is told by its row, which holds nothing any more."""
+        """Delete a message with its files; open pages learn of it from its row, which is empty by now."""
         await self._database.write("DELETE FROM files WHERE message = ?", (message,))
         await self._change(message, "text = '', content = '', files = '[]', reactions = '{}', is_deleted = 1")
 

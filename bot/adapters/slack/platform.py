@@ -253,7 +253,7 @@ class SlackPlatform:
 
 
 def make_metadata(nonce: str) -> Block:
-    """The metadata by which a message is known to be a reply, and by its nonce which one."""
+    """The metadata that marks a message as a reply; its nonce identifies the reply."""
     return {"event_type": EVENT_TYPE, "event_payload": {"nonce": nonce}}
 
 

@@ -1,4 +1,4 @@
-"""The shape of what Slack delivers, as far as citebot and Bolt build on it; whatever else is there is left as it is."""
+"""The shape of Slack's deliveries, as far as citebot and Bolt depend on it; other fields are ignored."""
 
 from __future__ import annotations
 

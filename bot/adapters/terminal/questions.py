@@ -103,9 +103,9 @@ class TerminalQuestions:
         return Path((await self.indexes[0].status()).path) if is_seen and is_head else None
 
     async def _note_unread(self, run: AnswerRun, answer: Answer, by_name: Mapping[str, RepositoryIndex]) -> None:
-        """Say which cited files have changes that are not committed, and which repositories are missing.
+        """List the cited files with uncommitted changes, and the missing repositories.
 
-        Of one that was read at a ref, say that instead.
+        For a repository read at a ref, say that instead.
         """
         note = self.terminal.note
         if run.ref is not None:

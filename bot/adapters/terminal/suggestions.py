@@ -70,7 +70,7 @@ async def _ask_what_is_called(code: CodeSearch, central: Sequence[Definition]) -
 
 
 async def _find_functions(code: CodeSearch, central: Sequence[Definition]) -> AsyncIterator[str]:
-    """Find a few functions whose names mean nothing else: several words, and defined once."""
+    """Find a few functions with unambiguous names: several words, and one definition."""
     tries = 0
     for definition in central:
         name = definition.symbol.name

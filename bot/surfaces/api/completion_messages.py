@@ -162,9 +162,9 @@ def describe_model(name: str) -> dict[str, Any]:
 
 
 def format_tail(answered: Answered, *, is_linked: bool, unread: str) -> str:
-    """Write what stands below the text: what was not read, the sources unless they are in it, and how fresh it is.
+    """Write the lines below the text: unread attachments, sources unless the text has them, and freshness.
 
-    What is streamed has marks alone. They become links by being defined at the end, where Markdown looks for them.
+    A stream has only marks. They become links by definitions at the end, where Markdown looks for them.
     """
     shown = [f"[{each.mark}] `{describe_place(each)}`" for each in answered.citations]
     defined = [f"[{each.mark}]: <{_escape(each.url)}>" for each in answered.citations if each.url]
@@ -174,7 +174,7 @@ def format_tail(answered: Answered, *, is_linked: bool, unread: str) -> str:
 
 
 def list_annotations(content: str, citations: Sequence[CitedPlace]) -> list[dict[str, Any]]:
-    """Return the citations as the API has them: which of the content stands for which address."""
+    """Return the citations in the API's form: the cited part of the content, and its address."""
     spans = find_marks(content)
     return [
         {

@@ -190,7 +190,7 @@ class _Api(FastAPI):
 
 
 def _make_route_class(core: Late[SurfaceCore]) -> type[APIRoute]:
-    """Return what looks at the token of a request before anything else of it, and bounds its body."""
+    """Return a route class that checks a request's token first, and bounds its body."""
     bodies = BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL)
 
     class Bounded(Request):

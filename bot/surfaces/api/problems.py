@@ -95,12 +95,12 @@ class RequestProblem(Exception):
 
 
 def name_status(status: int) -> str:
-    """Say what a status means; that of a client that has gone is nginx's, and seen in metrics alone."""
+    """Describe a status; 499, for a client that has gone, is nginx's and appears only in metrics."""
     return "Client Closed Request" if status == GONE else HTTPStatus(status).phrase
 
 
 def make_error_handlers(render: Render) -> dict[Any, Any]:
-    """Return what renders whatever goes wrong; of what nobody foresaw, the server writes into the log as well."""
+    """Return handlers that render all errors; the server also logs unexpected ones."""
 
     async def answer(_: Request, error: Exception) -> Response:
         return render(explain_error(error))
@@ -130,7 +130,7 @@ _KINDS: tuple[tuple[type[Exception], int, str], ...] = (
 
 
 def explain_error(error: Exception) -> RequestProblem:
-    """Say what an error means for anyone who sent the request; what nobody foresaw is logged, and not told."""
+    """Explain an error to the client; unexpected ones are logged, and not shown."""
     if isinstance(error, RequestProblem):
         return error
     if isinstance(error, HTTPException):
@@ -151,7 +151,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def _explain_refusal(refusal: HTTPException) -> RequestProblem:
-    """Say what a refusal means: in its own words where these are a sentence, which those of libraries are not."""
+    """Explain a refusal, in its own words if these are a sentence, unlike those of libraries."""
     status, headers = refusal.status_code, dict(refusal.headers or {})
     usual = _SENTENCES.get(status, HTTPStatus(status).phrase)
     if status == 401:

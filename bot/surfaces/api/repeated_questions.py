@@ -57,10 +57,10 @@ def read_key(request: Request, principal: Principal, asked: BaseModel) -> Reques
 
 
 class RepeatedQuestions:
-    """The questions in progress, and those answered within some minutes, by what their requests are known by.
+    """The questions in progress, and those answered within some minutes, by the keys of their requests.
 
-    A question that nobody follows any more is stopped, a little later if its request may be repeated. One that was
-    refused is not kept: it may be asked again.
+    A question without a client is stopped, a little later if its request may be repeated. A refused one is not kept: it
+    may be asked again.
     """
 
     def __init__(self, *, seconds: float = KEPT_SECONDS, most: int = MOST_KEPT, grace: float = GRACE) -> None:

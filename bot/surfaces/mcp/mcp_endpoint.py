@@ -1,4 +1,4 @@
-"""MCP over HTTP, at `/mcp` of the server: whose request it is, what of it is read, and the SDK behind that."""
+"""MCP over HTTP, at `/mcp` of the server: authenticates a request, bounds its body, and passes it to the SDK."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNKNOWN_CALLER = "Send a token that citebot.toml lists, in the header `Authoriza
 
 
 class McpEndpoint:
-    """Serves those who have a token, each request on its own: nothing is kept between two of them."""
+    """Serves people with a token, each request separately: nothing is kept between two of them."""
 
     def __init__(self, core: Late[SurfaceCore]) -> None:
         self._core = core

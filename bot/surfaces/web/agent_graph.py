@@ -13,7 +13,7 @@ from bot.pictures.layered_layout import lay_out
 from bot.pictures.placed_flow import measure_box, place_flow
 from bot.surfaces.web.run_course import NodeVisit
 
-# Everything stands closer than in a picture of its own: the drawing is half as wide as a window, and is to be read.
+# Denser than other pictures: the drawing is half as wide as a window, and must be legible.
 _GAP = 4.0
 _PASSAGE = 4.0
 

@@ -294,7 +294,7 @@ class WrittenAnswers:
                     self._known[key] = written
 
     def get(self, turn: LiveTurn, text: str) -> Markup:
-        """Return a text that was prepared; of another one, which is about to be shown again, its words alone."""
+        """Return a prepared text; of one that is about to be shown again, only its words."""
         found = self._known.get((turn.id, text, True)) or self._known.get((turn.id, text, False))
         return found if found is not None else Markup.escape(text)
 

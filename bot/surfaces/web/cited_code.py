@@ -195,7 +195,7 @@ async def number_lines(
 
 
 def cut_line(line: str) -> str:
-    """Return a line, or the beginning of one that is too long; what ends a line to a lexer alone does not."""
+    """Return a line, or the beginning of a long one; line ends that only a lexer knows do not count."""
     shown = line.replace("\r", "\N{REPLACEMENT CHARACTER}")
     return shown if len(shown) <= LONGEST_LINE else f"{shown[: LONGEST_LINE - 1]}…"
 

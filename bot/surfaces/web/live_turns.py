@@ -42,7 +42,7 @@ class Refusal(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class LiveTurn:
-    """One question and what has become of it. `version` counts the changes, `course_version` those of its course."""
+    """One question and its progress. `version` counts all changes, `course_version` those of its trace."""
 
     id: str
     conversation: str
