@@ -206,7 +206,7 @@ def distribution_name() -> str:
 
 def test_every_promise_of_security_is_tested_by_files_that_exist() -> None:
     text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
-    (promises,) = re.findall(r"^## What is promised.*?(?=^## )", text, re.MULTILINE | re.DOTALL)
+    (promises,) = re.findall(r"^## Promises.*?(?=^## )", text, re.MULTILINE | re.DOTALL)
     paragraphs = re.findall(r"^\*\*.*?(?=\n\n)", promises, re.MULTILINE | re.DOTALL)
 
     assert len(paragraphs) >= 9
