@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from agent.guard.size import MAX_QUESTION, MAX_RAW_TEXT, QUESTION_TOO_LONG, fit_text
     from agent.guard.thread_quotes import BACKGROUND_HEADING, quote_line, read_quotes, with_background
     from agent.history.changes import AskedComparison, parse_comparison
+    from agent.kinds.meanings import AskedMeaning, read_meaning
     from agent.kinds.stored_queries import StoredQuery, run_again, store_queries
     from agent.limits import TokenUsage, TurnLimits
     from agent.llm.chat_model import ping_model

@@ -14,7 +14,7 @@ from indexer.types import BranchHead, IndexStatus, RefreshReport, RemoteState
 
 log = logging.getLogger(__name__)
 
-_UNEXPECTED = "An internal error occurred; see the log. citebot will try again."
+_UNEXPECTED = "Something went wrong that should not; the log says what. It is tried again by itself."
 
 
 class WatcherClock(Protocol):

@@ -33,7 +33,7 @@ class GoalRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalProposal:
-    """A proposed goal run: its task, its command, its sandbox and its limits."""
+    """A goal run that could begin: what it is about, what will run, where, and within which limits."""
 
     request: GoalRequest
     repository: str

@@ -24,7 +24,7 @@ _WITHIN = frozenset("in within inside under below im in dans en em no na nos nas
 _OF = frozenset("to of for".split())
 _BETWEEN = frozenset(
     "the our any all my in within from than for counting including considering and but of unit integration den der die"
-    " von les des los las os as de".split()
+    " von les des los las os as de dos das".split()
 )
 _SUITE = frozenset("code files file suite suites folder directory".split())
 FOLDERS = frozenset("folder directory dir package module ordner verzeichnis dossier carpeta pasta папке".split())

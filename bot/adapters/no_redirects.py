@@ -8,7 +8,7 @@ import aiohttp
 
 
 class Redirected(aiohttp.ClientError):
-    """A platform's API answered with a redirect, which it never does on its own."""
+    """A platform's API answered with a redirect, which it never does by itself."""
 
 
 def refuse_redirects() -> aiohttp.TraceConfig:

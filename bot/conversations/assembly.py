@@ -18,6 +18,7 @@ from bot.messages import IncomingMessage
 from bot.monitoring.observer import ConversationObserver, NullObserver
 from bot.ports import Answerer, AnswerJobs, GoalRuns, RefSource, Repositories
 from bot.questions.answer_queue import AnswerQueue
+from bot.questions.reuse import AnswerReuse
 from bot.repositories.choice_store import ChoiceStore
 from bot.repositories.chooser import RepositoryChooser
 from bot.repositories.names import RepositoryProfile
@@ -40,7 +41,7 @@ class ChatPolicy:
     `max_concurrent` is 0 for a process that answers nothing itself.
     `signs` are the profiles of the repositories by name, `manners` how to behave in channels by their ids; `mask` takes
     secrets out of text, and `mask_question` names out of a question that is kept, where any is. `goals_problem` says
-    why there are no goal runs, if there are none.
+    why there are no goal runs, where there are none.
     """
 
     hosts: Collection[str] = ()
@@ -57,6 +58,7 @@ class ChatPolicy:
     goals_problem: str = OFF
     versions: Mapping[str, str] = field(default_factory=dict)
     living: LivingTable = field(default_factory=LivingTable)
+    writer: str = ""  # the model that writes the answers
 
 
 @asynccontextmanager
@@ -87,6 +89,11 @@ async def open_conversations(
         )
         shareable = ShareableAnswerStore(database, clock)
         living = LivingAnswerStore(database, clock)
+        answers = AnswerRecordStore(database, clock, mask=policy.mask)
+        reuse = AnswerReuse(
+            answers=answers, repositories=repositories, access=policy.access, versions=policy.versions,
+            writer=policy.writer, mask=policy.mask, now=clock.now,
+        )  # fmt: skip
         counter, choices = QuestionCounter(database, clock, policy.limits), ChoiceStore(database, clock)
         await counter.forget_old()
 
@@ -104,7 +111,8 @@ async def open_conversations(
         deps = TurnDeps(
             open_agent=lambda: nullcontext(agent), agent=agent, repositories=repositories,
             queue=AnswerQueue(policy.max_concurrent), inbox=inbox, commands=commands, chooser=chooser, records=records,
-            answers=AnswerRecordStore(database, clock, mask=policy.mask), versions=policy.versions, shareable=shareable,
+            answers=answers, reuse=reuse if policy.living.reuse else None, versions=policy.versions,
+            shareable=shareable,
             living=living if policy.living.days else None,
             shared=SharedAnswerStore(database, clock), access=policy.access, counter=counter, clock=clock,
             notices=DailyNotices(clock), goals=ChatGoals(

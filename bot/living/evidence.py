@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 async def collect_evidence(
     answer: Answer, requests: Sequence[Any], repositories: Repositories
 ) -> AnswerEvidence | None:
-    """Collect the evidence of an answer from the requests of its router; None if it has none.
+    """Collect the evidence of an answer, from the requests that its router made; None where it has none.
 
-    Lines of other commits never change. If a repository has moved on meanwhile, the result of a lookup is unknown.
+    Lines of other commits never change. A repository that has moved on meanwhile cannot say what a lookup found, so
+    that nothing of it is known.
     """
     commits = answer.read_at
     places = tuple(_list_places(answer))

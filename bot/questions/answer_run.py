@@ -1,7 +1,7 @@
-"""The run of one question: chooses, indexes and pins its code, waits for a place, and follows the agent.
+"""The run of one question to its answer: its code chosen, indexed and held, a place waited for, the agent followed.
 
-Chats, the page, programs and the terminal each decide access and repositories, and show progress in their own way. In
-between, all of them go through the steps of `AnswerRun`.
+Chats, the page, programs and the terminal each decide who may ask and which repositories are meant, and show what
+happens in their own way. In between, all of them go through the steps of `AnswerRun`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agent import AgentError, AgentEvent, Answer, Attachments, RunPermit, UnknownRun
+from agent import AgentError, AgentEvent, Answer, Attachments, CheckpointOvertaken, CodeSearch, RunPermit, UnknownRun
 from bot.access import AccessPolicy
 from bot.clock import Clock, SystemClock
 from bot.errors import AnswerFailed, BotError
@@ -31,10 +31,11 @@ from bot.storage.turn_records import MAX_FILES, TurnRecord
 from indexer import IndexDamaged, IndexerError, NamedRef, NotIndexed, Progress, UnknownRevision
 
 if TYPE_CHECKING:  # a question of the command line has no database
+    from bot.questions.reuse import AnswerReuse, AskedCode, ReusedAnswer
     from bot.settings import PriceTable
-    from bot.storage.answer_records import AnswerRecordStore
+    from bot.storage.answer_records import AnswerRecord, AnswerRecordStore
     from bot.storage.inbox import InboxEntry
-    from bot.storage.living_answers import LivingAnswerStore
+    from bot.storage.living_answers import AnswerEvidence, LivingAnswerStore
     from bot.storage.turn_records import TurnRecordStore
 
 TakeEvent = Callable[[AgentEvent], None]
@@ -42,6 +43,8 @@ ShowProgress = Callable[[str, Progress, str], None]  # of a name, and why it is 
 LimitTime = Callable[[], AbstractAsyncContextManager[object]]
 OpenEvents = Callable[[], AsyncIterator[AgentEvent]]
 
+
+REPEATED = "it repeats an earlier answer"
 
 log = logging.getLogger(__name__)
 
@@ -58,11 +61,12 @@ class QuestionRouter(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class RunDeps:
-    """The dependencies of all runs.
+    """The dependencies that all runs share. Without records nothing is kept; `answers` keeps what answers come from,
+    with the `versions` that take part in that; `living` keeps what it takes to follow them, and `reuse` gives those
+    again that are still true.
 
-    Without records nothing is kept; `answers` keeps the record of answers, with the `versions` that influence them;
-    `living` keeps the data to follow their code. `open_agent` opens the agent for one question; `remembers` means that
-    it continues a conversation. All questions of this process share one `queue`.
+    `open_agent` opens what answers, for as long as one question takes; `remembers` says that it continues with a
+    conversation. Whoever answers questions in this process takes a place of the same `queue`.
     """
 
     open_agent: Callable[[], AbstractAsyncContextManager[Answerer]]
@@ -73,6 +77,7 @@ class RunDeps:
     answers: AnswerRecordStore | None = None
     living: LivingAnswerStore | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    reuse: AnswerReuse | None = None
     clock: Clock = field(default_factory=SystemClock)
     prices: Mapping[str, PriceTable] = field(default_factory=dict)
     remembers: bool = True
@@ -97,7 +102,7 @@ class QuestionDeps(RunDeps):
 class RunStats:
     """The figures of one run, and the `requests` that its router made.
 
-    `dollars` is None if the price of a model is not in the settings.
+    `dollars` is None where the price of a model is not in the settings.
     """
 
     def __init__(self, prices: Mapping[str, PriceTable] = MappingProxyType({})) -> None:
@@ -133,6 +138,11 @@ class RunStats:
             requests = (changes.get("router_output") or {}).get("requests") or []
             self.requests += requests
             self._lookup = self._lookup or (str(requests[0].get("lookup", "")) if requests else "")
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether the question, or a passage that was read for it, looked like an attack."""
+        return self._watched or self._flagged > 0
 
     def record(self, answer: Answer, *, question: str = "", person: str = "") -> TurnRecord:
         """Return the record of the turn."""
@@ -177,11 +187,16 @@ class AnswerRun:
         self.answer: Answer | None = None
         self.stats = RunStats(deps.prices)
         self._deps = deps
+        self.reused: ReusedAnswer | None = None
         self._agent: Answerer | None = None
         self._recording: RunRecording | None = None
+        self._held: CodeSearch | None = None  # at the ref
+        self._asked: tuple[AskedCode, IncomingMessage] | None = None  # what may be answered by, or as, an earlier one
+        self._evidence: AnswerEvidence | None = None
+        self._made: AnswerRecord | None = None
 
     async def choose_ref(self, choice: RepositoryChoice, last: TurnRecord | None, *, at: str = "") -> RefChoice:
-        """Choose the ref: the asker's explicit one, else that of the question, or of the question before it."""
+        """Choose what is read: what the asker says expressly, else what the question does, or the one before it did."""
         names = self.repositories = tuple(choice.repositories)
         before = read_ref(last.at) if last is not None and last.names == names else None
         if not at:
@@ -194,9 +209,9 @@ class AnswerRun:
         return chosen
 
     async def ensure_indexed(self, names: Sequence[str], show: ShowProgress) -> None:
-        """Index repositories without an index, or with a damaged one; this may take longer than an answer.
+        """Index what never was, or whose index is damaged; this may take longer than an answer.
 
-        If one of several cannot be indexed, the agent answers without it and says so.
+        One of several that cannot be indexed is left to the agent, which answers without it and says so.
         """
         for name in names:
             try:
@@ -219,7 +234,9 @@ class AnswerRun:
         if (ref := self.ref) is None:
             return self.repositories
         (name,) = self.repositories
-        held = await self._deps.refs.pin(name, ref, lambda step: show(f"{name} at {ref.name}", step, ""))
+        held = self._held = await self._deps.refs.pin(
+            name, ref, lambda step: show(f"{name} at {ref.name}", step, "")
+        )  # fmt: skip
         return (pin_name(name, held.commit.sha),)
 
     async def follow(
@@ -233,13 +250,22 @@ class AnswerRun:
         permit: RunPermit | None = None,
         attachments: Attachments | None = None,
         was_begun: bool = False,
+        alone: IncomingMessage | None = None,
     ) -> Answer:
         """Follow the agent to its answer, once there is a place for that; a run that `was_begun` before continues.
 
-        `take` is called with all that happens. Raises `AnswerFailed` if the run ends without an answer.
+        `take` is called with all that happens. A message that is `alone`, with nothing before it and nothing attached,
+        may get an earlier answer. Raises `AnswerFailed` where the run ends without an answer.
         """
         deps, self.is_begun = self._deps, True
         self._recording = RunRecording(question, attachments) if deps.answers is not None else None
+        if deps.reuse is not None and alone is not None and not attachments:
+            async with limit():
+                reused = await self._reuse(deps.reuse, question, alone, permit, was_begun=was_begun)
+            if reused is not None:
+                now = deps.clock.now()
+                take(AgentEvent(kind="answer", run_id=self.id, iteration=0, ts=now, payload={"answer": reused}))
+                return reused
         async with deps.queue.hold_place(show_place), limit(), deps.open_agent() as agent:
             self._agent = agent
             begin = partial(
@@ -256,6 +282,31 @@ class AnswerRun:
         if self.answer is None:
             raise AnswerFailed("The run ended without an answer. Ask again.")
         return self.answer
+
+    async def _reuse(
+        self, reuse: AnswerReuse, question: str, message: IncomingMessage, permit: RunPermit | None, *, was_begun: bool
+    ) -> Answer | None:
+        """Take an earlier answer to the same question, and have the conversation remember it; None without one."""
+        asked = await reuse.read(question, self.repositories, self.ref, self._held)
+        if asked is None:
+            return None
+        self._asked = asked, message
+        found = await reuse.find(asked, message) if not (was_begun or message.anew) else None
+        if found is None:
+            return None
+        if permit is not None and not await permit.may_begin():
+            raise CheckpointOvertaken("Another process has continued this conversation.")
+        if self._deps.remembers:
+            try:
+                async with self._deps.open_agent() as agent:
+                    await agent.remember(question, found.answer, thread=self.conversation, run_id=self.id)
+            except CheckpointOvertaken:
+                raise
+            except AgentError as error:
+                log.warning("a conversation does not know of an earlier answer: %s", error)
+        self.reused, self.answer = found, found.answer
+        self.stats.requests = [*found.fields["requests"]]
+        return found.answer
 
     async def take_all(self, events: AsyncIterator[AgentEvent], take: TakeEvent) -> None:
         """Take in all events of a run, and pass them on."""
@@ -275,7 +326,7 @@ class AnswerRun:
             log.warning("a question was not forgotten: %s", error)
 
     async def stop(self) -> bool:
-        """End the run within two seconds; False if the agent is not at it."""
+        """End the run within two seconds; False where the agent is not at it."""
         return self._agent is not None and await self._agent.stop(self.id)
 
     def make_record(
@@ -283,6 +334,7 @@ class AnswerRun:
     ) -> TurnRecord:
         """Record how the answer was found."""
         record = self.stats.record(answer, question=question, person=person)
+        why = "; ".join(filter(None, (why, "an earlier answer is still true" * bool(self.reused))))
         return replace(record, why=why, goal=goal, at=write_ref(self.next_ref))
 
     async def keep(self, record: TurnRecord, *, held: InboxEntry | None = None) -> None:
@@ -292,18 +344,37 @@ class AnswerRun:
             return
         if deps.answers is not None and self._recording is not None and answer is not None and answer.read_at:
             made = self._recording.make_record(answer, write_ref(self.ref), deps.versions)
-            await deps.answers.keep(self.id, self.conversation, made)
+            self._made = replace(made, obstacle=REPEATED) if self.reused is not None else made
+            await deps.answers.keep(self.id, self.conversation, self._made)
+
+    async def keep_reusable(self) -> None:
+        """Have the answer given again to the same question, where it is one that can be and was kept."""
+        deps, made, answer = self._deps, self._made, self.answer
+        if deps.answers is None or deps.reuse is None or self._asked is None or made is None or answer is None:
+            return
+        if self.reused is None and (made.obstacle or made.history or self.stats.is_guarded):
+            return
+        asked, message = self._asked
+        try:
+            fields = self.reused.fields if self.reused is not None else await deps.reuse.collect(
+                asked, answer, self.stats.requests, await self._collect_evidence(answer)
+            )  # fmt: skip
+            if fields is not None:
+                await deps.answers.keep(
+                    self.id, self.conversation, made, deps.reuse.make(asked, answer, fields, message)
+                )  # fmt: skip
+        except (BotError, IndexerError) as error:  # the answer is worth showing all the same
+            log.warning("an answer is not given again: %s", error)
 
     async def keep_living(self, content: MessageContent, question: str, *, entry: int = 0) -> None:
         """Have the answer followed through pushes, from what it cites and rests on; `question` is asked again then."""
         store, answer = self._deps.living, self.answer
         if store is None or answer is None or self.ref is not None:
             return
-        from bot.living.evidence import collect_evidence
         from bot.storage.living_answers import LivingAnswer
 
         try:
-            evidence = await collect_evidence(answer, self.stats.requests, self._deps.repositories)
+            evidence = await self._collect_evidence(answer)
             if evidence is not None:
                 living = LivingAnswer(
                     run_id=self.id, entry=entry, content=content, question=question, commits=evidence.commits
@@ -312,13 +383,22 @@ class AnswerRun:
         except (BotError, IndexerError) as error:  # the answer is worth showing all the same
             log.warning("an answer is not followed: %s", error)
 
+    async def _collect_evidence(self, answer: Answer) -> AnswerEvidence | None:
+        """Collect the evidence of the answer, once; None where it has none."""
+        from bot.living.evidence import collect_evidence  # which a question of the command line has no use for
+
+        if self._evidence is None:
+            self._evidence = await collect_evidence(answer, self.stats.requests, self._deps.repositories)
+        return self._evidence
+
     async def find_freshness(self, answer: Answer) -> str:
-        """Say how old the code is that the answer was read from."""
-        return await find_freshness(answer, self._deps.repositories, self._deps.clock.now(), at=self.ref)
+        """Say how old the code is that the answer was read from; of an earlier answer, who asked and when."""
+        line = await find_freshness(answer, self._deps.repositories, self._deps.clock.now(), at=self.ref)
+        return " · ".join(filter(None, (self.reused.said if self.reused is not None else "", line)))
 
 
 async def continue_run(resume: OpenEvents, begin: OpenEvents) -> AsyncGenerator[AgentEvent, None]:
-    """Yield the events of a run that an earlier process left, or, where nothing was saved of it, of one begun again."""
+    """Yield the events of a run that an earlier process left, or, where nothing was saved of it, of one begun anew."""
     try:
         async for event in resume():
             yield event

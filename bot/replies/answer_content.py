@@ -16,6 +16,7 @@ from bot.replies.waiting import FoundPlaces, describe_stage
 LONGEST_STATUS = 140
 MAX_ASKED = 2  # buttons for what else a question may mean
 
+ASK_ANEW = "Ask anew"  # around an earlier answer
 VERIFY = "*Shall I verify this by running it? Write `verify`.*"
 SMALL_TALK = "out_of_scope"  # the route of a reply that says nothing of the code, such as to thanks
 
@@ -91,20 +92,26 @@ class StreamingAnswer:
     def text_with_marks(self) -> str:
         """The answer with its marks as they are; before there is one, `ValueError`."""
         if self.answer is None:
-            raise ValueError("The run has not finished.")
+            raise ValueError("The run has not come to its answer.")
         safe = neutralize(self.answer.text, self._hosts).rstrip()
         return _join_paragraphs(self._remark, safe, self._describe_missing(self.answer))
 
     def final_content(
-        self, freshness: str = "", *, sharing: bool = False, verifying: bool = False, asking: bool = False
+        self,
+        freshness: str = "",
+        *,
+        sharing: bool = False,
+        verifying: bool = False,
+        asking: bool = False,
+        renewing: bool = False,
     ) -> MessageContent:
         """Return the answer, its marks linked to their lines; before there is one, `ValueError`.
 
         With `verifying`, it offers to find out by running something whether it is right; with `asking`, buttons ask
-        what else the question may mean.
+        what else the question may mean; with `renewing`, one asks it anew.
         """
         if self.answer is None:
-            raise ValueError("The run has not finished.")
+            raise ValueError("The run has not come to its answer.")
         meanings = self.answer.meanings if asking else ()
         offer = describe_meanings(meanings) if meanings else ""
         safe = neutralize(self.answer.text.replace(offer, ""), self._hosts).rstrip()
@@ -113,6 +120,7 @@ class StreamingAnswer:
             for number, one in enumerate(meanings[:MAX_ASKED])
         )
         verify = (self._make_button("verify", "Verify"),) if verifying else ()
+        renew = (self._make_button("again", ASK_ANEW),) if renewing else ()
         text, unlinked = link_marks(safe, self.answer.citations, self._hosts)
         return MessageContent(
             text=_join_paragraphs(
@@ -124,7 +132,7 @@ class StreamingAnswer:
                 VERIFY * verifying,
             ),
             footer=freshness if self.answer.read_at and self.answer.route != SMALL_TALK else "",
-            buttons=(*verify, *ask, *self._make_buttons(self.answer, sharing=sharing)),
+            buttons=(*renew, *verify, *ask, *self._make_buttons(self.answer, sharing=sharing)),
         )
 
     def _describe_missing(self, answer: Answer) -> str:
@@ -146,7 +154,7 @@ class StreamingAnswer:
 
 
 def describe_place_in_line(before: int) -> str:
-    """Say how many questions are answered first; empty if none is."""
+    """Say how many questions are answered first; empty where none is."""
     questions = "question is" if before == 1 else "questions are"
     return f"Waiting: {before} {questions} ahead of yours" if before else ""
 

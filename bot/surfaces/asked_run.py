@@ -19,7 +19,7 @@ from bot.errors import (
     UnknownRepository,
     describe_unexpected,
 )
-from bot.messages import IncomingMessage, MessageContent
+from bot.messages import IncomingMessage
 from bot.monitoring.observer import TurnOutcome
 from bot.questions.answer_run import AnswerRun, QuestionDeps, TakeEvent
 from bot.questions.descriptions import describe_progress
@@ -53,7 +53,7 @@ _OUTCOMES: Mapping[str, TurnOutcome] = {"paused": "paused", "blocked": "blocked"
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedQuestion:
     """A question that may be asked; `conversation` is what the agent remembers it under, `label` how its asker names
-    that. `at` is what the code is to be read at, whatever the question says; `remark` comes before the answer.
+    that. `at` is what the code is to be read at, whatever the question says.
     """
 
     message: IncomingMessage
@@ -62,7 +62,6 @@ class AskedQuestion:
     label: str = ""
     background: tuple[str, ...] = ()
     at: str = ""
-    remark: str = ""
 
 
 class AskedRun:
@@ -111,13 +110,8 @@ class AskedRun:
             async for event in self.replay():
                 yield event
         finally:
-            self.give_up()
-            await asyncio.wait({self.task})
-
-    def give_up(self) -> None:
-        """End the run, whose answer nobody waits for; what is told is followed all the same."""
-        if not (self.events and isinstance(self.events[-1], Answered | NotAnswered)):
             self.task.cancel()
+            await asyncio.wait({self.task})
 
     async def stop(self) -> None:
         """End the run, which says so."""
@@ -138,8 +132,6 @@ class AskedRun:
             last, outcome = explain_failure(error, self._deps.mask)
         self._deps.observer.count_outcome(self._surface, outcome)
         self._add(last)
-        if outcome == "answered" and self._run is not None:
-            await self._run.keep_living(MessageContent(), "")
 
     def _add(self, event: AskEvent) -> None:
         self.events.append(event)
@@ -157,12 +149,13 @@ class AskedRun:
                 return NotAnswered(reason="unclear_repository", text=_ask_which(choice)), "paused"
             last = await deps.records.last(asked.conversation) if deps.records is not None else None
             at = await run.choose_ref(choice, last, at=asked.at)
-            self._draft.begin_with("\n\n".join(filter(None, (choice.remark, at.remark, asked.remark))))
+            self._draft.begin_with("\n\n".join(filter(None, (choice.remark, at.remark))))
             await run.ensure_indexed(choice.repositories, self._show_indexing)
             answer = await run.follow(
                 with_background(at.question, asked.background), await run.hold(self._show_indexing), self._take,
                 limit=partial(asyncio.timeout, deps.deadline),
                 show_place=lambda before: self._tell(describe_place_in_line(before), before),
+                alone=asked.message if last is None and not asked.background else None,
             )  # fmt: skip
             return await self._conclude(asked, run, answer, choice)
 
@@ -216,6 +209,7 @@ class AskedRun:
         person = asked.message.author
         record = run.make_record(answer, person=person, question=choice.question, why=choice.why)
         await run.keep(record)
+        await run.keep_reusable()
         text = self._draft.text_with_marks
         self._show(text)
         content = self._draft.final_content(await run.find_freshness(answer))

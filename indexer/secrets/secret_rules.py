@@ -41,7 +41,10 @@ _FILE = Path(__file__).with_name("secret_rules.toml")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rule:
-    """A form of secret: an RE2 pattern with further conditions. Its matching group is masked, or the whole match."""
+    """Where a secret stands: a pattern of RE2, and what else holds of a secret.
+
+    The group that takes part in a match is masked, or all of it.
+    """
 
     id: str
     label: str

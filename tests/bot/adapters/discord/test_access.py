@@ -17,7 +17,7 @@ from tests.bot.worlds import HOSTS
 from tests.fakes.answerer import FakeRepositories
 from tests.fakes.discord import FakeDiscord
 
-REFUSED = "There are no repositories here that you may ask about."
+REFUSED = "There is no repository that you may ask about here."
 Opened = Callable[[AccessPolicy], Awaitable[DiscordWorld]]
 
 

@@ -1,0 +1,203 @@
+"""Answers that are given again: to the same question, about the same code, for who may see all of it by now."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from agent import Answer, AskedMeaning, Citation, CodeSearch, StoredQuery, read_meaning, run_again, store_queries
+from bot.errors import InboxError, NotAllowed
+from bot.markdown.formatting import to_one_line
+from bot.questions.descriptions import format_age
+from bot.storage.answer_records import AnswerRecordStore, ReusableAnswer
+from indexer import IndexerError, Location, NamedRef
+
+if TYPE_CHECKING:
+    from bot.access import AccessPolicy
+    from bot.messages import IncomingMessage
+    from bot.ports import Repositories
+    from bot.storage.living_answers import AnswerEvidence
+
+MAX_TRIED = 5  # of the answers to the same question
+_ROUTES = frozenset({"fast_path", "broad"})  # of answers from the code
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AskedCode:
+    """What a question means, the repositories that it is asked of, and the digest of what is read there, and how."""
+
+    meaning: AskedMeaning
+    codes: Mapping[str, CodeSearch]
+    place: str
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReusedAnswer:
+    """An earlier answer as it is true now, what was kept of it, and a line on where it comes from."""
+
+    answer: Answer
+    fields: Mapping[str, Any]
+    said: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnswerReuse:
+    """Finds answers that are still true, and keeps those that may be given again.
+
+    `versions` name what an answer depends on beside the code, and `writer` is the model that writes them here, if any.
+    """
+
+    answers: AnswerRecordStore
+    repositories: Repositories
+    access: AccessPolicy
+    versions: Mapping[str, str]
+    writer: str
+    mask: Callable[[str], str]
+    now: Callable[[], float]
+
+    async def read(
+        self, question: str, names: Sequence[str], ref: NamedRef | None, held: CodeSearch | None
+    ) -> AskedCode | None:
+        """Read what a question means; None where it may mean more than that, or a repository cannot be read."""
+        try:
+            codes = {name: held or await self.repositories.pin_existing(name) for name in names}
+            meaning = await read_meaning(question, list(codes.values()))
+        except IndexerError as error:
+            log.info("no earlier answer is looked for: %s", error)
+            return None
+        if meaning is None or not codes:
+            return None
+        at = [ref.kind, ref.name, ref.commit] if ref is not None else []
+        language = meaning.language if self.writer else ""
+        return AskedCode(
+            meaning=meaning,
+            codes=codes,
+            key=_digest([meaning.key, language]),
+            place=_digest([sorted(codes), at, sorted(self.versions.items()), self.writer]),
+        )
+
+    async def find(self, asked: AskedCode, message: IncomingMessage) -> ReusedAnswer | None:
+        """Find an answer to the same that is true at the present commit, and that the asker may see all of."""
+        try:
+            return await self._find(asked, message)
+        except (InboxError, IndexerError) as error:  # nothing is lost but time
+            log.warning("no earlier answer is looked for: %s", error)
+            return None
+
+    async def _find(self, asked: AskedCode, message: IncomingMessage) -> ReusedAnswer | None:
+        found = await self.answers.list_reusable(asked.key, asked.place, most=MAX_TRIED)
+        for one in found:
+            answer = _read_answer(one.fields["answer"])
+            if not self._may_see(message, answer) or not await self._is_true(asked, answer, one.fields["queries"]):
+                continue
+            named = next((each for each in found if _may_know(message, each)), None)
+            commits = ", ".join(f"`{code.commit.sha[:7]}`" for code in asked.codes.values())
+            return ReusedAnswer(
+                answer=replace(_move(answer, asked.codes), text=self.mask(answer.text)),
+                fields=one.fields,
+                said=f"{self._describe_asker(named, message)}, still true at {commits}",
+            )
+        return None
+
+    async def collect(
+        self, asked: AskedCode, answer: Answer, requests: Sequence[Any], evidence: AnswerEvidence | None
+    ) -> Mapping[str, Any] | None:
+        """Collect what an answer rests on, to look it up again later; None where it must not be given again."""
+        is_of_code = answer.route in _ROUTES and not (answer.meanings or answer.missing or answer.is_pointing)
+        is_current = answer.read_at == {name: code.commit.sha for name, code in asked.codes.items()}
+        is_here = all(one.path and not one.is_elsewhere for one in answer.citations)
+        if not (is_of_code and is_current and is_here) or evidence is None or bool(answer.model) != bool(self.writer):
+            return None
+        queries = {name: list(found) for name, found in (evidence.queries or {}).items()}
+        for name, code in asked.codes.items():
+            queries.setdefault(name, []).extend(await store_queries(code, asked.meaning.lookups))
+        return {
+            "queries": {name: [one.to_fields() for one in found] for name, found in queries.items()},
+            "requests": list(requests),
+        }
+
+    def make(
+        self, asked: AskedCode, answer: Answer, fields: Mapping[str, Any], message: IncomingMessage
+    ) -> ReusableAnswer:
+        """Make of an answer, and what it rests on, what is kept of it to be given again."""
+        own = {
+            "answer": dataclasses.asdict(answer),
+            "author": message.author,
+            "author_name": message.author_name,
+            "channel": _name_channel(message),
+            "private": message.private,
+        }
+        return ReusableAnswer(meaning=asked.key, place=asked.place, fields={**fields, **own})
+
+    def _may_see(self, message: IncomingMessage, answer: Answer) -> bool:
+        try:
+            for name in {*answer.read_at, *(one.repository for one in answer.citations)} - {""}:
+                self.access.check_repository(message, name)
+        except NotAllowed:
+            return False
+        return True
+
+    async def _is_true(self, asked: AskedCode, answer: Answer, queries: Mapping[str, Sequence[Any]]) -> bool:
+        """Whether all that an answer cites is as it was, and its lookups find what they found."""
+        for name, code in asked.codes.items():
+            before = answer.read_at[name]
+            cited = sorted({one.path for one in answer.citations if one.repository in {"", name}})
+            if not {file.path for file in await code.files()}.issuperset(cited):
+                return False  # a file that is left out by now
+            if code.commit.sha == before:
+                continue
+            if (await self.repositories.drift(name, before, cited)).changed != ():
+                return False
+            for one in map(StoredQuery.from_fields, queries.get(name, ())):
+                if await run_again(code, one) != one:
+                    return False
+        return True
+
+    def _describe_asker(self, one: ReusableAnswer | None, message: IncomingMessage) -> str:
+        """Say who has asked before, and when, as far as the asker may know; else that the answer is not new."""
+        if one is None:
+            return "An earlier answer"
+        is_own = one.fields["author"] == message.author
+        name = "you" if is_own else to_one_line(one.fields["author_name"])
+        return f"Asked {f'by {name}' if name else 'here'} {format_age(self.now() - one.asked_at)}"
+
+
+def _may_know(message: IncomingMessage, one: ReusableAnswer) -> bool:
+    """Whether somebody has seen the question: it is their own, or was asked where they are, before everybody."""
+    is_here = one.fields["channel"] == _name_channel(message)
+    return is_here and (one.fields["author"] == message.author or not (one.fields["private"] or message.private))
+
+
+def _name_channel(message: IncomingMessage) -> list[str]:
+    return [message.place.platform, message.place.workspace, message.place.channel]
+
+
+def _read_answer(fields: Mapping[str, Any]) -> Answer:
+    lists = {name: tuple(fields[name]) for name in ("searched", "meanings")}
+    return Answer(**{**fields, **lists, "citations": tuple(Citation(**one) for one in fields["citations"])})
+
+
+def _move(answer: Answer, codes: Mapping[str, CodeSearch]) -> Answer:
+    """Return an answer as it is read at the present commits, where its lines are the same."""
+    moved = []
+    for one in answer.citations:
+        code = codes[one.repository or answer.repository]
+        at = Location(path=one.path, start_line=one.start_line, end_line=one.end_line)
+        moved.append(replace(one, commit=code.commit.sha, url=code.permalink(at) if one.url else None))
+    now = {name: code.commit.sha for name, code in codes.items()}
+    return replace(
+        answer, citations=tuple(moved), commit=now[answer.repository] if answer.commit else "",
+        commits=now if answer.commits else {}, seconds=0.0,
+    )  # fmt: skip
+
+
+def _digest(parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
