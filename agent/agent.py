@@ -149,11 +149,11 @@ class Agent:
     async def resume(
         self, run_id: str, *, thread: str, reply: str | None = None, permit: RunPermit | None = None
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Continue a run of a conversation that was interrupted, or waits for a reply; the events are those of `ask`.
+        """Continue an interrupted or paused run of a conversation; the events are those of `ask`.
 
-        A finished run gives its answer again. Raises `UnknownRun` where there is nothing to continue: nothing of the
-        run was saved yet, it has failed or was stopped, or the conversation has moved on to another one. The question
-        may be asked again then.
+        A finished run gives its answer again. Raises `UnknownRun` if there is nothing to continue: nothing of the run
+        was saved yet, it has failed or was stopped, or the conversation has moved on. The question may be asked again
+        then.
         """
 
         async def take(find: Callable[[], Awaitable[AgentRun]]) -> Answer:

@@ -66,9 +66,9 @@ def open_conversations(path: Path, url: SecretStr | None = None) -> AbstractAsyn
 
 
 async def prune_idle_conversations(path: Path, url: SecretStr | None = None, *, before: float) -> int:
-    """Forget the conversations whose last step was before a time; return how many.
+    """Delete the conversations whose last step was before a time; return how many.
 
-    They go through a connection of its own. Nothing is made where there is no file. Raises `CheckpointError`.
+    Uses its own connection, and creates no file. Raises `CheckpointError`.
     """
     if url is None and not await asyncio.to_thread(path.is_file):
         return 0

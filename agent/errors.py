@@ -1,7 +1,7 @@
 """The errors of a turn and of its memory; every message says what to do about it.
 
 AgentError
-├── ModelError               a chat model; `retryable` where another try may help
+├── ModelError               a chat model; `retryable` if another try may help
 │   ├── ModelMisconfigured       no such provider, a package or a key is missing
 │   ├── InvalidApiKey            the provider does not take the key
 │   ├── UnknownModel             the provider has no model of that name
@@ -44,14 +44,14 @@ class CodeMoved(Exception):
 class AgentError(Exception):
     """The root of all errors of this package; its text is a sentence for the person who asked.
 
-    `package` names what has to be installed first, where that is what is missing.
+    `package` names what must be installed first, where that is what is missing.
     """
 
     package = ""
 
 
 class ModelError(AgentError):
-    """A chat model did not give what it was asked for; whoever asked continues without it.
+    """A chat model did not give what it was asked for; anyone who asked continues without it.
 
     `reason` is the short form for the middle of a sentence; `retryable` says whether another try may help.
     """
@@ -98,7 +98,7 @@ class QuotaExceeded(ModelError):
 
     def __init__(self, message: str, *, retry_after: float = 0.0) -> None:
         super().__init__(message)
-        self.retry_after = retry_after  # seconds that the provider asks to wait; 0 where it names none
+        self.retry_after = retry_after  # seconds that the provider asks to wait; 0 if it names none
 
 
 class ModelUnavailable(ModelError):
@@ -131,38 +131,38 @@ class AnswerEmpty(ModelError):
 class AnswerUnwritten(AnswerEmpty):
     """The model went on calling tools where it was to write the answer."""
 
-    reason = "the language model went on calling tools instead of answering"
+    reason = "the language model kept calling tools instead of answering"
 
 
 class AnswerCutEarly(AnswerEmpty):
     """The model reached its limit of length, such as by thinking, before it wrote anything."""
 
-    reason = "the language model reached its limit of length before it wrote anything"
+    reason = "the language model reached its length limit before it wrote anything"
 
 
 class AnswerLeaked(ModelError):
     """The answer held what must not leave: the model's instructions, or a masked value in disguise."""
 
-    reason = "the language model's answer held what must not leave here"
+    reason = "the language model's answer contained protected text"
 
 
 class AnswerMalformed(ModelError):
     """The answer does not have the form that was asked for."""
 
-    reason = "the language model gave an answer that cannot be read"
+    reason = "the language model's answer could not be parsed"
     retryable = True
 
 
 class AnswerTruncated(ModelError):
     """The answer ended at the model's limit of length; the text before it is good."""
 
-    reason = "the language model reached its limit of length"
+    reason = "the language model reached its length limit"
 
 
 class BudgetExceeded(ModelError):
     """A turn has used up its seconds, tokens or model calls."""
 
-    reason = "this question has used up its budget for the language model"
+    reason = "this question used up its budget for the language model"
 
 
 class WebSearchError(AgentError):

@@ -45,9 +45,9 @@ class AgentEvent:
 
     Payloads: step_start `node`, `stage`, of a retrieval also `lookup`, `query`; step_end `node`, `changes` (what the
     node wrote to the state); classified `result` (a `Classified`); tool_start `tool`, `call` (an id of this call),
-    `args`, and for people `label` (what it does) and `shown` (with what; empty where the tool does not say); tool_end
+    `args`, and for people `label` (what it does) and `shown` (with what; empty if the tool does not say); tool_end
     `tool`, `ok`, `found`, and the `call` of one that was started; evidence `locations` (a list of `Location`), `urls`
-    (where each can be seen at the commit, None where it is nowhere); flagged `source`, `count`, `rules` (passages of
+    (where each can be seen at the commit, None if it is nowhere); flagged `source`, `count`, `rules` (passages of
     the evidence that give orders to a model); token `text`; reset `text` (takes the place of all text so far); command
     `line` (what is about to run in the sandbox, as a person would type it); in a goal run goal_check `achieved`,
     `label` (that in a word), `reason`, iteration_complete `decision`, `reason` and goal_end `verdict` (a
@@ -130,7 +130,7 @@ class AsyncEventBus:
 
     @asynccontextmanager
     async def follow(self, take_all: Callable[[Subscription], Coroutine[Any, Any, None]]) -> AsyncIterator[None]:
-        """Have all events taken in a task of its own for as long as the context is open, to the last of them."""
+        """Deliver all events in a separate task while the context is open, up to the last one."""
         with self.subscribe() as events:
             task = asyncio.create_task(take_all(events))
             task.add_done_callback(_log_failure)

@@ -1,4 +1,4 @@
-"""The graph: nodes, edges and what chooses between them, nothing else."""
+"""The graph: nodes, edges and branches."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def route_after_preprocessor(
 def route_after_router(
     state: AgentState,
 ) -> Literal["retrieval", "tool_executor", "human_check", "planner", "clarify", "synthesis"]:
-    """Do what the router chose, which is to write with what there is when the turn has gone round often enough."""
+    """Follow the router's choice; after too many rounds, write with the evidence so far."""
     decision = state.get("router_output")
     if decision is None:
         return "synthesis"
@@ -148,7 +148,7 @@ def _follow_answering(
 
 
 def route_after_refinery(state: AgentState) -> Literal["setup_executor", "planner", "synthesis"]:
-    """Take the next step, plan anew, or write the answer."""
+    """Take the next step, plan again, or write the answer."""
     if state.get("loop_decision") != "CONTINUE":
         return _choose_writer(state)
     remain = state.get("current_step", 0) < len(state.get("plan", []))
@@ -170,7 +170,7 @@ class Node(Protocol[Changes_co]):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A node, and what follows it: another one, what a branch chooses, or nothing."""
+    """A node and its successor: another node, a branch's choice, or nothing."""
 
     node: Node[AgentState]
     then: Branch | str | None

@@ -75,11 +75,11 @@ class Budget:
         return max(0.0, self.ceilings.seconds - (self._clock() - self._began))
 
     def begin_call(self) -> None:
-        """Count a call about to be made; `BudgetExceeded` where the turn may make no more."""
+        """Count a call about to be made; `BudgetExceeded` if the turn may make no more."""
         if self.seconds_left <= 0:
             raise BudgetExceeded(f"This question has taken its {self.ceilings.seconds:g} seconds.")
         if self.calls >= self.ceilings.calls:
-            raise BudgetExceeded(f"This question has made its {self.ceilings.calls} calls of a language model.")
+            raise BudgetExceeded(f"This question used up its {self.ceilings.calls} calls of a language model.")
         if self.usage.total >= self.ceilings.tokens:
             raise BudgetExceeded(f"This question has used its {self.ceilings.tokens:,} tokens.")
         self.calls += 1

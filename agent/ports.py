@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 Form = TypeVar("Form", bound="BaseModel")
 Context_co = TypeVar("Context_co", covariant=True)
-# Waits a moment for newer commits; whether they are still being indexed. Raises `CodeMoved` where they are there.
+# Waits a moment for newer commits; whether they are still being indexed. Raises `CodeMoved` if they are there.
 CatchUp = Callable[[], Awaitable[bool]]
 
 
@@ -57,7 +57,7 @@ class CodePast(Protocol):
     """The history of the code up to the held commit: commits, releases, people, owners."""
 
     async def log(self, query: LogQuery) -> CommitLog:
-        """List commits; `UnknownRevision` where the query names a tag, branch or commit that is not here."""
+        """List commits; `UnknownRevision` if the query names a tag, branch or commit that is not here."""
 
     async def compare(self, query: DiffQuery) -> Comparison:
         """Compare two commits; `UnknownRevision` as above."""
@@ -66,13 +66,13 @@ class CodePast(Protocol):
         """Read lines of a file at the location's commit, clipped to its end; `UnknownRevision`, `UnknownPath`."""
 
     async def people(self, path: str = "") -> Contributors:
-        """Count who changed a file, what lies in a folder, or everything."""
+        """Count who changed a file, what is in a folder, or everything."""
 
     async def origins(self, location: Location) -> Sequence[LineOrigin]:
         """Find the commits that last wrote some lines, the one with most of them first."""
 
     async def releases(self, shas: Sequence[str]) -> Releases:
-        """Find since which release commits are released, and which of them each environment runs."""
+        """Find the first release of each commit, and the commits that each environment runs."""
 
     async def owners(self, path: str) -> CodeOwners | None:
         """Find who owns a path by the CODEOWNERS file of the commit."""
@@ -99,7 +99,7 @@ class SourceFiles(Protocol):
     async def coverage(self, *words: str) -> Coverage:
         """Return how much was read, and the unindexed files that contain one of the words.
 
-        Raises `CodeMoved` where the code that is followed is indexed at a newer commit by now.
+        Raises `CodeMoved` if the code that is followed is indexed at a newer commit by now.
         """
 
 
@@ -171,7 +171,7 @@ class CodeSearch(SourceFiles, SymbolIndex, TextSearch, Protocol):
         """The commits that touched a file, and the one that last wrote a line of it; 0 asks for no line."""
 
     def permalink(self, location: Location, commit: str = "") -> str | None:
-        """A web address of the lines at the commit, or another one; None where the repository has no web host."""
+        """A web address of the lines at the commit, or another one; None if the repository has no web host."""
 
     def name_cells(self, location: Location) -> str:
         """Name the cells of a notebook that lines are in, such as `cell 7, lines 2-4`; empty for other files."""
@@ -227,7 +227,7 @@ class ToolMenu:
         return False
 
     def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:  # noqa: ARG002
-        """Describe what a person would approve with a call; empty where it would do nothing."""
+        """Describe what a person would approve with a call; empty if it would do nothing."""
         return ""
 
     def only_reads(self, name: str) -> bool:  # noqa: ARG002
@@ -317,7 +317,7 @@ class ChatModel(Protocol):
         """Whether it can call functions, as far as is known."""
 
     async def generate_structured(self, messages: Sequence[chat.BaseMessage], form: type[Form], *, task: str) -> Form:
-        """Fill in a form; `AnswerMalformed` where the model cannot."""
+        """Fill in a form; `AnswerMalformed` if the model cannot."""
 
     async def reply_with_tools(
         self, messages: Sequence[chat.BaseMessage], tools: Sequence[Mapping[str, Any]], *, task: str
@@ -337,7 +337,7 @@ class ChatModel(Protocol):
     ) -> chat.AIMessage:
         """Answer as `reply_with_tools`, with each piece of the text written as it comes.
 
-        Not tried again once some of it was shown; `AnswerTruncated` where it ends at a limit of length.
+        Not tried again once some of it was shown; `AnswerTruncated` if it ends at a limit of length.
         """
 
 
@@ -345,7 +345,7 @@ class ChatModel(Protocol):
 class TurnModels:
     """The chat models of one turn: `main` writes and investigates, `small` routes and grades; None without any.
 
-    `check` reads doubtful citations again, and is also None where that is switched off.
+    `check` reads doubtful citations again, and is also None if that is switched off.
     """
 
     main: ChatModel | None = None
@@ -416,7 +416,7 @@ class NodeRuntime:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Citation:
-    """Lines that a claim was read from. `mark` is the number that stands in the answer as `[1]`.
+    """Lines that a claim was read from. `mark` is the number in the answer as `[1]`.
 
     Where the path is empty, the claim was read from the commit itself. `repository` is set where the answer is about
     several. It `is_elsewhere` where the lines are of another commit than the one that the answer was read at. `cells`
@@ -436,15 +436,13 @@ class Citation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """A settled answer: Markdown with numbered marks, and the citations that the marks stand for.
+    """A settled answer: Markdown with numbered marks, and the citations of the marks.
 
-    `model` is None when no chat model wrote it; `searched` lists the queries that were run. `found` is False where the
-    repository has nothing that clearly answers, and the text shows the closest at best, and where there is no answer.
-
-    An answer about several repositories has their names in `repository`, a commit of each in `commits` and none in
-    `commit`; `missing` says of further ones that were asked about why they could not be read. `meanings` are questions
-    that this one may also be, which the text offers in its own words. It `is_pointing` where it lists the places that
-    words lead to and nothing tells that the question is about the code at all.
+    `model` is None if no chat model wrote it; `searched` lists the queries. `found` is False if the repository has
+    nothing that clearly answers, and the text shows the closest places at best. An answer about several repositories
+    has their names in `repository`, a commit of each in `commits` and none in `commit`; `missing` names unreadable ones
+    with the reason. `meanings` are other possible questions, which the text offers in its own words. It `is_pointing`
+    if it only lists places for the words, and nothing shows that the question is about the code at all.
     """
 
     text: str
@@ -464,21 +462,21 @@ class Answer:
 
     @property
     def read_at(self) -> Mapping[str, str]:
-        """The commit of each repository that was read; nothing where none was."""
+        """The commit of each repository that was read; nothing if none was."""
         return self.commits or ({self.repository: self.commit} if self.commit else {})
 
 
 class RunPermit(Protocol):
     """The question of a run to its owner, once it has claimed its conversation: things may have changed until then.
 
-    Whoever is asked by another run later, and says yes, has claimed the conversation later as well.
+    Anyone who is asked by another run later, and says yes, has claimed the conversation later as well.
     """
 
     async def may_begin(self) -> bool:
         """Whether the question is still for this process to answer."""
 
     async def may_be_replied_to(self, run_id: str) -> bool:
-        """Whether what a run was asked still stands; nothing is a reply to what was edited or deleted."""
+        """Whether a run's question is still open; an edited or deleted message has no replies."""
 
 
 class EvidenceTexts(Protocol):

@@ -216,7 +216,7 @@ class PauseReply(TypedDict):
 class PastTurn(TypedDict):
     """One finished exchange; `symbol` and `path` are what "it" and "that file" mean in the next question.
 
-    `more` is what "more" means, None where nothing was left out. `run` names the run of a turn that the graph has not
+    `more` is what "more" means, None if nothing was left out. `run` names the run of a turn that the graph has not
     taken, such as a goal run.
     """
 

@@ -1,10 +1,10 @@
 """Judges an answer against a truth that was written down before: 2 points, 1 or 0.
 
-2: right, and easy to use. What the truth `says` stands in the first screen (`at_most_lines` rows of the terminal, of
+2: right, and easy to use. What the truth `says` is in the first screen (`at_most_lines` rows of the terminal, of
    which an overview gets 30 and a list of eight names or more at least 40, so that a name may have two); of the `names`
    that belong to a list, nine tenths are there, with the right `count` where one is asked for; or, for a truth that is
    only a place, one of the first three citations shows it closely. Nothing that is `wrong` is there. Where commands are
-   asked for, the first one stands in the first paragraph or the code below it: no other is to be copied in its place.
+   asked for, the first one is in the first paragraph or the code below it: no other is to be copied in its place.
 1: there, but hard to use: further down in the answer, half of a list, without its count, beside something wrong, or
    in lines that are cited and not shown.
 0: not there.

@@ -9,7 +9,7 @@ the first 2,000, 4,000 and 8,000 tokens of evidence and in all of it. Beside tha
 in their order, measured in the same run, and the ratio to them. Then: calls of the model, tokens sent, the time to the
 first word (for information: it is the machine's), the share of the second call's prompt that the first begins with,
 which a provider has in its cache (`benchmarks/prefixes.py`), and the citations: how many that the model wrote are in
-the answer, and how many of these lie in a file of the truth. With `--judge PROVIDER:MODEL` a language model also judges
+the answer, and how many of these are in a file of the truth. With `--judge PROVIDER:MODEL` a language model also judges
 each answer (`benchmarks/answer_judge.py` has the rubric). `--data` keeps the indexes for next time.
 """
 

@@ -2,7 +2,7 @@
 
 `callers.json` holds the sample and says how it was chosen and judged. Precision and recall are of call sites (path and
 line), pooled over the definitions of a language: of the edges that are claimed without reserve, of those and the ones
-marked ambiguous, and of the baseline, every call of the plain name. A repository that is not there is skipped.
+marked ambiguous, and of the baseline, every call of the plain name. A repository that is missing is skipped.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ async def restarts(office: Office, platform: Platform) -> Figures:
 
 
 async def _restarted(office: Office, platform: Platform, number: int, pause: float) -> tuple[float, float, float]:
-    """Kill while the model writes; from then on it pauses for so long before each piece."""
+    """Kill while the model writes; from then on it pauses for that long before each piece."""
     office.model.pause = PAUSE
     dying = Serving.started(office, platform)
     await dying.hears()

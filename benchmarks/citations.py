@@ -216,7 +216,7 @@ class PromptFile:
         self._known = {record["prompt"]: record for record in map(json.loads, lines)}
 
     async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
-        """Fill in a form as the file says; `ModelUnavailable` where it says nothing yet."""
+        """Fill in a form as the file says; `ModelUnavailable` if it says nothing yet."""
         prompt = "\n\n".join(str(message.text) for message in messages)
         record = self._known.setdefault(prompt, {"prompt": prompt, "reply": None})
         if record["reply"] is None:

@@ -1,4 +1,4 @@
-"""Measures real processes that share the work: answers a second, pushes until they are served, deaths until mended."""
+"""Measures real processes that share the work: answers a second, pushes until they are served, deaths until fixed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Measures goal runs before a Gemini with a script: `python -m benchmarks.goals`.
 
-Three runs of `citebot goal` from end to end, in the sandbox of this machine: a failing test is mended, a wrong claim
+Three runs of `citebot goal` from end to end, in the sandbox of this machine: a failing test is fixed, a wrong claim
 refuted, a right one confirmed. Then what an iteration of the loop takes beside the model and the sandbox.
 """
 

@@ -119,7 +119,7 @@ def flagged(*, verbose: bool) -> Iterator[Row]:
 
 
 def clean(folder: Path, *, verbose: bool) -> Iterator[Row]:
-    """Look for orders where there are none."""
+    """Look for orders if there are none."""
     every = Counter[str]()
     for root in sorted(path for path in folder.iterdir() if path.is_dir()):
         number = flags = 0

@@ -2,7 +2,7 @@
 
 `benchmarks/keyless/` has a file for each public repository: its address, a commit, and questions as teammates write
 them, each of a kind. The truths were found with git, grep and by reading, before citebot was asked;
-`benchmarks/answer_scoring.py` says what earns points. A repository that is not there is skipped, and said so. The
+`benchmarks/answer_scoring.py` says what earns points. A repository that is missing is skipped, and said so. The
 length of an answer is counted in rows of a terminal of 100 columns. `--data` keeps clones and indexes for next time.
 `--held-out` asks the questions of `benchmarks/keyless/held_out/` instead, about other repositories: nothing is tuned on
 them, so they tell whether what the first ones gained holds elsewhere.

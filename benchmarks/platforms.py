@@ -146,7 +146,7 @@ class InSlack:
 
 
 class InDiscord:
-    """The fake Discord; an answer stands in the thread of its question, which has the same id."""
+    """The fake Discord; an answer is in the thread of its question, which has the same id."""
 
     def __init__(self, fake: FakeDiscord) -> None:
         self._fake = fake
@@ -200,7 +200,7 @@ class InDiscord:
         return self._steps[question]
 
     def text(self, question: str) -> str:
-        """Return what stands in the thread of the question."""
+        """Return what is in the thread of the question."""
         return "\n".join(seen.text for seen in self._fake.answers(question))
 
     def refusals(self) -> int:

@@ -4,7 +4,7 @@ Four views: S, short queries over each benchmark's root folder; F, the same over
 over whole repositories; P, three questions of Q asked as one, which the agent searches part by part. S and F are
 NDCG@10 of chunks (duplicates of a file use up ranks), Q and P are NDCG@10 of distinct files. Of the targets that have
 lines, it is also measured how many of these lines are among the first 2,000, 4,000 and 8,000 tokens of the passages
-that a model reads. A repository that is not there is skipped, and said so. So are targets that tell nothing: files
+that a model reads. A repository that is missing is skipped, and said so. So are targets that tell nothing: files
 that the measured commit does not have, and stubs that only include another file; a question without any other target
 is not asked.
 """

@@ -73,7 +73,7 @@ class ModelWatch(BaseCallbackHandler):
         return list(dict.fromkeys(str(message.text) for message in messages if message.type in {"human", "tool"}))
 
     def measure_prefix(self) -> float | None:
-        """Return the share of the second call that the first begins with; None where there is no second."""
+        """Return the share of the second call that the first begins with; None if there is no second."""
         requests = [
             {"messages": convert_to_openai_messages(call.messages), "tools": call.tools} for call in self.calls.values()
         ]

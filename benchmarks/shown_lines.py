@@ -1,6 +1,6 @@
-"""Finds which lines of a repository stand in what a model was sent, whatever form the prompt gives them.
+"""Finds which lines of a repository are in what a model was sent, whatever form the prompt gives them.
 
-A line counts only where its number stands before it, the file's path stands in a heading above it, and the file has
+A line counts only where its number stands before it, the file's path is in a heading above it, and the file has
 that text there: neither a list of folders nor a model's own words can pass for evidence.
 """
 

@@ -111,10 +111,10 @@ def load_answering() -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class TeamRepositories:
-    """The repositories of a team, with their watcher, their hosts, and what tells one from another.
+    """The repositories of a team, with their watcher, their hosts, and their names.
 
-    Where a process indexes for others and answers as well, `built` is what it indexes. It answers from what is
-    published, which another one may have indexed.
+    If a process indexes for others and also answers, `built` is its own indexes. It answers from published indexes,
+    which may come from another process.
     """
 
     library: RepositoryLibrary
@@ -176,7 +176,7 @@ async def open_team_repositories(
 ) -> AsyncGenerator[TeamRepositories]:
     """Open the repositories of the settings, or the one at a path; nothing is fetched yet.
 
-    With `segments`, a process that indexes publishes what it builds, and one that answers serves what was published.
+    With `segments`, an indexing process publishes its builds, and an answering one serves published indexes.
     """
     from bot.repositories.library import RepositoryLibrary
     from indexer import LocalHead, ParserPool, Watcher, WatchIntervals, open_clones
@@ -252,7 +252,7 @@ async def _serve_published(
         remote = _make_remote(settings, table) if table.url is not None else None
         name = remote.name if remote is not None else table.name
         if name is None:
-            raise SettingsError(f"{table.path} is served by its name alone: give it a `name` in citebot.toml.")
+            raise SettingsError(f"{table.path} needs a `name` in citebot.toml to be served.")
         page = remote.page if remote is not None else table.web_url
         named = replace(parts, name=name, web_url=page, read_marks=ConfiguredMarks(table.environments))
         shared[name] = segments.open_index(named)
@@ -285,7 +285,7 @@ def _make_stock(
 
 
 def open_code_push(path: Path, older: str, newer: str) -> Push | None:
-    """Open what differs between two commits of the repository at a path; None where one of them is not here."""
+    """Open what differs between two commits of the repository at a path; None if one of them is not here."""
     from indexer import open_push
 
     return open_push(path, older, newer)
@@ -341,7 +341,7 @@ async def open_replaying(
     models: ModelSource | None,
     asked_at: float,
 ) -> AsyncGenerator[Agent]:
-    """Open what derives an answer again, as of the time of its question; it keeps nothing, and has no web search."""
+    """Open an agent that replays an answer, as of the time of its question, without storage or web search."""
     from agent import Agent, open_conversations
     from indexer import CachedRedactor
 
@@ -531,9 +531,9 @@ async def _open_goals(
     *,
     events: AsyncEventBus | None = None,
 ) -> AsyncGenerator[GoalRuns]:
-    """Open what works towards goals in the repositories of a library; `SandboxUnavailable` where nothing can be run.
+    """Open goal runs for the repositories of a library; raises `SandboxUnavailable` if nothing can be run.
 
-    What runs is kept where conversations are, so that any process can continue it.
+    Runs are stored with the conversations, so that any process can continue them.
     """
     from agent import AsyncEventBus, GoalAgent, GoalRegistry, find_sandbox, make_goal_tools, open_conversations
     from indexer import CachedRedactor, start_confined_async
@@ -576,7 +576,7 @@ async def _open_copy(
 
 @asynccontextmanager
 async def _open_single_agent(settings: Settings, library: CodeLibrary) -> AsyncGenerator[Agent]:
-    """Open what answers single questions from the code alone: nothing of that is stored."""
+    """Open an agent for single questions without a model, which stores nothing."""
     from agent import Agent, open_memory_store
     from indexer import CachedRedactor
 
@@ -650,7 +650,7 @@ def name_versions(settings: Settings) -> Mapping[str, str]:
 
 
 async def find_writer(settings: Settings) -> str:
-    """Name the model that writes the answers; empty where none does."""
+    """Name the model that writes the answers; empty if none does."""
     async with open_models(settings) as models:
         main = models.make_turn_models(models.budget(), _ignore).main
         return main.name if main is not None else ""

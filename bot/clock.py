@@ -34,7 +34,7 @@ class SystemClock:
 def read_uptime() -> tuple[str, float] | None:
     """Return the system's name for the time since the machine came up, and how many seconds that has lasted.
 
-    The seconds pass evenly and are the same for all processes, whatever is done to the clock. None where the system
+    The seconds pass evenly and are the same for all processes, whatever is done to the clock. None if the system
     tells nothing of the kind.
     """
     if sys.platform != "linux":

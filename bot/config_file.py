@@ -46,13 +46,13 @@ class ConfigChoice:
         """Explain how to choose a file that sets such keys."""
         what = ", ".join(keys)
         advice = _describe_choosing(self.path or Path(FILE_NAME))
-        return f"{FILE_NAME}: {what} may not be set by a file that nobody named. {advice}"
+        return f"{FILE_NAME}: {what} may not be set by a file that you did not name. {advice}"
 
 
 def choose_config(named: str | None, directory: Path, config_home: Path) -> ConfigChoice:
     """Choose the named file, or the one in the named folder; else that of a directory, else that of the user.
 
-    In a directory it counts only where nobody else can have put it.
+    A directory's file counts only if nobody else can have put it there.
     """
     if named:
         return ConfigChoice(path=_find_named(directory / named), is_chosen=True)
@@ -71,7 +71,7 @@ def _find_named(path: Path) -> Path | None:
         inside = path / FILE_NAME
         return inside if inside.is_file() else None
     if not path.is_file():
-        raise SettingsError(f"{CONFIG_VARIABLE} names {path}, which is not there. Create it or unset the variable.")
+        raise SettingsError(f"{CONFIG_VARIABLE} names {path}, which does not exist. Create it or unset the variable.")
     return path
 
 
@@ -79,7 +79,7 @@ def _explain_distrust(file: Path) -> str:
     """Return why a file that was found may be somebody else's; empty if it cannot."""
     place = file.parent.resolve()
     if lies_in_repository(place):
-        return "it lies in a repository, and anybody who writes to that could set anything with it"
+        return "it is in a repository, so anybody who can write there could change any setting"
     for found, open_to_all, of_another in (
         (place.stat(), "everybody may write in this directory", "the directory belongs to another user"),
         (file.stat(), "everybody may write to it", "it belongs to another user"),

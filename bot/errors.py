@@ -162,6 +162,6 @@ def describe_unexpected(error: Exception) -> str:
     """Say that something went wrong that no part of citebot knows about."""
     reason = f"{type(error).__name__}: {error}".rstrip(": ")
     return (
-        f"Something went wrong that should not have ({reason}). Try again; if it persists, `citebot index --full` "
+        f"An internal error occurred ({reason}). Try again; if it persists, `citebot index --full` "
         "rebuilds the index, and --debug shows where it happened."
     )

@@ -27,7 +27,7 @@ ONE_PERSON = "@"  # begins a `thread` that is none: what is there, one person se
 class Place:
     """Where a message is. `thread` is the thread that replies go to, empty if there is none.
 
-    `line` is how a platform reaches the one person there who is to see a reply; it names no conversation. Whoever has
+    `line` is a platform's path to the one person who may see a reply; it names no conversation. Anyone who has
     it can write to that person: it is kept only until the reply is settled, and logged nowhere.
     """
 
@@ -62,7 +62,7 @@ class MessageKey:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttachedFile:
-    """A file that came with a message, as its platform has it; `url` is empty where it may not be fetched."""
+    """A file that came with a message, as its platform has it; `url` is empty if it may not be fetched."""
 
     name: str
     media_type: str
@@ -74,7 +74,7 @@ class AttachedFile:
 class GoalOrder:
     """A goal run that a message wants: the kind of goal with its arguments, and what the person wants in their words.
 
-    `repository` and `commit` are what was proposed, and empty where nothing was yet; `message` is the id of the message
+    `repository` and `commit` are what was proposed, and empty if nothing was yet; `message` is the id of the message
     that was proposed to, and `approver` who had it begin.
     """
 
@@ -96,16 +96,15 @@ class GoalOrder:
 class IncomingMessage:
     """One message to citebot, as plain Markdown without the mention of it.
 
-    `kind` is how it was addressed: a `follow_up` names nobody, an `overheard` one is in no thread either. `private`
-    says that nobody but the author reads the reply (a DM, an ephemeral answer), `in_thread` that there was a thread
-    before the message. `external` says that people of other organisations read the channel, or that the author is one;
+    `kind` is its way of address: a `follow_up` mentions nobody, an `overheard` one is in no thread either. `private`
+    means that only the author reads the reply (a DM, an ephemeral answer), `in_thread` that the thread existed before
+    the message. `external` means that people of other organisations read the channel, or that the author is one;
     `mentions_others` that somebody else is addressed. `roles` are the author's groups on the platform; `sent_at` is in
-    seconds since the epoch. `about` are the repositories that the author chose when asked which ones are meant.
-    `oversize` is how many characters a message had that is too long to be read: nothing of its text is kept. `files`
-    came with it; `quoted` are the texts of messages that were forwarded in it, or that it replies to.
-    `edited_at` tells the edits of a message apart and which one came later, by its platform; 0 where there was none.
-    `order` is the goal run that is wanted, or the one that was decided about, which the message is answered with. What
-    is asked `anew` gets no earlier answer.
+    seconds since the epoch. `about` are the repositories that the author chose when asked. `oversize` is the length of
+    a message that is too long to be read: none of its text is kept. `files` are attached; `quoted` are the texts of
+    messages that it forwards or replies to. `edited_at` is the platform's time of the edit, which orders edits; 0 if
+    there was none. `order` is the goal run that is requested or decided, which the reply is about. What is
+    asked `anew` gets no earlier answer.
     """
 
     place: Place
@@ -192,10 +191,10 @@ class Button:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attachment:
-    """A file that goes with a message: a text, or where `base64` is not empty the picture that this stands for.
+    """A file that is sent with a message: a text, or a picture if `base64` is not empty.
 
-    `language` is that of the code block in which its beginning stands where it cannot be attached; empty: nowhere.
-    `alt` tells those who cannot see a picture what is in it, in at most 1,000 characters.
+    `language` is that of the code block that shows its beginning if it cannot be attached; empty for none. `alt`
+    describes a picture for people who cannot see it, in at most 1,000 characters.
     """
 
     name: str
@@ -212,7 +211,7 @@ class Attachment:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlaceLink:
-    """Lines of a file by name, with no backtick in it, and where they can be seen; empty where that is nowhere."""
+    """Lines of a file by name, with no backtick in it, and where they can be seen; empty if that is nowhere."""
 
     name: str
     url: str = ""

@@ -40,7 +40,7 @@ class RepositoryIndex(Protocol):
         """Return the commits since one, and which of the paths they changed."""
 
     async def sweep(self) -> None:
-        """Drop what nobody reads any more; `StorageLocked` while a refresh is under way."""
+        """Drop what nobody reads any more; `StorageLocked` while a refresh is in progress."""
 
 
 class RefSource(Protocol):
@@ -52,10 +52,10 @@ class RefSource(Protocol):
 
     @property
     def page(self) -> str:
-        """The address of the repository's page at its host; empty where that is not known."""
+        """The address of the repository's page at its host; empty if that is not known."""
 
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
-        """Find what a name means; None where the repository has nothing of that name and kind."""
+        """Find what a name means; None if the repository has nothing of that name and kind."""
 
     async def suggest(self, written: str) -> Sequence[str]:
         """Name what is called most like something that there is not."""
@@ -67,7 +67,7 @@ class RefSource(Protocol):
         """
 
     async def read_file(self, commit: str, path: str) -> Sequence[str] | None:
-        """Read the lines of a file at a commit; None where the commit is not here, or has no such file."""
+        """Read the lines of a file at a commit; None if the commit is not here, or has no such file."""
 
     async def list_kept(self) -> Sequence[NamedRef]:
         """List the branches beside the followed one whose newest commits are always indexed."""
@@ -97,7 +97,7 @@ class Repositories(Protocol):
         """Index the newest commit of a repository; `progress` is called in the event loop."""
 
     async def pin_existing(self, name: str) -> CodeSearch:
-        """Hold what is indexed of a repository by now, and begin nothing; `NotIndexed` where that is nothing."""
+        """Hold what is indexed of a repository by now, and begin nothing; `NotIndexed` if that is nothing."""
 
 
 class AnswerJobs(Protocol):
@@ -107,9 +107,9 @@ class AnswerJobs(Protocol):
     """
 
     async def ask_for_answer(self, entry_id: int, conversation: str, *, is_command: bool = False) -> None:
-        """Have a message answered after those of its conversation that were asked for before; a command waits for none.
+        """Request the answer to a message, after earlier requests of its conversation; a command waits for none.
 
-        What waits already is not asked for twice; what is under way is, and comes once more.
+        A waiting message is not requested twice; one in progress is, and runs once more.
         """
 
     def work_on_answers(
@@ -117,7 +117,7 @@ class AnswerJobs(Protocol):
     ) -> AbstractAsyncContextManager[None]:
         """Call `answer` with one entry after the other while the context is open, `at_once` of them at most.
 
-        At the end, what is under way is cancelled, and waits for the next worker, like all that was not begun.
+        At the end, what is in progress is cancelled, and waits for the next worker, like all that was not begun.
         """
 
 
@@ -129,23 +129,23 @@ class RefreshJobs(Protocol):
     """Refreshes that were asked for: of a repository one at a time, and one more at most waits."""
 
     async def ask_for_refresh(self, repository: str, *, full: bool = False, join: bool = False) -> RefreshCourse:
-        """Have a repository refreshed, and return the course of that, for whoever wants to follow it.
+        """Request a refresh of a repository, and return its course, which the caller may follow.
 
-        The refresh begins after the call, so that no push is lost; who asks before it has begun gets the same one,
-        which is full if anybody wants that. With `join`, one that is under way will do, if it is as full as asked for.
-        The course is the progress from now on, some of which may be missing, and at last the report; it raises the
-        `IndexerError` with which the refresh failed.
+        The refresh begins after the call, so that no push is lost; requests until then share it, and it is full if one
+        of them wants that. With `join`, one in progress is enough, if it is as full as requested. The course yields the
+        progress from now on, some of which may be missing, and at last the report; it raises the `IndexerError` of a
+        failed refresh.
         """
 
     async def join_refresh(self, repository: str) -> RefreshCourse | None:
-        """Return the course of the refresh that waits or is under way; None where there is none."""
+        """Return the course of the refresh that waits or is in progress; None if there is none."""
 
     def work_on_refreshes(
         self, refresh: RefreshWork, *, at_once: int | None = None
     ) -> AbstractAsyncContextManager[None]:
-        """Call `refresh` with a repository, whether it is to be full, and what takes its progress, from any thread.
+        """Call `refresh` with a repository, whether it is full, and a callback for progress, from any thread.
 
-        At the end, what is under way is cancelled, and waits for the next worker, like all that was not begun.
+        At the end, a refresh in progress is cancelled, and waits for the next worker, like all others in the queue.
         """
 
 
@@ -164,16 +164,16 @@ class Answerer(Protocol):
     ) -> AsyncIterator[AgentEvent]:
         """Stream what happens on the way to an answer from all of the repositories; the last event carries it.
 
-        Raises `CheckpointOvertaken` where another process goes on with the conversation, or the permit says no.
+        Raises `CheckpointOvertaken` if another process continues the conversation, or the permit says no.
         """
 
     def resume(
         self, run_id: str, *, thread: str, reply: str | None = None, permit: RunPermit | None = None
     ) -> AsyncIterator[AgentEvent]:
-        """Go on with a run that was broken off; `UnknownRun` where there is none, and the question may be asked."""
+        """Continue a run that was interrupted; `UnknownRun` if there is none, and the question may be asked."""
 
     async def stop(self, run_id: str) -> bool:
-        """End a run within two seconds; False if it is not under way."""
+        """End a run within two seconds; False if it is not in progress."""
 
     async def forget(self, thread: str, *, run_id: str | None = None) -> None:
         """Forget the conversation of the thread; with a run, only where that is its newest."""
@@ -186,16 +186,16 @@ class GoalRuns(Protocol):
     """Works towards goals in repositories, each run in a thread of its own."""
 
     async def propose(self, request: GoalRequest) -> GoalProposal:
-        """Say what a run would be; nothing runs. `AgentError` where the request can come to nothing."""
+        """Describe a possible run; nothing runs. Raises `AgentError` if it cannot succeed."""
 
     def start(self, proposal: GoalProposal, *, thread: str, run_id: str | None = None) -> AsyncIterator[AgentEvent]:
         """Begin what was proposed and approved; before the last event, the answer, `goal_end` has the verdict."""
 
     def resume(self, run_id: str, *, thread: str, reply: str | None = None) -> AsyncIterator[AgentEvent]:
-        """Go on with a run that was broken off or waits for a person; `UnknownRun` where there is none."""
+        """Continue a run that was interrupted or waits for a person; `UnknownRun` if there is none."""
 
     async def stop(self, run_id: str) -> bool:
-        """End a run within two seconds; False if it is not under way."""
+        """End a run within two seconds; False if it is not in progress."""
 
     async def forget(self, thread: str) -> None:
         """Forget a run that is over."""
@@ -215,22 +215,22 @@ class ChatPlatform(Protocol):
         """Change all of a message; a stream that was left open in it is closed first."""
 
     async def withdraw(self, handle: MessageHandle) -> None:
-        """Delete a message; one that is gone already is no error. `EditRefused` where that is not allowed."""
+        """Delete a message; one that is gone already is no error. `EditRefused` if that is not allowed."""
 
     async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
         """Find the message that was sent with a nonce; asked after a crash, or where a call got no answer."""
 
     async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:
-        """Begin a message that text can be added to; `StreamRefused` where there is no such thing."""
+        """Begin a message that text can be added to; `StreamRefused` if it does not exist."""
 
     async def read_thread(self, place: Place, *, before: str, limit: int) -> Sequence[ThreadMessage]:
         """Read the newest messages of a thread before the one named, oldest first."""
 
     async def read_file(self, file: AttachedFile, *, most: int) -> bytes:
-        """Fetch a file that came with a message; `FileUnreadable` where that is refused, or it has more bytes."""
+        """Fetch a file that came with a message; `FileUnreadable` if that is refused, or it has more bytes."""
 
     async def hint(self, place: Place, status: str) -> None:
-        """Show that work is under way in some way that is no message: typing, a status. Empty: it is over."""
+        """Show that work is in progress in some way that is no message: typing, a status. Empty: it is over."""
 
 
 class LiveStream(Protocol):

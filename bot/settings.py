@@ -55,7 +55,7 @@ def _to_absolute(value: object) -> object:
         return value
     try:
         return Path(value).expanduser().absolute()
-    except RuntimeError as error:  # `~somebody` where there is no such user
+    except RuntimeError as error:  # `~somebody` if there is no such user
         raise ValueError(f"the home folder in {value} is not known") from error
 
 
@@ -119,7 +119,7 @@ _WANTED = {
     "az://ACCOUNT/CONTAINER/PREFIX or file:///FOLDER, without keys",
     CHROMA: "This is not the address of a Chroma server. Write http://HOST:PORT or https://HOST:PORT, without a name "
     "or a password",
-    "bool_type": "This is true or false",
+    "bool_type": "Write true or false",
     CHANNEL_ID: "A channel is named by its id, bare or with its platform, such as slack:C123; a name can change",
     DIGEST: "This is not the SHA-256 checksum of a token, which has 64 lower-case hexadecimal digits; `citebot "
     "token PERSON` prints both",
@@ -378,14 +378,14 @@ class Settings(BaseModel):
 
     @property
     def has_model(self) -> bool:
-        """Whether a chat model is used: the one that is named, or else Gemini where there is a key."""
+        """Whether a chat model is used: the configured one, or else Gemini if there is a key."""
         return self.model != NO_MODEL and (self.model is not None or self.google_api_key is not None)
 
     def list_missing_tokens(self) -> list[str]:
         """Describe the variables that are named for tokens and not set."""
         named = {table.token_variable for table in self.repositories if table.token_variable}
         return [
-            f"{FILE_NAME}: repositories: {name} is named for a token and not set. Set it, or take token_variable out."
+            f"{FILE_NAME}: repositories: {name} should hold a token but is not set. Set it, or remove token_variable."
             for name in sorted(named - set(self.tokens))
         ]
 
@@ -408,7 +408,7 @@ def _list_variables() -> Mapping[str, str]:
 
 
 def list_file_keys() -> tuple[str, ...]:
-    """Every key that may stand in citebot.toml."""
+    """Every key that may be in citebot.toml."""
     fields = Settings.model_fields.items()
     return tuple(name for name, field in fields if field.validation_alias is None and name not in _RESOLVED)
 
@@ -419,7 +419,7 @@ def _merge_variables(environ: Mapping[str, str], directory: Path) -> dict[str, s
         return dict(environ)
     path = directory / named
     if not path.is_file():
-        raise SettingsError(f"{DOTENV_VARIABLE} names {path}, which is not there. Create it or unset the variable.")
+        raise SettingsError(f"{DOTENV_VARIABLE} names {path}, which does not exist. Create it or unset the variable.")
     from_file = {key: value for key, value in dotenv_values(path, interpolate=False).items() if value}
     return from_file | dict(environ)
 
@@ -463,9 +463,9 @@ def _describe_problem(detail: ErrorDetails, from_variables: Mapping[str, Any]) -
 def _describe_expected(detail: ErrorDetails) -> str:
     limits, kind = detail.get("ctx", {}), detail["type"]
     if kind == "too_short" and limits.get("field_type") == "Tuple":
-        return "This is empty. It has to name at least one"
+        return "This is empty. Name at least one"
     if kind == "too_short":  # what is counted in secrets are characters, which Pydantic calls items
-        return f"This is too short. It has to have at least {limits['min_length']} characters"
+        return f"This is too short. Write at least {limits['min_length']} characters"
     if kind in {"dict_type", "model_type", "tuple_type", "extra_forbidden"}:
         return _describe_form(kind, [part for part in detail["loc"] if isinstance(part, str)])
     return _WANTED.get(limits.get("pattern", kind), detail["msg"].removeprefix("Value error, "))
@@ -475,7 +475,7 @@ def _describe_form(kind: str, names: Sequence[str]) -> str:
     """Describe how a table or a list is written, or which keys a table has; `names` lead to what is there instead."""
     if kind == "extra_forbidden":
         table = next((_TABLE_OF[name] for name in reversed(names[:-1]) if name in _TABLE_OF), Settings)
-        return f"This is not a key; the table has {', '.join(table.model_fields)}"
+        return f"There is no such key; the table has {', '.join(table.model_fields)}"
     path = ".".join(name if name.isidentifier() else f'"{name}"' for name in names)
     if kind == "dict_type":
         return f"These are tables, each with a name of its own, such as [{path}.NAME]"

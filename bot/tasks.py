@@ -55,7 +55,7 @@ async def run_until_signal(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def run_until_interrupt(work: Coroutine[None, None, None]) -> bool:
-    """Run the work; Ctrl-C cancels it and nothing else. Return whether it came to its end."""
+    """Run the work; Ctrl-C cancels it and nothing else. Return whether it finished."""
     task = asyncio.ensure_future(work)
     with call_on_interrupt(task.cancel):
         try:

@@ -1,7 +1,7 @@
 """OpenTelemetry traces of runs: one listener of the agent's events, whose spans are sent by OTLP over HTTP.
 
-Names are those of the GenAI semantic conventions, in the repository open-telemetry/semantic-conventions-genai; what
-they have no name for begins with `citebot.`.
+Names are those of the GenAI semantic conventions, in the repository open-telemetry/semantic-conventions-genai; names
+that they lack begin with `citebot.`.
 """
 
 from __future__ import annotations
@@ -111,10 +111,10 @@ def _warn_of_losses(exporter: OTLPSpanExporter) -> None:
             warnings.warn(f"Traces are lost: {type(error).__name__}.")
             raise
         if result.name != "SUCCESS":
-            warnings.warn("Traces are lost: the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not take them.")
+            warnings.warn("Traces are lost: the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not accept them.")
         return result
 
-    exporter.export = export  # type: ignore[method-assign]  # a class of its own would have to be made here
+    exporter.export = export  # type: ignore[method-assign]  # a class of its own would must be made here
 
 
 class RunTraces:

@@ -1,6 +1,6 @@
-"""Knows the code: from a commit to a searchable generation, and everything that other packages may use of it.
+"""Turns a commit into a searchable generation, and lists everything that other packages may use.
 
-A public name is loaded when it is first asked for, so that importing the package costs nothing.
+A public name is loaded on first use, so importing the package costs nothing.
 """
 
 from __future__ import annotations

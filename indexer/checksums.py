@@ -26,7 +26,7 @@ class Checksums:
         self._list_files = list_files
 
     def match(self) -> bool | None:
-        """Whether the files are as they were noted; None where no digests are noted."""
+        """Whether the files are as they were noted; None if no digests are noted."""
         noted = self._read_record()
         if noted is None:
             return None
@@ -84,7 +84,7 @@ def is_whole(path: Path) -> bool:
 
 @contextmanager
 def open_checked(path: Path) -> Iterator[BinaryIO]:
-    """Open a file that ends with its digest, and which has to be read up to that; ValueError if it was damaged.
+    """Open a file that ends with its digest, and which must be read up to that; ValueError if it was damaged.
 
     A file without a digest is from an earlier version, and is not checked.
     """

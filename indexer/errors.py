@@ -4,7 +4,7 @@ IndexerError
 ├── RepositoryError          the git side
 │   ├── NotARepository       the path holds no git repository
 │   ├── EmptyRepository      there is no commit yet
-│   ├── MissingObjects       git objects are not there (partial clone, damage)
+│   ├── MissingObjects       git objects are missing (partial clone, damage)
 │   ├── RepositoryTooLarge   git writes more, or takes longer, than a repository that anybody works in is worth
 │   ├── BadAddress           a remote repository is configured so that it cannot be fetched
 │   └── RemoteError          a remote repository could not be fetched; has a state
@@ -13,8 +13,8 @@ IndexerError
 │   ├── StorageUnwritable    read-only or full
 │   ├── StorageVersion       written by another version
 │   ├── StorageLocked        another citebot is writing to it
-│   ├── DamagedCatalog       the catalog cannot be read and has to be built again
-│   ├── DamagedVectors       the vectors cannot be read and have to be built again
+│   ├── DamagedCatalog       the catalog cannot be read and must be built again
+│   ├── DamagedVectors       the vectors cannot be read and must be built again
 │   ├── MissingVectors       a key has no vector
 │   ├── VectorsUnavailable   the vector server cannot be used
 │   ├── SegmentsUnavailable  the object store, or what says which generation is served, cannot be used
@@ -51,7 +51,7 @@ class EmptyRepository(RepositoryError):
 
 
 class MissingObjects(RepositoryError):
-    """Git objects that the commit refers to are not there."""
+    """Git objects that the commit refers to are missing."""
 
 
 class RepositoryTooLarge(RepositoryError):
@@ -71,7 +71,7 @@ class RemoteError(RepositoryError):
 
 
 class DamagedClone(RemoteError):
-    """A clone is not as it was written, and has to be fetched again."""
+    """A clone is not as it was written, and must be fetched again."""
 
 
 class StorageError(IndexerError):
@@ -91,11 +91,11 @@ class StorageLocked(StorageError):
 
 
 class DamagedCatalog(StorageError):
-    """The catalog is not as it was written, and has to be built again."""
+    """The catalog is not as it was written, and must be built again."""
 
 
 class DamagedVectors(StorageError):
-    """The vector store cannot be read and has to be built again."""
+    """The vector store cannot be read and must be built again."""
 
 
 class MissingVectors(StorageError, LookupError):
@@ -123,7 +123,7 @@ class PublicationLost(StorageError):
 
 
 class EmbedderError(IndexerError):
-    """An embedder cannot be built, or does not answer; `package` names what has to be installed first, if anything."""
+    """An embedder cannot be built, or does not answer; `package` names what must be installed first, if anything."""
 
     package = ""
 

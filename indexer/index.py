@@ -47,8 +47,8 @@ log = logging.getLogger(__name__)
 _KEEP_RETIRED = 3  # generations; other processes may still be reading the last ones
 _KEEP_SECONDS = 600.0
 _SWEPT_BESIDE = 500  # files that a refresh sweeps; the next push waits for it
-_DAMAGED = "The index was damaged and is built again."
-_REBUILT = "The vector store was damaged and has been built again."
+_DAMAGED = "The index was damaged and is being rebuilt."
+_REBUILT = "The vector store was damaged and was rebuilt."
 
 
 class CodeIndex:
@@ -111,10 +111,10 @@ class CodeIndex:
         chroma_url: str | None = None,
         limits: IndexLimits | None = None,
     ) -> CodeIndex:
-        """Open the index of the repository that a path lies in; nothing is indexed yet.
+        """Open the index of the repository around a path; nothing is indexed yet.
 
-        `home` is the data folder that all repositories share, `ref` what is indexed; `name` and `web_url` override
-        what the repository's remotes tell; indexes may share a `parser_pool`, which they then do not close;
+        `home` is the data folder of all repositories, `ref` the branch to index; `name` and `web_url` override the
+        values from the repository's remotes; indexes may share a `parser_pool`, which they then do not close;
         `chroma_url` is a server that keeps the vectors instead of the data folder. Raises `RepositoryError`,
         `StorageError` or `EmbedderError`.
         """
@@ -147,7 +147,7 @@ class CodeIndex:
         return await asyncio.to_thread(open_index)
 
     def open_beside(self, folder: DataFolder, commit: str) -> CodeIndex:
-        """Open an index of another commit in a folder of its own; it has to be closed before this one."""
+        """Open an index of another commit in a folder of its own; it must be closed before this one."""
         from indexer.store.passing_vectors import PassingVectorPlace
 
         beside = CodeIndex(
@@ -273,7 +273,7 @@ class CodeIndex:
 
     def _load(self, generation: Generation) -> Snapshot:
         if not is_readable_fingerprint(generation.provenance):
-            raise NotIndexed(f"The index of {self._repository.name} is of another version. Run: citebot index")
+            raise NotIndexed(f"The index of {self._repository.name} was made by another version. Run: citebot index")
         from indexer.search.snapshot import Snapshot
 
         try:
@@ -283,7 +283,7 @@ class CodeIndex:
             raise self._describe_damage() from error
 
     def _describe_damage(self) -> IndexDamaged:
-        return IndexDamaged(f"The index of {self._repository.name} was damaged, and is being built again.")
+        return IndexDamaged(f"The index of {self._repository.name} was damaged, and is being rebuilt.")
 
     async def is_current(self) -> bool:
         """Whether the newest generation is that of the repository's ref, made as this one would be."""
@@ -293,7 +293,7 @@ class CodeIndex:
         head = self._repository.resolve_ref(self._ref)
         try:
             current, _ = self._get_current()
-        except NotIndexed:  # or damaged, and has to be made again
+        except NotIndexed:  # or damaged, and must be made again
             return False
         is_same = (current.commit.sha, current.provenance) == (head, self._provenance)
         return is_same and not self._has_fetched_more(current)
@@ -328,9 +328,9 @@ class CodeIndex:
             )
 
     def _count_unchanged(self, commit: Commit) -> dict[str, int] | None:
-        """Count what the current generation has, if a refresh would make just that again and nothing of it is lost.
+        """Return the counts of the current generation, if a refresh would only repeat it.
 
-        Nothing is loaded for that: where nothing has changed, it would take longer than all else that a command does.
+        Loads nothing: without changes, loading would take longer than the rest of the command.
         """
         catalog = self._catalogs.get()
         try:
@@ -372,7 +372,7 @@ class CodeIndex:
         self._catalogs.renew()
         current = None if full and not self._catalogs.was_damaged else self._get_sound_generation()
         try:
-            # The arrays of a generation have to be at hand as soon as it can be seen.
+            # The arrays of a generation must be available as soon as it can be seen.
             ready = self._made.__setitem__
             parts = self._make_parts(current, kept)
             report = build_generation(parts, commit, current=current, full=full, ready=ready, progress=progress)
@@ -567,7 +567,7 @@ class CodeIndex:
 
 
 def _import_readers() -> None:
-    """Import what only reading needs; it takes a tenth of a second, which a refresh of nothing has no use for."""
+    """Import modules that only readers need; they take a tenth of a second, which an empty refresh does not need."""
     from indexer.generations import generation_cache, history_reader, reader  # noqa: F401
 
 

@@ -120,7 +120,7 @@ def start_program(line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> subpr
 
 
 def find_editor() -> list[str]:
-    """Return the words of the command that the person edits with; empty where none is named."""
+    """Return the words of the command that the person edits with; empty if none is named."""
     for name in ("VISUAL", "EDITOR"):
         try:
             words = shlex.split(os.environ.get(name, ""))
@@ -174,7 +174,7 @@ async def start_git_async(
 
 
 async def start_confined_async(line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> asyncio.subprocess.Process:
-    """Start what confines a program that nobody trusts; what that can see of its variables tells nothing."""
+    """Start the process that confines an untrusted program, with no variables worth reading."""
     return await finish_start(
         asyncio.create_subprocess_exec(
             find_program(line[0]),
@@ -191,9 +191,9 @@ async def start_confined_async(line: Sequence[str], *, pass_fds: Sequence[int] =
 
 
 async def finish_start(start: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
-    """Start a program in a session of its own; where the caller is cancelled meanwhile, nothing of it is left.
+    """Start a program in its own session; if the caller is cancelled, all of it is killed.
 
-    The library would kill the program alone, and then wait until its children have closed the pipes, too.
+    The library would kill only the program itself, and then wait until its children have closed the pipes.
     """
     starting = asyncio.ensure_future(start)
     try:
@@ -213,7 +213,7 @@ async def kill_session(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        # The library tells of the end only after that of the pipes, which it does not come to while they are full.
+        # The library reports the end only after the pipes close, which cannot happen while they are full.
         await process.communicate()
 
 

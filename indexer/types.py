@@ -71,8 +71,8 @@ RemoteState = Literal[
 class Location:
     """Lines of one file; both ends are 1-based and inclusive.
 
-    `commit` is empty for the one that is read. Where `path` is empty, the commit itself is meant; `repository` says
-    whose it is where several are read, in which case the path of a file begins with that.
+    An empty `commit` is the pinned one. An empty `path` means the commit itself. With several repositories,
+    `repository` names one, and the path begins with that name.
     """
 
     path: str
@@ -84,7 +84,7 @@ class Location:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Symbol:
-    """One definition: what it is called, what it looks like and where it stands in its file.
+    """One definition: what it is called, what it looks like and where it is in its file.
 
     `qualified_name` joins the enclosing definitions and the name with dots (`Session.send`); `parent` is the
     part before the name, empty at the top level. `doc` is the first sentence of the documentation, or empty.
@@ -134,11 +134,11 @@ class Import:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Registration:
-    """One thing that a file offers by a name that is no definition's: a route, a command, an option.
+    """One thing that a file offers by a name other than a definition's: a route, a command, an option.
 
-    `name` is what it is known by (`GET /users`, `--timeout`, `DATABASE_URL`), `detail` its default, or what more there
-    is to say of its kind, `help` what its author says of it, and `handler` what is called for it; each may be empty.
-    A `mount` is no such thing itself: it puts its name before the routes of the module that `handler` names.
+    `name` is its name for users (`GET /users`, `--timeout`, `DATABASE_URL`), `detail` its default or other details of
+    its kind, `help` its author's description, and `handler` the called definition; each may be empty. A `mount` offers
+    nothing itself: it puts its name before the routes of the module in `handler`.
     """
 
     kind: RegistrationKind
@@ -199,7 +199,7 @@ class Definition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegistrationSite:
-    """A registration and the file it stands in."""
+    """A registration and the file it is in."""
 
     path: str
     registration: Registration
@@ -222,11 +222,10 @@ class Subclass:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallSite:
-    """One edge of the call graph: who calls what, and on which line.
+    """One edge of the call graph: caller, callee and line.
 
-    `caller` is None for a call at module level, `callee` None for a name that is not defined in the repository, or
-    where nothing tells what is meant.
-    `ambiguous` is set where the syntax does not tell which of several definitions of the name is meant.
+    `caller` is None for a call at module level, `callee` None for a name from outside the repository or without a known
+    definition. `ambiguous` is set if the syntax cannot tell which of several definitions is called.
     """
 
     path: str
@@ -274,7 +273,7 @@ class Hit:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Passage:
-    """Lines of a file as they stand at the indexed commit, secrets masked."""
+    """Lines of a file as they are at the indexed commit, secrets masked."""
 
     location: Location
     text: str
@@ -403,11 +402,11 @@ class Unparsed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Coverage:
-    """The part of a commit that was read, and the rest: without it no "no" is to be believed.
+    """The part of a commit that was read, and the rest: without it, no "no" is credible.
 
     `files` counts the indexed files, `skipped` the others by reason. `uncommitted` are paths that differ in the working
-    tree, `holding` those of the files that are not indexed in which some words appear. `unparsed` are
-    those whose definitions or calls are not known. It `is_behind` while newer commits are being indexed.
+    tree, `holding` unindexed files that contain some words. `unparsed` counts files whose definitions or calls are
+    unknown. It `is_behind` while newer commits are being indexed.
     """
 
     files: int
@@ -448,7 +447,7 @@ class CitedLines:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FollowedLines:
-    """Where cited lines are at a later commit, and what became of them; those that are gone keep their last place."""
+    """The place of cited lines at a later commit, and their fate; deleted lines keep their last place."""
 
     path: str
     start_line: int
@@ -509,7 +508,7 @@ class Matches:
 class Revision:
     """A commit; `committed_at` is in seconds since the epoch, the author's address is left out.
 
-    `body` is the message below the subject, and `paths` are the files that it touched; they are empty where they were
+    `body` is the message below the subject, and `paths` are the files that it touched; they are empty if they were
     not asked for.
     """
 
@@ -532,9 +531,9 @@ class CommitMessage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileHistory:
-    """The commits that touched a file, newest first, and which of them wrote one of its lines.
+    """The commits that touched a file, newest first, and the one that last wrote one of its lines.
 
-    `last_changed` is None where no line was asked for or git could not tell. Not `complete`: there are older ones.
+    `last_changed` is None if no line was asked for or git could not tell. Not `complete`: there are older ones.
     `horizon` is that of a `CommitLog`.
     """
 
@@ -550,11 +549,10 @@ class FileHistory:
 class LogQuery:
     """A selection of commits up to the pinned one; an empty field does not restrict.
 
-    `after` and `until` are tags, branches or commits as people write them; `release` is a tag, whose commits are those
-    since the release before it. `newest` stands for the newest release. `since` is in seconds since the epoch. `path`
-    is a file or a folder; `lines`, the first and the last, are of that file, and `text` is one that a commit brought
-    or took away. `before` ends what `since` begins; `author` is a part of a name, and `words` all stand in the message,
-    both in any case.
+    `after` and `until` are tags, branches or commits as people write them; `release` is a tag and selects the commits
+    since the release before it, `newest` for the newest release. `since` and `before` are times in seconds since the
+    epoch. `path` is a file or a folder; `lines`, first and last, are of that file. `text` was added or removed by a
+    commit; `author` is a part of a name, and all `words` are in the message, both in any case.
     """
 
     path: str = ""
@@ -574,8 +572,8 @@ class LogQuery:
 class CommitLog:
     """Commits without merges, newest first. Not `complete`: there are older ones, or git could not tell.
 
-    `total` counts all of them, None where that is not known; `after` and `until` are what was found under those names.
-    `horizon` is the newest commit of a shallow clone before which nothing was fetched.
+    `total` counts all of them, None if that is unknown; `after` and `until` are the resolved ends. `horizon` is the
+    newest commit of a shallow clone before which nothing was fetched.
     """
 
     revisions: tuple[Revision, ...]
@@ -602,9 +600,9 @@ class DeployMark:
 class Deployment:
     """A deployment in an environment, as its operator has `written` it: a branch, a tag, a pattern of tags, an address.
 
-    `release` is the oldest one that has its commit. `lacking` are those of the commits asked about that it does not
-    have, and `behind` counts what it lacks of the code that is held; None where git cannot tell. Where nothing is known
-    of it, `problem` says why.
+    `release` is the oldest one that contains its commit. `lacking` are the commits in question that it lacks, and
+    `behind` counts how far it is behind the pinned code; None if git cannot tell. If nothing is known, `problem` says
+    why.
     """
 
     environment: str
@@ -663,7 +661,7 @@ class Tag:
 class DiffQuery:
     """The two commits of a comparison, as people write them; without `until`, the pinned one is the newer.
 
-    Only `paths`, files or folders, are looked at, all where there are none; of a file only what touches `lines`, the
+    Only `paths`, files or folders, are looked at, all if there are none; of a file only what touches `lines`, the
     first and the last of the newer commit. `limit` is how many changed places are read; with `is_whole` all lines of
     every place, in the order of the files.
     """
@@ -681,9 +679,9 @@ FileFate = Literal["added", "changed", "removed", "renamed"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChangedFile:
-    """A file that differs between two commits; `former` is what it was called in the older one, empty where the same.
+    """A file that differs between two commits; `former` is what it was called in the older one, empty if the same.
 
-    `added` and `removed` count lines, None where git could not tell.
+    `added` and `removed` count lines, None if git could not tell.
     """
 
     path: str
@@ -717,10 +715,9 @@ class ChangedPlace:
 class Comparison:
     """The difference between two commits. `base` is their last common ancestor, empty if none is known.
 
-    Where both have gone on since, what the newer one has changed since `base` is what counts, and `behind` are the
-    commits of the older that the newer lacks. `files` and `places` begin with the most telling; `total` counts all
-    files that differ, and `folded` those of which nothing is shown, by the reason. Not `is_complete`: git took too
-    long, or too many files differ.
+    If the branches diverged, only changes on the newer one since `base` count, and `behind` counts the commits only on
+    the older. `files` and `places` begin with the most telling; `total` counts all changed files, and `folded` the
+    hidden ones by reason. Not `is_complete`: git took too long, or too many files differ.
     """
 
     older: Tag
@@ -737,7 +734,7 @@ class Comparison:
 
     @property
     def start(self) -> str:
-        """The commit that removed lines stand in."""
+        """The commit that removed lines are in."""
         return self.base or self.older.sha
 
     @property

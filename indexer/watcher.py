@@ -14,7 +14,7 @@ from indexer.types import BranchHead, IndexStatus, RefreshReport, RemoteState
 
 log = logging.getLogger(__name__)
 
-_UNEXPECTED = "Something went wrong that should not; the log says what. It is tried again by itself."
+_UNEXPECTED = "An internal error occurred; see the log. citebot will try again."
 
 
 class WatcherClock(Protocol):

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def pack_sources(sources: Sequence[Source], work: Path, *, most: int, jobs: int) -> list[Path]:
-    """Find the pairs of every package, but of those that were read before; every package has to be there."""
+    """Find the pairs of every package, but of those that were read before; every package must be there."""
     archives = find_archives(work)
     missing = [f"{source.name} {source.version}" for source in sources if source.digest not in archives]
     if missing:

@@ -180,7 +180,7 @@ def made(tree: Path, faults: Sequence[Fault], probes: Path | None = None) -> Ite
 def _write(fault: Fault, probe: int | None) -> bytes:
     if probe is None:
         return (fault.instead if fault.kind == "statement" else f"({fault.instead})").encode()
-    hit = f"globals().get('_probe', bool)({probe})"  # which is not there yet while the file is imported
+    hit = f"globals().get('_probe', bool)({probe})"  # which is missing yet while the file is imported
     return (f"{hit}; {fault.text}" if fault.kind == "statement" else f"({hit}, ({fault.text}))[1]").encode()
 
 

@@ -31,7 +31,7 @@ def mark_needs(*names: str) -> list[pytest.MarkDecorator]:
 
 
 def find_problem(need: str) -> str:
-    """Return a sentence about something that is missing here and what to do about it; empty where it is there."""
+    """Return a sentence about something that is missing here and what to do about it; empty if it is there."""
     return _CHECKS[need]()
 
 

@@ -1,7 +1,7 @@
 """Selects and orders the tests of a run, and reports at its end those that it left out.
 
 `tests/slow_modules.txt` lists the modules that take seconds, with how many: they begin first, and `--fast` leaves them
-out. `pytest --note-slow` writes it anew.
+out. `pytest --note-slow` writes it again.
 """
 
 from __future__ import annotations

@@ -209,7 +209,7 @@ def within(module: str, allowed: tuple[str, ...]) -> bool:
 
 
 def classes() -> set[str]:
-    """The names of all classes that are ours, but for frozen values: those are constants."""
+    """The names of all classes that are ours, except frozen values: those are constants."""
     nodes = (node for path in sources() for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef))
     return {node.name for node in nodes if not any("frozen=True" in ast.unparse(each) for each in node.decorator_list)}
 

@@ -240,7 +240,7 @@ def test_a_missing_file_is_named_and_the_earlier_index_serves(citebot: Citebot, 
     done = ask(citebot, repo.root)
 
     assert "src/retry.py" in done.paths
-    assert "Using what was indexed at " in done.err
+    assert "Using the index at " in done.err
     assert "The contents of src/new.py are missing" in done.err
     assert "git fsck" in citebot("index", "--repo", str(repo.root)).complaint
 
@@ -300,7 +300,7 @@ def test_a_whole_index_in_a_read_only_data_folder_answers(repo: GitRepo, home: P
     symbols, answer, _ = done.stdout.split("= ")
     assert "src/retry.py:1" in symbols
     assert answer.startswith("0\n`send_again` is defined in `src/retry.py`")
-    assert "Using what was indexed at " in done.stderr
+    assert "Using the index at " in done.stderr
     assert "cannot be written to" in done.stderr
 
 
@@ -328,7 +328,7 @@ def test_a_full_disk_leaves_the_earlier_index_and_is_made_good_later(repo: GitRe
     assert end == "0\n"
     complaint, *notes = done.stderr.splitlines()
     assert "room on the disk" in complaint
-    assert any(note.startswith("Using what was indexed at ") for note in notes)
+    assert any(note.startswith("Using the index at ") for note in notes)
     assert "Traceback" not in done.stderr
 
 
@@ -377,7 +377,7 @@ def test_while_another_citebot_indexes_the_earlier_index_serves(citebot: Citebot
         refused = citebot("index", "--json", "--repo", str(repo.root))
 
     assert "src/retry.py" in answered.paths
-    assert "Using what was indexed at " in answered.err
+    assert "Using the index at " in answered.err
     assert "Another citebot is indexing this repository" in refused.complaint
     assert citebot("index", "--repo", str(repo.root)).code == 0
 
@@ -466,7 +466,7 @@ def test_a_damaged_vector_store_is_built_again(
 
     assert "src/retry.py" in done.paths
     assert "Traceback" not in done.err
-    assert pattern == "vectors" or caplog.messages[0].startswith("The vector store was damaged and has been built")
+    assert pattern == "vectors" or caplog.messages[0].startswith("The vector store was damaged and was rebuilt")
     assert json.loads(citebot("status", "--json", "--repo", str(repo.root)).out)["commits_behind"] == 0
 
 
@@ -494,7 +494,7 @@ def test_a_damaged_generation_is_made_again_at_the_next_question(
 
     assert "src/retry.py" in done.paths
     assert "Traceback" not in done.err
-    assert caplog.messages == ["The index was damaged and is built again."]
+    assert caplog.messages == ["The index was damaged and is being rebuilt."]
     assert "src/retry.py" in ask(citebot, repo.root).paths
     assert len(caplog.messages) == 1
 
@@ -536,7 +536,7 @@ def test_a_damaged_catalog_is_built_again_and_said_so_once(
 
     assert "src/retry.py" in done.paths
     assert "Traceback" not in done.err
-    assert damage is emptied or caplog.messages == ["The index was damaged and is built again."]
+    assert damage is emptied or caplog.messages == ["The index was damaged and is being rebuilt."]
     assert "src/retry.py" in ask(citebot, repo.root).paths
     assert len(caplog.messages) <= 1
 
@@ -549,7 +549,7 @@ def test_the_status_of_a_damaged_index_says_so(citebot: Citebot, repo: GitRepo, 
     status = json.loads(citebot("status", "--json", "--repo", str(repo.root)).out)
 
     assert status["commit"] is None
-    assert status["warnings"] == ["The index of shop was damaged, and is being built again."]
+    assert status["warnings"] == ["The index of shop was damaged, and is being rebuilt."]
 
 
 @pytest.mark.parametrize("damage", [truncated, garbage, zeroed])

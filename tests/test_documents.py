@@ -87,7 +87,7 @@ def test_every_metric_is_documented() -> None:
 
 
 def every_metric() -> Iterator[Metric]:
-    """What `/metrics` tells, but for the process's own figures."""
+    """What `/metrics` tells, except the process's own figures."""
     metrics = ConversationMetrics()
     RunMetrics(metrics.registry, prices={})
     return (family for family in metrics.registry.collect() if not family.name.startswith("process_"))

@@ -117,7 +117,7 @@ AT_IMPORT = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Use:
-    """A pattern of `re` in the code; `text` is None where only a call knows it."""
+    """A pattern of `re` in the code; `text` is None if only a call knows it."""
 
     name: str
     text: str | None

@@ -78,7 +78,7 @@ def room_of(module: str) -> str:
 
 
 def folder_of(module: str) -> str:
-    """The folder that a module lies in; one at the top of a package stands for itself."""
+    """The folder that a module is in; one at the top of a package stands for itself."""
     home = home_of(modules()[module])
     return module if home in PACKAGES else home
 

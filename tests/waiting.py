@@ -51,7 +51,7 @@ async def _look(holds: Callable[[], object]) -> object:
 
 
 async def wait_for_end(task: asyncio.Future[Any], what: str) -> None:
-    """Wait until a task is done, however it ends; whoever wants its result or error awaits it afterwards."""
+    """Wait until a task is done, however it ends; anyone who wants its result or error awaits it afterwards."""
     async with expect(what):
         await asyncio.wait({task})
 

@@ -60,13 +60,13 @@ def show_images(message: chat.BaseMessage, names: Sequence[str], texts: Mapping[
 
 SHARE_OF_FOLLOW_UPS = 0.5  # of the evidence's room: the conversation has told some of it
 MAX_CITED_BEFORE = 8  # places of the last answer
-_MOST_LOOKED_FOR = 3  # words of a question of which it is said that nothing has them
+_MOST_LOOKED_FOR = 3  # words of a question that the notes say nothing has
 START = "start"  # the key of the first message's text in the evidence table
 
 
 async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
     """Show what was found, with an id for each place; a place keeps the one that it has."""
-    deps.emit("step_start", node="setup_executor", stage="Reading what was found")
+    deps.emit("step_start", node="setup_executor", stage="Reading the results")
     numbers = EvidenceNumbers(state.get("shown", []))
     refs, question = rank_evidence(state, deps), state.get("lookup_query") or state.get("cleaned_query", "")
     exhibits = numbers.number_evidence(
@@ -116,7 +116,7 @@ async def describe_absent(state: AgentState, deps: Deps) -> str:
 
 
 def rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
-    """Return the evidence of the turn: what the notes cite, what a follow-up leans on, and then all that was found."""
+    """Return the evidence of the turn: cited by the notes first, then that of a follow-up, then the rest."""
     leans = state.get("intent") == "follow_up" or (state.get("mode") == "tools" and state.get("is_follow_up"))
     before = _list_last_evidence(state, deps)[:MAX_CITED_BEFORE] if leans else []
     return [

@@ -1,4 +1,4 @@
-"""Has the model that answered mend or withdraw the sentences that a reading of their lines did not confirm."""
+"""Has the model that answered fix or withdraw the sentences that a reading of their lines did not confirm."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MendedAnswer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Sentence:
-    """A sentence as it stands in its line, what it says, its marks, and its lines."""
+    """A sentence as it is in its line, what it says, its marks, and its lines."""
 
     line: int
     start: int
@@ -72,7 +72,7 @@ async def mend_claims(examined: ExaminedAnswer, readings: Readings, deps: Deps) 
 
 
 def _list_sentences(examined: ExaminedAnswer, readings: Readings, deps: Deps) -> Iterator[_Sentence]:
-    """Find what a reading has refuted, but for rows of tables, of which no cell can be left out."""
+    """Find what a reading has refuted, except rows of tables, of which no cell can be left out."""
     lines = examined.text.split("\n")
     groups: dict[tuple[int, int], list[CitedClaim]] = {}
     for one in examined.claims:

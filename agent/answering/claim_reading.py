@@ -40,7 +40,7 @@ class Case:
 
 
 async def read_again(examined: ExaminedAnswer, deps: Deps) -> dict[ReadingKey, Location | None]:
-    """Return the verdicts on what is in doubt; of nothing where there is no model, no room or no time for it."""
+    """Return the verdicts on what is in doubt; of nothing if there is no model, no room or no time for it."""
     model = deps.models.check
     if model is None or examined.fit is None or deps.budget.is_low:
         return {}

@@ -25,11 +25,11 @@ from agent.prompts.model_text import CitationParser, StreamSanitizer
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.state import CitationRef, EvidenceRef
 
-CUT = "*(The answer was cut here: it had reached the limit of its length.)*"
-BROKEN_OFF = "*(The answer ends here: the language model broke off.)*"
+CUT = "*(The answer was cut here: it reached the length limit.)*"
+BROKEN_OFF = "*(The answer ends here: the language model was interrupted.)*"
 LONGEST_OPENING = 200  # characters without a citation that may yet turn out to be words before a call
 _SHORTEST_OVERLAP = 8  # characters that a continuation repeats
-# Whoever answered may go on, or another model in its place.
+# Anyone who answered may go on, or another model in its place.
 _PASSING = (ModelUnavailable, ModelTimeout, QuotaExceeded, BudgetExceeded)
 _CONTINUE = (
     "The connection broke off in the middle of your answer. Continue from where it ends: write only what comes next, "
@@ -40,9 +40,10 @@ log = logging.getLogger(__name__)
 
 
 class ModelAnswer:
-    """Takes the pieces of an answer. With `may_call` its opening is held back: a model may say what it will do next.
+    """Takes the pieces of an answer.
 
-    `messages` are what the model was told, the first of them its instructions; `shown` is what it may cite.
+    With `may_call` its opening is held back, because a model may announce its next step. `messages` is the prompt,
+    instructions first; `shown` is the evidence that it may cite.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class ModelAnswer:
         return self._parser.citations
 
     def begin(self) -> None:
-        """Take what follows anew, or after what the person has seen."""
+        """Take what follows again, or after what the person has seen."""
         if self.has_sent:
             self._opening = ""
         else:
@@ -87,7 +88,7 @@ class ModelAnswer:
         self._sent_before = self._stream.output_text
 
     def write(self, piece: str) -> None:
-        """Take a piece; `AnswerTruncated` where the answer is as long as one may be."""
+        """Take a piece; `AnswerTruncated` if the answer is as long as one may be."""
         if self._opening is not None:
             self._opening += piece
             if len(self._opening) < LONGEST_OPENING and (self._written or "[" not in self._opening):
@@ -153,10 +154,10 @@ class ModelAnswer:
 async def stream_answer(
     model: ChatModel, tools: Sequence[Mapping[str, Any]], answer: ModelAnswer, *, task: str
 ) -> chat.AIMessage | None:
-    """Let a model write, and return its reply, which may be calls; None where all that counts is the text.
+    """Let a model write, and return its reply, which may be calls; None if only the text counts.
 
-    Where it breaks off, the model continues what was shown, else that is kept and marked as cut. Raises `ModelError`
-    where nothing was shown that cites anything.
+    If the connection breaks, the model continues from the shown text; failing that, the text is kept and marked as cut.
+    Raises `ModelError` if the shown text cites nothing.
     """
     try:
         return await model.stream_with_tools(answer.messages, tools, answer, task=task)

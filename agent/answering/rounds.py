@@ -46,9 +46,10 @@ def limit_reply(reply: chat.AIMessage, *, longest_calls: int = LONGEST_CALLS) ->
 
 
 class KeptReply:
-    """The reply to some messages, kept beside the checkpoints as soon as it is there.
+    """The reply to some messages, stored next to the checkpoints as soon as it arrives.
 
-    What a node asks several models at once is saved when all have replied: a crash before that would cost all of it.
+    A node that asks several models at once is saved only after the last reply: a crash before that would lose all of
+    them.
     """
 
     def __init__(self, texts: EvidenceTexts, messages: Sequence[chat.BaseMessage]) -> None:
@@ -106,7 +107,7 @@ async def answer_with_tools(state: AgentState, deps: Deps) -> AgentState:
 
 
 def _list_tools(state: AgentState, deps: Deps) -> list[Mapping[str, Any]]:
-    """Return what reads, what changes the way of the turn, and what a person can be asked to approve."""
+    """Return the tools that read, those that redirect the turn, and those that need a person's approval."""
     return [
         *deps.tools.menu(deps, approved=state.get("approved", []), asking=True),
         *list_turn_tools(can_ask=deps.can_ask),

@@ -44,7 +44,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 MAX_ENTRIES = 20
 _FEW_MORE = 4  # entries that take no more room than saying that they are left out
-_IN_ROW = 4  # entries of which nothing is said but their name
+_IN_ROW = 4  # entries that are only a name
 _BARE_KINDS = frozenset(
     {
         "flag",
@@ -164,7 +164,7 @@ class AnswerContext:
 class AnswerSubject:
     """The subject of an answer, for the next question's "it", and its remaining entries, for "more".
 
-    It `is_pointing` where it has places alone, none of which stands out, for a question that names nothing of the code.
+    It `is_pointing` if it only lists places, none of which stands out, for a question that names no code.
     """
 
     symbol: str = ""
@@ -174,7 +174,7 @@ class AnswerSubject:
 
 
 def format_name(ref: EvidenceRef) -> str:
-    """Name what a reference is about: its symbol, or its file where there is none."""
+    """Name what a reference is about: its symbol, or its file if there is none."""
     return format_code_span(ref["symbol"] or ref["path"])
 
 
@@ -185,7 +185,7 @@ def format_line_numbers(location: Location) -> str:
 
 
 def quote_first_sentence(ref: EvidenceRef, *, longest: int = 240) -> str:
-    """Quote the first sentence of the documentation, without its markup; empty where there is none."""
+    """Quote the first sentence of the documentation, without its markup; empty if there is none."""
     return format_quote(strip_doc_markup(ref["doc"]), longest=longest)
 
 
@@ -280,7 +280,7 @@ def write_entries(
     heading: Callable[[EvidenceRef], str] | None = None,
     total: int = 0,
 ) -> Continuation | None:
-    """List entries, by default under the files that they stand in or the folders that commits touched.
+    """List entries, by default under the files that they are in or the folders that commits touched.
 
     With a `heading`, entries that share it are listed below it.
 
@@ -312,7 +312,7 @@ def write_entries(
 
 
 def _make_rows(entries: Sequence[EvidenceRef], most: int) -> list[list[EvidenceRef]]:
-    """Put each entry on a row of its own; where that takes too many, neighbours of which nothing is said share one."""
+    """Put each entry on its own row; if there are too many, plain neighbours share one."""
     rows: list[list[EvidenceRef]] = []
     for ref in entries:
         is_bare = len(entries) > most and _says_nothing(ref)

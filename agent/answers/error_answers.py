@@ -105,8 +105,8 @@ async def _write_origin(draft: AnswerBuilder, material: AnswerContext, *, is_sai
         if not is_said:
             repository = format_code_span(material.deps.code.repository)
             draft.say(
-                f"{format_code_span(name)} is an exception of the language itself or of its standard library, and no "
-                f"place in {repository} clearly says this message."
+                f"{format_code_span(name)} is an exception of the language or its standard library, and this message "
+                f"does not clearly appear in {repository}."
             )
         return not is_said
     await _list_handlers(draft, material, places)

@@ -114,7 +114,7 @@ def _describe_touched(totals: Mapping[str, int]) -> str:
     """Name the folders and files that the commits touched most."""
     areas = [f"{format_code_span(name[5:])} ({count:,})" for name, count in totals.items() if name.startswith("area ")]
     files = [f"{format_code_span(name[5:])} ({count:,})" for name, count in totals.items() if name.startswith("file ")]
-    counted = f" Counted are the newest {totals['counted']:,}." if totals["counted"] < totals["commits"] else ""
+    counted = f" Counted: the newest {totals['counted']:,}." if totals["counted"] < totals["commits"] else ""
     said = [f"Most are in {', '.join(areas)}." if areas else "", f"Touched most: {', '.join(files)}." if files else ""]
     return " ".join(filter(None, said)) + (counted if areas or files else "")
 
@@ -181,7 +181,7 @@ def _describe_people(draft: AnswerBuilder, material: AnswerContext, people: Sequ
         return ""
     first, count = _format_person(people[0]["symbol"]), totals.get("people", len(people))
     if totals.get("lines"):
-        guess = " This is what a search for the words of the question finds first." if facts.get("guess") else ""
+        guess = " These are the first results of a search for the words of the question." if facts.get("guess") else ""
         lines = f"All lines of {target} are by {first}." if count == 1 else ""
         return (lines or f"Most lines of {target} are by {first}, of {count:,} people.") + guess
     commits = f"{format_count(totals.get('commits', 0), 'commit')} to {target}"
@@ -267,7 +267,7 @@ def _describe_comparison(draft: AnswerBuilder, material: AnswerContext, files: S
     if facts.get("same"):
         return f"{older} and {newer} are the same commit, {format_code_span(facts['same'][:12])}."
     asked = facts.get("nothing is called", "")
-    missing = f"Nothing here is called {format_code_span(asked)}, and nothing that changed is. " if asked else ""
+    missing = f"Nothing here is named {format_code_span(asked)}, and no changed code is. " if asked else ""
     targets = [format_code_span(target) for target in facts.get("target", "").split("\n")[:3] if target]
     where = f", in {' and '.join(targets)}" if targets else ""
     span = f"From {older} to {newer}{where}"
@@ -285,7 +285,7 @@ def _describe_comparison(draft: AnswerBuilder, material: AnswerContext, files: S
         else "",
         describe_shallow(facts.get("shallow", "")),
         "There is too much to compare it all. Name a folder or a file." if facts.get("incomplete") else "",
-        "This is what a search for the words of the question finds first." if facts.get("guess") else "",
+        "These are the first results of a search for the words of the question." if facts.get("guess") else "",
     )
     return " ".join(filter(None, (missing + said, _describe_parting(facts, totals), *gaps)))
 

@@ -89,7 +89,7 @@ async def _deny_calls(draft: AnswerBuilder, material: AnswerContext, role: Role,
     """Say that there is no call, with how much of the code that rests on."""
     plain = material.name.rpartition(".")[2]
     if role == "callee":
-        claim, words = f"{target} calls nothing that is known by name", []
+        claim, words = f"{target} calls no function known by name", []
     elif material.lookup == "callers" or {ref["kind"] for ref in material.of("definition")} & _CALLED:
         claim, words = f"No call of {target} was found", [plain]
     else:
@@ -214,7 +214,7 @@ async def list_files(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
             draft.say(f"{place} is there, with {format_count(head['end_line'], 'line')}.")
             continue
         if not symbols:
-            draft.say(f"{place} defines no names; it begins like this:")
+            draft.say(f"{place} defines no names; its first lines:")
             draft.say(format_code_block(source.lines[:20], source.language))
             continue
         where = "" if any("." in ref["symbol"] for ref in symbols) else " at the top level"
@@ -226,7 +226,7 @@ async def list_files(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
 
 
 async def list_folder(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write what lies in a folder."""
+    """Write what is in a folder."""
     totals, folder = material.metadata["totals"], material.decision["requests"][0]["path"]
     folders, files = totals.get("folders", 0), totals.get("files", 0)
     below = f" and {format_count(folders, 'folder')}" if folders else ""
@@ -252,9 +252,9 @@ async def _list_places(
     *,
     left: Sequence[EvidenceRef] = (),
 ) -> None:
-    """List places, each with what it holds side by side; `total` counts what all of them hold.
+    """List places with their entries side by side; `total` counts all entries.
 
-    Of what is `left` out it says which files hold most.
+    If some are `left` out, the files with the most of them are named.
     """
     items = [await format_site(draft, material.deps, place) for place in places]
     files = [format_code_span(path) for path, _ in Counter(ref["path"] for ref in left).most_common(_MOST_FILES)]
@@ -337,7 +337,7 @@ def _write_default(draft: AnswerBuilder, material: AnswerContext, entries: list[
     draft.say(f"{place} {value} {mark}." + (f" {about}" if about else ""))
     more = None
     if len(entries) > 1:
-        draft.say("The name stands for more than one thing:")
+        draft.say("The name has several meanings:")
         more = write_entries(draft, material, entries[1:], format_entry=_format_entry)
     return AnswerSubject(symbol=first["symbol"], kind=first["kind"], more=more)
 
@@ -413,9 +413,9 @@ def _name_sort(ref: EvidenceRef) -> str:
 
 
 def _format_entry(draft: AnswerBuilder, ref: EvidenceRef, *, is_long: bool = False) -> str:
-    """Write an entry: its name and mark, its default or what is called for it, what is said of it.
+    """Write an entry: its name and mark, its default or handler, its description.
 
-    In a long list no more is said of it than fits on its row.
+    In a long list, each fits on one row.
     """
     detail, mark = _describe_detail(ref), draft.cite(to_location(ref))
     name = format_code_span(ref["symbol"])
@@ -473,7 +473,7 @@ async def write_commands(draft: AnswerBuilder, material: AnswerContext) -> Answe
 
 
 def _describe_command(ref: EvidenceRef) -> str:
-    """Say where the command stands, what it does, and what is said about it."""
+    """Describe a command: its place, its purpose, and its documentation."""
     runs = f", which runs {format_code_span(ref['signature'], longest=160)}" if ref["signature"] else ""
     about = f": {format_quote(ref['doc'], longest=160)}" if ref["doc"] else ""
     return f"{_SAYS[ref['kind']]} {format_code_span(ref['path'])}{runs}{about}"

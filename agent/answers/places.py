@@ -94,7 +94,7 @@ def _choose_search(material: AnswerContext) -> RetrievalRequest:
 
 
 def _format_place(draft: AnswerBuilder, number: int, place: BestPlace) -> str:
-    """Write a place as a list item: what its lines lie in, the file, and below it each line with its own mark."""
+    """Write a place as a list item: what its lines are in, the file, and below it each line with its own mark."""
     labels = [
         format_quote(strip_doc_markup(label), longest=_LONGEST_LINE) if is_page(place.path) else format_code_span(label)
         for label in place.labels[:_MAX_LABELS]

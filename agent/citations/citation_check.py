@@ -36,13 +36,13 @@ class CheckedAnswer:
 
 
 ReadingKey = tuple[str, str, Location | None]
-# The lines that show a claim, by a model that read them again; None where it found none that do.
+# The lines that show a claim, by a model that read them again; None if it found none that do.
 Readings = Mapping[ReadingKey, Location | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CitedClaim:
-    """One marker of an answer, where it leads, None where that was not read, and how much speaks against it."""
+    """One marker of an answer, where it leads, None if that was not read, and how much speaks against it."""
 
     mark: CitationMarker
     place: Location | None
@@ -56,7 +56,7 @@ class CitedClaim:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExaminedAnswer:
-    """An answer with each of its markers as it was found; `fit` is None where no model wrote it."""
+    """An answer with each of its markers as it was found; `fit` is None if no model wrote it."""
 
     text: str
     given: Mapping[int, Location]
@@ -64,7 +64,7 @@ class ExaminedAnswer:
     fit: EvidenceFit | None
 
     def settle(self, readings: Readings | None = None, *, corrected: int = 0) -> CheckedAnswer:
-        """Renumber the citations, with what a model that read them again says of them; that alone moves a mark."""
+        """Renumber the citations after a model has read them again; only its verdict moves a mark."""
         read = readings or {}
         places = [read.get(one.key) or one.place for one in self.claims]
         doubts = [
@@ -107,11 +107,11 @@ async def examine_citations(
     past: Mapping[Location, str] | None = None,
     asked: str = "",
 ) -> ExaminedAnswer:
-    """Look every citation up at the commit and in what was read in this turn.
+    """Look up every citation at the commit and in the evidence of this turn.
 
-    What lies within lines that were read stays. What a model cites is also compared with its claim: it is in doubt
-    where the lines lack names or numbers of it, or something else that was read clearly fits better. `past` has what
-    was read of commits and of other commits' lines; what was `asked` may have names that are nowhere.
+    A citation within lines that were read stays. A model's citation is also compared with its claim: it is doubtful if
+    the lines lack names or numbers of the claim, or if other evidence clearly fits better. `past` has the evidence
+    about commits and lines of other commits; words that were `asked` may be missing anywhere.
     """
     given = {citation["mark"]: to_location(citation) for citation in citations}
     found = find_markers(text)
@@ -180,7 +180,7 @@ class _EvidenceReader:
     texts: dict[Location, str | None] = field(default_factory=dict)
 
     async def locate(self, cited: Location | None) -> Location | None:
-        """Return the lines to show for a marker: as cited, or cut to what was read; None where there are none."""
+        """Return the lines to show for a marker: as cited, or cut to what was read; None if there are none."""
         if cited is None:
             return None
         is_part = bool(cited.path) and _is_sound(cited) and any(is_within(cited, seen) for seen in self.read)
@@ -193,7 +193,7 @@ class _EvidenceReader:
         return repaired if repaired is not None and await self._read_text(repaired) is not None else None
 
     async def load_exhibit(self, location: Location) -> Exhibit | None:
-        """Read lines with the names of the definitions that they are part of or hold; None where there are none."""
+        """Read lines with the names of the definitions that they are part of or hold; None if there are none."""
         if location.commit:
             text = self.past.get(location)
             return Exhibit(location=location, lines=text.split("\n")) if text else None
@@ -210,7 +210,7 @@ class _EvidenceReader:
         return Exhibit(location=location, lines=text.split("\n"), names=tuple(names))
 
     async def _read_text(self, cited: Location) -> str | None:
-        """Return the cited lines as they are at the commit; None where they are not all there."""
+        """Return the cited lines as they are at the commit; None if they are not all there."""
         if cited not in self.texts:
             self.texts[cited] = None
             with suppress(UnknownPath):

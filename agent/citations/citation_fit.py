@@ -88,7 +88,7 @@ class _KnownExhibit:
         return cls(exhibit=exhibit, heading=heading, lines=lines, all=heading.union(*lines), text=text)
 
     def find_lines(self, cited: Location) -> range | None:
-        """Return the indexes of the cited lines and of those beside them; None where they are not all here."""
+        """Return the indexes of the cited lines and of those beside them; None if they are not all here."""
         at = self.exhibit.location
         if cited == at:
             return range(len(self.lines)) or None

@@ -30,7 +30,7 @@ _SEPARATORS = re.compile(r"[\W_]+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w+")
 _WORD = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#|->)[^\W\d]\w*)*(?:\(\))?")
 _PATH = compile_pattern(r"[\w.@+-]*(?:/[\w.@+-]+)+|[\w@+-][\w.@+-]*\.[A-Za-z][A-Za-z0-9]{0,5}")
-# Words that stand in code spans and prove nothing, because they are everywhere.
+# Words in code spans and prove nothing, because they are everywhere.
 _COMMON = frozenset(
     """def class return self this none null true false import from function const let var public private static void int
     str string bool the and for with not new async await if else try except raise lambda list dict nil get http
@@ -59,7 +59,7 @@ def find_names(sentence: str) -> frozenset[str]:
 
 
 def find_identifiers(text: str) -> frozenset[str]:
-    """Return the identifiers of code, lower-case, but for those that are everywhere."""
+    """Return the identifiers of code, lower-case, except those that are everywhere."""
     return frozenset(word.lower() for word in _IDENTIFIER.findall(text)) - _COMMON
 
 

@@ -24,7 +24,7 @@ _LONGEST_READ = 4_000  # characters that tell a language
 
 
 def write_legend(answer: str, deeds: Mapping[Deed, int]) -> str:
-    """Say what was done, a line each, with how often; empty where nothing was."""
+    """Say what was done, a line each, with how often; empty if nothing was."""
     told = _read_table()[find_language(answer)]
     return "\n".join(
         f"{word}: {told[deed].format(count=deeds[deed])}" for deed, word in _WORDS.items() if deeds.get(deed)

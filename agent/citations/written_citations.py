@@ -25,7 +25,7 @@ _DASH = re.compile(r"[-\u2010-\u2015]")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WrittenCitation:
-    """A piece of evidence by its number, and lines of it; 0 where the whole is cited."""
+    """A piece of evidence by its number, and lines of it; 0 if the whole is cited."""
 
     number: int
     start: int = 0
@@ -33,7 +33,7 @@ class WrittenCitation:
 
 
 def parse_citations(text: str) -> list[WrittenCitation]:
-    """Read what stands in brackets; empty where any of it is something else than a citation."""
+    """Read what is in brackets; empty if any of it is something else than a citation."""
     reader = _Reader()
     end = 0
     for found in _TOKEN.finditer(text):
@@ -53,7 +53,7 @@ class _Reader:
         self._has_lines = False
 
     def take(self, token: re.Match[str]) -> bool:
-        """Take a token; False where no citation continues like that."""
+        """Take a token; False if no citation continues like that."""
         if token["sign"] is not None:
             self._sign += token["sign"]
             return True

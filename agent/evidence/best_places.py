@@ -68,7 +68,7 @@ _MARKUP = compile_pattern(r"\s*(?:`{3}|~{3}|<|!\[|\.\. |:::|[|\s:-]+$)")
 
 
 def find_headings(lines: Sequence[str]) -> dict[int, str]:
-    """Return the headings by the numbers of their lines, in order; what stands in a fence is none."""
+    """Return the headings by the numbers of their lines, in order; what is in a fence is none."""
     found: dict[int, str] = {}
     is_fenced = False
     for number, (line, below) in enumerate(pairwise([*lines, ""]), 1):
@@ -93,7 +93,7 @@ class FoundLine:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BestPlace:
-    """A file that a question leads to: what its lines lie in, definitions or a heading, and the lines, by number."""
+    """A file that a question leads to: what its lines are in, definitions or a heading, and the lines, by number."""
 
     path: str
     labels: tuple[str, ...]
@@ -250,9 +250,10 @@ def _replace_last(chosen: Sequence[list[_Chunk]], chunk: _Chunk) -> list[list[_C
 
 
 async def _find_design(code: CodeSearch, request: RetrievalRequest, asked: _Asked) -> _Chunk | None:
-    """Find the section of a page on the design that says most of the question: such a page tells how all fits together.
+    """Find the section of a design page with most words of the question.
 
-    Its words are often others than those of the code, and there is one of it beside many files that repeat a word.
+    Such a page explains how the parts fit together. It often uses other words than the code, and there is one of it
+    among many files that repeat a word.
     """
     pages = [entry.path for entry in await code.files() if entry.source_type == "doc" and _DESIGN.search(entry.path)]
     plain = [f"/{path}" for path in pages if not is_beside_code(path)]
@@ -270,7 +271,7 @@ async def _find_design(code: CodeSearch, request: RetrievalRequest, asked: _Aske
 
 
 async def _describe(code: CodeSearch, asked: _Asked, file: Sequence[_Chunk], headings: Mapping[int, str]) -> BestPlace:
-    """Choose the lines of a file, two of its best chunk and one of each of the next, and name what they lie in."""
+    """Choose the lines of a file, two of its best chunk and one of each of the next, and name what they are in."""
     titles = frozenset(headings)
     lines = _choose_lines(asked, file[0], titles, _PER_CHUNK)
     for chunk in file[1:_MAX_CHUNKS]:
@@ -282,7 +283,7 @@ async def _describe(code: CodeSearch, asked: _Asked, file: Sequence[_Chunk], hea
 
 
 async def locate_text(code: CodeSearch, ref: EvidenceRef, texts: Sequence[Literal]) -> BestPlace:
-    """Return the line of some lines that holds one of the texts, and the definition or heading that it lies in."""
+    """Return the line of some lines that holds one of the texts, and the definition or heading that it is in."""
     path = ref["path"]
     lines = (await code.read(path, ref["start_line"], ref["end_line"])).text.split("\n")
     at = next((at for text in texts if (at := text.first_line("\n".join(lines))) is not None), 0)
@@ -304,7 +305,7 @@ async def find_telling_lines(code: CodeSearch, question: str, within: Location) 
 async def _label(
     code: CodeSearch, path: str, lines: Sequence[FoundLine], headings: Mapping[int, str]
 ) -> tuple[str, ...]:
-    """Name the definitions or the headings that the lines lie in."""
+    """Name the definitions or the headings that the lines are in."""
     labels: list[str] = []
     for line in lines:
         if is_page(path):

@@ -97,7 +97,7 @@ async def explain_no_calls(code: CodeSearch, name: str, claim: str, *, quote: Qu
 
 
 def describe_unseen(paths: Iterable[str]) -> str:
-    """Say that calls may be hidden, where one of the languages has macros; empty where none has."""
+    """Say that calls may be hidden, where one of the languages has macros; empty if none has."""
     languages = (find_language_by_ending(path.rpartition(".")[2].lower()) for path in paths)
     has_macros = any(language is not None and language.name in _WITH_MACROS for language in languages)
     return "Calls in macros and in generated code are not seen." if has_macros else ""
@@ -124,7 +124,7 @@ def format_scope(code: CodeSearch, coverage: Coverage, quote: Quote = format_cod
 
 
 async def find_left_out(code: SourceFiles, written: str) -> LeftOut | None:
-    """Find the path of the commit that is not indexed and that a written path means, lies in or holds."""
+    """Find the path of the commit that is not indexed and that a written path means, is in or holds."""
     wanted = fold_path(written)
     if not wanted or ".." in wanted.split("/"):
         return None
@@ -139,7 +139,7 @@ async def find_left_out(code: SourceFiles, written: str) -> LeftOut | None:
 
 
 async def _describe_fate(code: CodeSearch, path: str, quote: Quote) -> str:
-    """Say that a file was renamed or removed, and in which commit; empty where neither is known."""
+    """Say that a file was renamed or removed, and in which commit; empty if neither is known."""
     try:
         former = await follow_path(code, path.removeprefix("./"))
     except IndexerError:  # several repositories at once have no past, nor does a clone whose objects are missing

@@ -30,9 +30,10 @@ _ALIKE = 0.8
 async def find_hit_definition(
     code: SymbolIndex, hit: Hit, terms: frozenset[str], literals: Sequence[Literal] = ()
 ) -> list[Definition]:
-    """Return the definition that a hit is about, and the one that it lies in; none where no definition fits.
+    """Return the definition that a hit is about, and the enclosing one; none if no definition fits.
 
-    It is the one that holds a quoted text of the hit, or else whose name and documentation say most of the terms.
+    It is the one that contains a quoted text of the hit, else the one whose name and documentation have most of the
+    terms.
     """
     first = hit.location.start_line
     at = next((at for text in literals if (at := text.first_line(hit.text)) is not None), None)
@@ -151,7 +152,7 @@ async def find_known_name(written: str, code: SymbolIndex) -> KnownName | None:
 
 
 async def find_name_alike(written: str, code: SymbolIndex) -> KnownName | None:
-    """Return the name that is defined as the written one but for its case, its plural or its Unicode form."""
+    """Return the name that is defined as the written one except its case, its plural or its Unicode form."""
     singular = [written[: -len(end)] for end in ("s", "es") if written.endswith(end) and len(written) > _SHORTEST]
     for spelt in (written, unicodedata.normalize("NFD", written), *singular):
         if found := await code.definitions(spelt):

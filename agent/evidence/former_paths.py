@@ -24,7 +24,7 @@ class FormerPath:
 
 
 async def follow_path(code: CodeSearch, path: str) -> FormerPath | None:
-    """Find what became of a path; None where no commit that is known touched it."""
+    """Find what became of a path; None if no commit that is known touched it."""
     files = {entry.path for entry in await code.files()}
     first = ""
     for _ in range(_MOST_MOVES):
@@ -40,7 +40,7 @@ async def follow_path(code: CodeSearch, path: str) -> FormerPath | None:
 
 
 async def _find_fate(code: CodeSearch, sha: str, path: str) -> tuple[str, bool]:
-    """Return what a commit has renamed a file to, empty where it has not, and whether it has removed it."""
+    """Return what a commit has renamed a file to, empty if it has not, and whether it has removed it."""
     try:
         compared = await code.past.compare(DiffQuery(after=f"{sha}~1", until=sha, limit=0))
     except UnknownRevision:  # it is the first that is known

@@ -43,8 +43,8 @@ MAX_ALIKE = 3  # files of one name that are shown side by side
 MAX_NAMES = 2  # that one lookup is made for
 _NAMED = 0.4  # the least confidence that a question asks for a name where a common word stands
 _SHORTEST_NAME = 3
-_UNSURE = 0.7  # confidence below which an answer says what else a question may mean
-_FEWEST_SAID = 3  # words by which what somebody saw can be told from other texts
+_UNSURE = 0.7  # confidence below which an answer offers other meanings
+_FEWEST_SAID = 3  # words that distinguish a reported symptom from other texts
 _ABOUT_PLACES: frozenset[IntentName] = frozenset({"changes", "origin", "people"})
 _OF_PAST: frozenset[IntentName] = frozenset({"changes", "origin"})
 _MAYBE_PAST: frozenset[IntentName] = frozenset({"changes", "origin", "people", "reason"})
@@ -117,7 +117,7 @@ class AskedIntent:
 
     @property
     def is_sure(self) -> bool:
-        """Whether nothing else needs to be offered."""
+        """Whether no other meaning needs to be offered."""
         return self.confidence >= SURE
 
 
@@ -160,11 +160,11 @@ def _leave_out(ranked: Sequence[RankedIntent], name: IntentName) -> list[RankedI
 
 
 async def _find_names(question: str, code: SymbolIndex) -> dict[str, KnownName]:
-    """Look up what is typed as code, and the plain words that are no common ones; these have to be spelt just so."""
+    """Look up what is typed as code, and the plain words that are no common ones; these must be spelt just so."""
     mentions, common = find_mentions(question), load_model().common
     typed = {part for name in mentions.names for part in name.split(".")}
     text = question
-    for mention in mentions.paths:  # of which no folder is a name by itself
+    for mention in mentions.paths:  # of which no folder is a name on its own
         text = text.replace(mention.path, " ")
     plain = [word for word in _PLAIN.findall(text) if len(word) >= _SHORTEST_NAME and word.lower() not in common]
     found: dict[str, KnownName] = {}
@@ -224,7 +224,7 @@ async def _try_common_words(
 
 
 async def route_comparison(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Show what differs between two versions, whatever is asked of them."""
+    """Show the difference between two versions, whatever the question is about them."""
     if not read_times(question).is_comparison:
         return None
     asked = await recognise_intent(question, code)
@@ -232,7 +232,7 @@ async def route_comparison(question: str, code: CodeSearch) -> RouterDecision | 
 
 
 async def route_intent(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """Choose the requests of the likeliest intent; None where it has no lookup of its own, or names nothing for it."""
+    """Choose the requests of the likeliest intent; None if it has no lookup of its own, or names nothing for it."""
     if (chosen := await route_contract(question, code)) is not None:
         return chosen
     if asked.name == "origin" and not asked.is_sure:  # history misleads where it is not meant
@@ -336,13 +336,13 @@ def _find_unknown(question: str, intent: IntentName) -> str:
 
 
 def _list_typed(question: str) -> list[str]:
-    """Return the names that are typed as code, but for those of files."""
+    """Return the names that are typed as code, except those of files."""
     mentions = find_mentions(question)
     return [name for name in mentions.names if mask_question(name) != "xpath"]
 
 
 async def _find_scope(question: str, code: CodeSearch) -> list[str]:
-    """Return the files and folders of the question that are here: those of its paths, else one that a word names."""
+    """Find the question's files and folders: its paths, else one named by a word."""
     written = [mention.path for mention in find_mentions(question).paths]
     names = FilePathLookup(await code.files() if written else (), written)
     found = [entry.path for path in written for entry in choose_files(names.find_alike(path), 0)[:1]]
@@ -458,7 +458,7 @@ def _fold(name: str) -> str:
 
 
 async def _route_kind(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """Ask for what has an answer of its own, about what the question names."""
+    """Request the lookup of a kind of question that has answers of its own."""
     is_of_whole = asked.name != "overview" or is_common_noun(asked.subject, question)
     if not is_of_whole and await is_defined_exactly(asked.subject, code):
         return None
@@ -555,7 +555,7 @@ async def _route_compared(question: str, asked: AskedIntent, code: CodeSearch) -
 
 
 async def _route_reported(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """Find what somebody saw where the code says it; else show the code whose failure is reported."""
+    """Find a reported symptom in the code; else show the code that fails."""
     is_telling = len(asked.subject.split()) >= _FEWEST_SAID
     said = await find_said(code, [asked.subject], is_evident=False) if is_telling else ""
     if said:

@@ -45,7 +45,7 @@ _CONTEXT_LINES = 5
 _FILE_HEAD = 40
 MAX_PASSAGES = 30  # of one search; as many as a model reads
 _LITERAL_HITS = 10
-_LITERAL_DEPTH = 25  # hits read when the words of a text are to be found as they stand
+_LITERAL_DEPTH = 25  # hits read when the words of a text are to be found as they are
 _REMARKS = ("//", "#", "/*", "*", "--", ";", "<!--")  # what says a name beside the code comes after it
 _IMPORTING = re.compile(
     r"^\s*(?:import|from|#\s*include|(?:pub\s+)?use|using|mod|export|require|source)\b|\b(?:require|import)\("
@@ -53,7 +53,7 @@ _IMPORTING = re.compile(
 
 
 async def search(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Rank the code for the query; a text that it quotes is looked for as it stands."""
+    """Rank the code for the query; a text that it quotes is looked for as it is."""
     literal = parse_literal(request["query"])
     if literal:
         result = await search_relaxed(code, request, limit=_LITERAL_HITS)
@@ -80,7 +80,7 @@ async def _search_message(code: CodeSearch, request: RetrievalRequest) -> Retrie
 async def _describe_hits(
     code: SymbolIndex, query: str, hits: Sequence[Hit], literal: Literal | None
 ) -> tuple[list[EvidenceRef], list[EvidenceRef]]:
-    """Refer to the best hits by what they are about, and to the definitions that they lie in."""
+    """Refer to the best hits by what they are about, and to the definitions that they are in."""
     terms = find_content_terms(query)
     literals = (literal,) if literal else find_literals(query)
     refs: list[EvidenceRef] = []

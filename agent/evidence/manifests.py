@@ -105,7 +105,7 @@ def normalize_library(name: str) -> str:
 
 
 def _rank_line(line: str, wanted: str, *, is_json: bool) -> int | None:
-    """Return 0 where a line declares the library, 1 where it declares a version of what is called so in part."""
+    """Return 0 if a line declares the library, 1 where it declares a version of what is called so in part."""
     if not wanted or _COMMENT.match(line) or _OWN_NAME.match(line) or wanted not in _SEPARATORS.sub("-", line.lower()):
         return None
     if is_json and not _JSON_VERSION.match(line):

@@ -50,7 +50,7 @@ _BY_VALUE = "passed as a value"
 
 @dataclass(frozen=True, kw_only=True)
 class NamedDefinition:
-    """A name that is asked about, its definitions, and what they stand in: modules, folders and classes."""
+    """A name that is asked about, its definitions, and what they are in: modules, folders and classes."""
 
     plain: str
     owner: str
@@ -68,7 +68,7 @@ class NamedDefinition:
         )
 
     def describe_use(self, path: str, line: str) -> str:
-        """Say how a line that has the name uses it other than by a call; empty where it only says it."""
+        """Say how a line that has the name uses it other than by a call; empty if it only says it."""
         line = line[:_LONGEST_LINE]
         if queued := self._queued.search(line):
             return f"called through `.{queued[1]}`"
@@ -90,7 +90,7 @@ class NamedDefinition:
         return compile_pattern(rf"(?:[(,=\[{{>]|:\s|return)\s?&?(?:[\w$]+(?:\.|::|->))*{name}\s?(?:[,)\]}};]|$)")
 
     def _is_meant(self, written: str) -> bool:
-        """Whether a text is the name behind what its definition stands in, or the name alone where it is telling."""
+        """Whether a text is the name behind what its definition is in, or the name alone where it is telling."""
         *before, last = re.split(r"[./:#\\]+", written)
         if last != self.plain:
             return False
@@ -146,7 +146,7 @@ async def find_named_lines(code: CodeSearch, target: NamedDefinition) -> list[Ev
 async def find_named_uses(code: CodeSearch, target: NamedDefinition) -> list[EvidenceRef]:
     """Find what registers a definition and calls it by another name: routes, commands, tasks, decorators, URL names.
 
-    What kind of use each is stands in `kind`.
+    What kind of use each is is in `kind`.
     """
     sites = [one for one in await code.registrations(_HANDLED) if target.is_handled_by(one.path, one.registration)]
     refs = [make_lines_ref(one.location, "mention", kind=_describe(one.registration)) for one in sites]
@@ -197,7 +197,7 @@ async def _find_links(code: CodeSearch, route: Location) -> list[EvidenceRef]:
 
 
 async def describe_named_uses(code: CodeSearch, name: str) -> str:
-    """Say in one sentence where a name is used other than by a call; empty where it is not."""
+    """Say in one sentence where a name is used other than by a call; empty if it is not."""
     target = await NamedDefinition.find(code, name)
     uses = [*await find_named_uses(code, target), *await find_named_lines(code, target)]
     places = {f"{ref['path']}:{ref['start_line']}": ref["kind"] for ref in reversed(uses)}

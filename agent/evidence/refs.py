@@ -110,7 +110,7 @@ def _holds_imports(text: str) -> bool:
 
 
 def make_call_ref(site: CallSite, role: Role) -> EvidenceRef:
-    """Refer to the line of a call; the symbol is whoever is at its other end."""
+    """Refer to the line of a call; the symbol is anyone who is at its other end."""
     other = site.caller if role == "caller" else site.callee
     at = Location(path=site.path, start_line=site.line, end_line=site.line)
     known = make_lines_ref(at, role, symbol=site.name if role == "callee" else "")

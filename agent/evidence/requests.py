@@ -46,7 +46,7 @@ def request_kind(lookup: Lookup, question: str, parts: Mapping[str, str]) -> Ret
 
 
 def read_literal(request: RetrievalRequest) -> Literal | None:
-    """Return the text that a request looks for verbatim; None where it is about something else."""
+    """Return the text that a request looks for verbatim; None if it is about something else."""
     if request["lookup"] == "message":
         return Literal(text=request["query"], is_message=True)
     return parse_literal(request["query"]) if request["lookup"] == "search" else None

@@ -59,7 +59,7 @@ FUNCTION_HEAD = 14
 _FEWEST_WORDS = 3  # of a message; a shorter one stands everywhere
 _SAME_LINE = 0.8  # how much of a line in a trace must be alike to be the same line in another version
 MAX_LINES = 80
-_MOST_WORDS_AROUND = 1  # beside a capitalised word; more of them, and the question is about something else
+_MOST_WORDS_AROUND = 1  # besides a capitalised word; more of them mean another subject
 _LONGEST_ACRONYM = 5
 _EXISTS = compile_pattern(
     r"(?i)(?:so,? )?(?:does|do|is|are|has|have|did) (?:we have |it have |there |this repo(?:sitory)? have )?"
@@ -113,7 +113,7 @@ async def _find_moved_line(source: str, path: str, start: int, end: int, code: C
 
 
 async def route_error(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Look for where an exception comes from, and for the place that says its message, whatever else stands in it."""
+    """Look for where an exception comes from, and for the place that says its message, whatever else is in it."""
     error = parse_pasted_error(question)
     if error is None or (error.name and not error.texts and await code.definitions(error.name)):
         return None
@@ -155,7 +155,7 @@ async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:
 
 
 async def _route_release(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Look for the commits that a question about releases or environments means; None where nothing tells them."""
+    """Look for the commits that a question about releases or environments means; None if nothing tells them."""
     asked = read_asked_release(clean_question(question))
     if asked is None:
         return None
@@ -189,7 +189,7 @@ async def _route_rest(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
 
 
 async def _route_in_language(asked: LanguageFilter, code: CodeSearch) -> RouterDecision:
-    """Answer from the files of one language; with nothing where the repository has none."""
+    """Answer from the files of one language; with nothing if the repository has none."""
     if not any(entry.path.endswith(asked.endings) for entry in await code.files()):
         return decide_retrieval([], fast_path=True, reasoning=f"{NONE_OF} {asked.language}")
     chosen = await route_by_rules(asked.question, code)
@@ -295,7 +295,7 @@ async def _route_lines(question: str, code: CodeSearch) -> RouterDecision | None
 
 
 async def _route_existence(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Say that a file is there where nothing else is asked of it."""
+    """Confirm that a file exists, if the question asks nothing else of it."""
     if not _EXISTS.fullmatch(" ".join(question.split())):
         return None
     paths = [entry.path for entry, _ in await _find_mentioned(question, code)]

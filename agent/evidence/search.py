@@ -165,9 +165,9 @@ async def find_message(code: CodeSearch, hits: Sequence[Hit], message: str) -> M
 
 
 async def find_said(code: CodeSearch, texts: Sequence[str], *, is_evident: bool) -> str:
-    """Return the one of several texts of which the code spells most words; empty where it surely spells none.
+    """Return the one of several texts that matches the code best; empty if none does.
 
-    Of a text of whose form nothing shows that a program says it, nearly all has to be there; in a test all of it.
+    A text without the form of program output must match almost completely, a test completely.
     """
     best, most = "", (0.0, 0.0)
     for text in texts:

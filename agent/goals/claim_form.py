@@ -1,8 +1,8 @@
-"""Reads the form of the test of a claim in the sandbox, before any of it runs, and writes as JSON what is wrong.
+"""Checks the form of a claim's test in the sandbox, before it runs, and writes problems as JSON.
 
-`claim_form.py DESCRIPTOR FILE CLAIM` is started as a program of its own, by a Python that may be older than citebot's,
-and imports nothing of ours. It ends with 1 where the test does not have the form by which a claim can be shown: one
-call of the code, and an assertion about its result that says what the claim says, with the claim's own values.
+`claim_form.py DESCRIPTOR FILE CLAIM` runs as a separate program, with a Python that may be older than citebot's, and
+imports none of our modules. It exits with 1 unless the test has the form that can prove a claim: one call of the code,
+and an assertion about its result that matches the claim, with the claim's own values.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _list_imported(tree: ast.AST) -> set[str]:
 
 
 def _check_call(function: ast.FunctionDef, imported: set[str]) -> None:
-    """Raise `Formless` where the call does more than set up values and call something."""
+    """Raise `Formless` if the call does more than set up values and call something."""
     for node in ast.walk(function):
         if node is function:
             continue
@@ -176,7 +176,7 @@ def _check_tests(holds: ast.FunctionDef, fails: ast.FunctionDef) -> None:
 
 
 def _check_assertion(test: ast.expr) -> None:
-    """Raise `Formless` where an assertion does more than look at the result, such as to put a value beside it."""
+    """Raise `Formless` if an assertion does more than look at the result, such as to put a value beside it."""
     bound = {node.id for node in ast.walk(test) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     for node in ast.walk(test):
         if not isinstance(node, ASSERTION):
@@ -422,7 +422,7 @@ _MEASURES = {"up": ">", "down": "<", "least": ">=", "most": "<="}
 
 
 def _list_constants(tree: ast.AST) -> list[Any]:
-    """List the values written in a tree, but for places in a list and docstrings."""
+    """List the values written in a tree, except places in a list and docstrings."""
     left_out: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript):
@@ -433,7 +433,7 @@ def _list_constants(tree: ast.AST) -> list[Any]:
 
 
 def _is_written(literal: str, written: str) -> bool:
-    """Whether a literal of the claim is in an assertion: a number by itself, a word within any text."""
+    """Whether a literal of the claim is in an assertion: a number on its own, a word within any text."""
     if _NUMBER.fullmatch(literal):
         return literal in _NUMBER.findall(written)
     return literal.strip() in written or repr(literal)[1:-1] in written
@@ -503,7 +503,7 @@ def _make_number(value: Any) -> Any:
 
 
 def find_fault(path: str, claim: str) -> str:
-    """Return why a test cannot show a claim; empty where it may."""
+    """Return why a test cannot show a claim; empty if it may."""
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - Pythons of any age
             source = file.read(LONGEST_SOURCE + 1)

@@ -1,9 +1,9 @@
-"""Shows in the sandbox that the test of a claim depends on the repository's code, and writes that as JSON.
+"""Proves in the sandbox that the test of a claim depends on the repository's code, and writes that as JSON.
 
-`claim_proof.py DESCRIPTOR FILE CLAIM` is started as a program of its own, by a Python that may be older than citebot's,
-and imports nothing of ours. The form of the test is known to be good by then. It runs the test in processes of its own:
-as it is, and with another value in place of a result of the repository's code, which has to turn the verdict round. The
-test has neither its descriptor nor its memory, so that it cannot forge what is written.
+`claim_proof.py DESCRIPTOR FILE CLAIM` runs as a separate program, with a Python that may be older than citebot's, and
+imports none of our modules. The form of the test has been checked by then. It runs the test in separate processes:
+unchanged, and with another value in place of a result of the repository's code, which must reverse the verdict. The
+test has neither its descriptor nor its memory, so it cannot forge the output.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def _is_code(word: str) -> bool:
 
 
 class Named:
-    """The names of code in a claim and, of those that the repository has more than once, the places that are meant.
+    """The names of code in a claim and, for names that occur more than once, the places meant.
 
-    The words of the claim tell which: a class, a file or a folder. Those of tests are meant only where they are named.
+    The words of the claim select them: a class, a file or a folder. Places in tests count only if the claim names them.
     """
 
     def __init__(self, claim: str, own: str) -> None:
@@ -535,7 +535,7 @@ def _list_expected(tree: ast.Module) -> list[ast.expr]:
 
 
 def _list_others(value: Any, expected: list[Any], depth: int = 0) -> list[Any]:
-    """List values that could stand in place of one, the likeliest to turn a verdict round first."""
+    """List values that could be in place of one, the likeliest to turn a verdict round first."""
     others = list(expected)
     if isinstance(value, BaseException):  # the same one, with other words
         try:

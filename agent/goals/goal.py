@@ -40,7 +40,7 @@ class GoalToolResult(TypedDict):
 
 
 class StoredChange(TypedDict):
-    """A file that is not as it is at the commit; each side is its mode and content, None where there is no file."""
+    """A file that is not as it is at the commit; each side is its mode and content, None if there is no file."""
 
     path: bytes
     old: list[Any] | None
@@ -87,7 +87,7 @@ class GoalState(TypedDict, total=False):
 
 
 def store_changes(changes: Iterable[FileChange]) -> list[StoredChange]:
-    """Write changes as the state holds them; `WorkspaceTooLarge` where they are more than it should."""
+    """Write changes as the state holds them; `WorkspaceTooLarge` if they are more than it should."""
     stored: list[StoredChange] = [
         {"path": one.path, "old": _store_version(one.old), "new": _store_version(one.new)} for one in changes
     ]
@@ -163,7 +163,7 @@ class Goal(ABC, Generic[Arguments]):
         """Write the command of the check as a person would type it."""
 
     async def begin(self, state: GoalState, workspace: Workspace) -> GoalResult | None:  # noqa: ARG002 - others look
-        """Make the check at the commit; `GoalUnreachable` where no change of files can reach the goal."""
+        """Make the check at the commit; `GoalUnreachable` if no change of files can reach the goal."""
         return None
 
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
@@ -172,7 +172,7 @@ class Goal(ABC, Generic[Arguments]):
 
 
 def describe_left_out(changes: Sequence[FileChange], counted: Sequence[FileChange]) -> str:
-    """Say which changes do not count, after a sentence on the check; empty where all do."""
+    """Say which changes do not count, after a sentence on the check; empty if all do."""
     paths = [one.path.decode(errors="replace") for one in changes if one not in counted]
     return f" Left out of the check: your changes of {', '.join(paths)[:500]}." if paths else ""
 
@@ -195,7 +195,7 @@ def add_commands(state: GoalState, deps: GoalDeps) -> list[str]:
 
 
 _PYTEST = frozenset("conftest.py pytest.ini .pytest.ini tox.ini setup.cfg pyproject.toml pytest.toml".split())
-# What Python loads by itself, or before what it is asked for.
+# What Python loads on its own, or before what it is asked for.
 _PYTHON = frozenset({"sitecustomize.py", "usercustomize.py"})
 _ANALYSIS = frozenset(
     {"pyproject.toml", "setup.cfg", "mypy.ini", ".mypy.ini", "ruff.toml", ".ruff.toml", "pyrightconfig.json"}

@@ -83,7 +83,7 @@ class GoalAgent:
         self._tasks = RunTasks(self.events, clock)
 
     async def propose(self, request: GoalRequest) -> GoalProposal:
-        """Say what a run would be; nothing runs. `GoalUnreachable` where the request can come to nothing."""
+        """Describe a possible run; nothing runs. Raises `GoalUnreachable` if it cannot succeed."""
         goal = self._goals(request.goal, request.arguments)
         if not request.task.strip() or not 1 <= request.max_iterations <= MOST_ITERATIONS:
             raise GoalUnreachable(f"Say what you want, in 1 to {MOST_ITERATIONS} iterations.")
@@ -106,11 +106,11 @@ class GoalAgent:
     async def start(
         self, proposal: GoalProposal, *, thread: str, run_id: str | None = None
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Begin what was proposed and approved, in a thread that nothing else runs in; the last event has the answer.
+        """Start an approved proposal in an exclusive thread; the last event has the answer.
 
-        What fails ends in an `error` event and an answer with the route `failed`; `paused` and `stopped` are those of
-        a run that waits for a person or was ended. Before the answer, a `goal_end` event has the `GoalVerdict`.
-        Raises `CheckpointOvertaken` once another process has continued the run.
+        A failure ends in an `error` event and an answer with the route `failed`; the routes `paused` and `stopped` are
+        those of a run that waits for a person or was ended. Before the answer, a `goal_end` event has the
+        `GoalVerdict`. Raises `CheckpointOvertaken` once another process has continued the run.
         """
         name = run_id or uuid.uuid4().hex
         run = GoalRun(
@@ -130,7 +130,7 @@ class GoalAgent:
     async def resume(self, run_id: str, *, thread: str, reply: str | None = None) -> AsyncGenerator[AgentEvent, None]:
         """Continue a run that was interrupted, or that waits for a person; the events are those of `start`.
 
-        A finished run gives its verdict again. Raises `UnknownRun` where there is nothing to continue.
+        A finished run gives its verdict again. Raises `UnknownRun` if there is nothing to continue.
         """
 
         async def take(find: Callable[[], Awaitable[GoalRun]]) -> Answer:
@@ -168,7 +168,7 @@ class GoalAgent:
         except CheckpointOvertaken:  # what is there to give up is the run of another process
             raise
         except (AgentError, IndexerError) as error:
-            # That a request can come to nothing is told to whoever made it, and to nobody else.
+            # Only the author of a request learns that it cannot succeed.
             log.log(
                 logging.INFO if isinstance(error, GoalUnreachable) else logging.WARNING, "a goal run failed: %s", error
             )
@@ -268,9 +268,9 @@ class GoalAgent:
         )
 
     async def _abandon(self, claim: RunClaim | None) -> None:
-        """Leave nothing to be taken up; where that fails, whoever asked still hears how the run ended.
+        """Delete a run's checkpoints; if that fails, its author still learns how it ended.
 
-        What was not claimed, or is another process's by now, is left alone.
+        A run that was not claimed, or belongs to another process by now, is left alone.
         """
         try:
             if claim is not None:

@@ -65,9 +65,9 @@ _NODES_OF_ITERATION = 4
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalRun:
-    """A run as its checkpoint has it, in a repository at a commit.
+    """A run from its checkpoint, in a repository at a commit.
 
-    `request` is what it asks of a person while it waits, `reply` what they said.
+    `request` is its question to a person, `reply` their reply.
     """
 
     state: GoalState
@@ -87,7 +87,7 @@ class GoalRunner:
         self._saver = saver
 
     async def find_run(self, thread: str) -> GoalRun | None:
-        """Return the run of a thread; None where none has begun, or it was abandoned."""
+        """Return the run of a thread; None if none has begun, or it was abandoned."""
         checkpoints, commits = await self._saver.find_newest(thread)
         async with open_graph(self._graph, self._saver) as graph:
             snapshot = await graph.aget_state(make_config(checkpoints))

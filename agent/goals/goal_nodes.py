@@ -59,7 +59,7 @@ async def plan(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
     if deps.models.main is None:
         raise GoalUnreachable(NO_MODEL)
     number, most = state.get("iteration", 0) + 1, state.get("max_iterations", 1)
-    deps.emit("step_start", node="plan", stage=f"Iteration {number} of {most}: choosing what to do")
+    deps.emit("step_start", node="plan", stage=f"Iteration {number} of {most}: choosing the next step")
     known: Sequence[chat.BaseMessage] = state.get("messages", [])
     first: GoalState = {}
     if not known:
@@ -238,7 +238,7 @@ async def human_check(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState
     reply = interrupt(
         {**request, "kind": "goal", "reason": state.get("goal_reason", ""), "changed": changed[:_MOST_LISTED]}
     )
-    return {} if is_approval(reply) else {"is_aborted": True, "ended_by": "it was ended by a person"}
+    return {} if is_approval(reply) else {"is_aborted": True, "ended_by": "a person ended it"}
 
 
 _LONGEST_STANDING = 8_000

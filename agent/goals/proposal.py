@@ -33,7 +33,7 @@ class GoalRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalProposal:
-    """A goal run that could begin: what it is about, what will run, where, and within which limits."""
+    """A proposed goal run: its task, its command, its sandbox and its limits."""
 
     request: GoalRequest
     repository: str

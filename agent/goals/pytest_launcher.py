@@ -1,8 +1,8 @@
-"""Runs pytest in the sandbox and reports what happens, a JSON object a line.
+"""Runs pytest in the sandbox and reports its progress, a JSON object per line.
 
-`pytest_launcher.py DESCRIPTOR ARGUMENT...` is started as a program of its own, by a Python that may be much older than
-citebot's, and imports nothing of ours. What it reports can be forged by the tests, which run in the same process:
-whoever reads it compares it with the exit code, and with what nobody in the sandbox could change.
+`pytest_launcher.py DESCRIPTOR ARGUMENT...` runs as a separate program, with a Python that may be much older than
+citebot's, and imports none of our modules. Its tests run in the same process and can forge its report, so the reader
+compares it with the exit code, and with facts from outside the sandbox.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import sys
 from typing import Any
 
-MISSING = 97  # the exit code where there is no pytest
+MISSING = 97  # the exit code if there is no pytest
 LONGEST = 4000  # characters of a message or an output
 
 try:
@@ -84,7 +84,7 @@ class Reporter:
 
 
 def main() -> int:
-    """Run pytest as `python -m pytest` would, but for a copy of pytest itself among the files that are tested."""
+    """Run pytest as `python -m pytest` would, except a copy of pytest itself among the files that are tested."""
     root = os.getcwd()  # noqa: PTH109
     sys.path[0] = root
     if os.path.isdir(os.path.join(root, "src")):  # noqa: PTH112, PTH118

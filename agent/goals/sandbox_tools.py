@@ -27,7 +27,7 @@ MAX_SELECTED = 50
 
 
 class SandboxTool(Tool[Arguments]):
-    """A tool that there is in goal runs alone; whoever approves the run approves it."""
+    """A tool that there is in goal runs alone; anyone who approves the run approves it."""
 
     needs_approval = True
     seconds = 600.0  # the sandbox has a limit of its own, which comes first
@@ -275,7 +275,7 @@ def _replace_once(before: bytes, old: bytes, new: bytes) -> bytes:
 
 
 async def _run(command: SandboxCommand, path: str, deps: Deps, *, kept_bytes: int = 0) -> Execution:
-    """Run what uses a path; `CommandFailed` where it cannot be used."""
+    """Run what uses a path; `CommandFailed` if it cannot be used."""
     done = await get_workspace(deps).run(command, kept_bytes=kept_bytes)
     if done.exit_code != 0:
         errors = fit_output(done.stderr, deps, most=500)

@@ -69,7 +69,7 @@ class _HeldFolder:
 def sweep_copies(place: Path) -> None:
     """Remove the copies that no process holds any more, once the commands that were at work in them have ended.
 
-    A run that was killed thus never has two of its commands alive. Raises `WorkingCopyError` where one does not end.
+    A run that was killed thus never has two of its commands alive. Raises `WorkingCopyError` if one does not end.
     """
     for folder in place.glob(f"{_PREFIX}*"):
         with suppress(OSError):  # another one sweeps, or it is gone

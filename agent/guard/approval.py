@@ -16,7 +16,7 @@ from agent.questions.remarks import find_remark
 from agent.state import AgentState
 
 Decision = Literal["approve", "abort", ""]
-UNDECIDED = "I took that as neither a yes nor a no, so nothing was started."
+UNDECIDED = "That was neither a yes nor a no, so I started nothing."
 LONGEST_DECISION = 80  # characters of a message that may decide
 _MOST_WORDS = 8  # of a message that speaks of the request and decides nothing
 _FILE = Path(__file__).with_name("approval.toml")

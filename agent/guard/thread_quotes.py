@@ -39,7 +39,7 @@ def read_quotes(lines: Sequence[str]) -> Sequence[str]:
 def list_order_families(author: str, text: str) -> tuple[str, ...]:
     """Name the families of orders in a message among people.
 
-    People tell each other what to do all day, so that only what addresses a model counts, and what is surely an attack.
+    People tell each other what to do all day, so only orders addressed to a model and certain attacks count.
     """
     found = {rule for part in (author, text) for rule in list_rules(find_orders(part.split("\n")))}
     for part in (author, text):

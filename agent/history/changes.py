@@ -182,7 +182,7 @@ async def _explain_none(code: CodeSearch, scope: _Scope) -> Retrieved:
     newest = await code.past.log(replace(scope.query, since=0, limit=_FEWEST))
     horizon = newest.horizon
     revisions = newest.revisions or ((horizon,) if horizon is not None else ())
-    problem = f"No commit of {scope.said} is known here." if scope.said else "No such commit is known here."
+    problem = f"No commits of {scope.said} are known here." if scope.said else "No such commit is known here."
     if horizon is not None:
         problem = f"{problem} {describe_shallow(name_horizon(horizon))}"
     return Retrieved(
@@ -277,7 +277,7 @@ class AskedComparison:
 
 
 def parse_comparison(question: str) -> AskedComparison | None:
-    """Return what a question compares; None where it is no such question."""
+    """Return what a question compares; None if it is no such question."""
     times = read_times(question)
     ends = _read_ends(times.parts)
     if ends is None or load_model().rank(question)[0].name not in _OF_CHANGES:
@@ -287,7 +287,7 @@ def parse_comparison(question: str) -> AskedComparison | None:
 
 
 def _read_ends(parts: Mapping[str, str]) -> tuple[str, str] | None:
-    """Read which two commits are compared, the second empty for the one that is read; None where it is about one."""
+    """Read which two commits are compared, the second empty for the one that is read; None if it is about one."""
     if parts.get("pending") or parts.get("release"):
         return None
     if parts.get("from") and parts.get("until"):
@@ -304,7 +304,7 @@ def _strip_quotes(written: str) -> str:
 
 
 async def _read_scope(code: CodeSearch, parts: Mapping[str, str]) -> _Scope | None:
-    """Read what the parts of the question mean; None where its target is nothing that is here."""
+    """Read what the parts of the question mean; None if its target is nothing that is here."""
     query, said = LogQuery(limit=MAX_COMMITS), ""
     start, written = parts.get("since", ""), parts.get("target", "")
     release = read_release(parts.get("release", "")) or read_release(written)
@@ -325,7 +325,7 @@ async def _read_scope(code: CodeSearch, parts: Mapping[str, str]) -> _Scope | No
 
 
 async def _add_target(code: CodeSearch, scope: _Scope, parts: Mapping[str, str]) -> _Scope | None:
-    """Limit commits to what they are asked about: a part of the code, else a person, else words of their messages."""
+    """Limit commits to the question's subject: a part of the code, else a person, else words of their messages."""
     written, words = parts.get("target", ""), tuple(parts.get("words", "").split())
     target = await find_target(code, written) if written else HistoryTarget()
     is_open = scope.query == LogQuery(limit=MAX_COMMITS)

@@ -28,7 +28,7 @@ FILE, ADDED, REMOVED = "file", "added", "removed"  # kinds of evidence in the ro
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ComparedPart:
-    """A comparison, and what it was limited to: `paths`, or a definition; `asked` is what nothing is called."""
+    """A comparison and its limits: `paths`, or a definition; `asked` is a name without a match."""
 
     comparison: Comparison
     paths: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class ComparedPart:
 
 
 async def compare_part(code: CodeSearch, after: str, until: str, written: str) -> ComparedPart:
-    """Compare two commits where words say; `UnknownRevision` where one of them is not there.
+    """Compare two commits where words say; `UnknownRevision` if one of them is missing.
 
     Where nothing is called so, neither in the code nor among the changes, everything is compared.
     """
@@ -58,7 +58,7 @@ async def compare_part(code: CodeSearch, after: str, until: str, written: str) -
 
 
 async def read_whole_diff(code: CodeSearch, part: ComparedPart) -> ComparedPart | None:
-    """Return a comparison of one file with everything that differs, none of it trivial; None where it is too long."""
+    """Return a comparison of one file with everything that differs, none of it trivial; None if it is too long."""
     if len(part.comparison.files) != 1:
         return None
     path = part.comparison.files[0].path
@@ -123,7 +123,7 @@ async def _find_part(
 
 
 def _find_named(word: str, files: Sequence[ChangedFile]) -> tuple[str, ...]:
-    """Find the folders and files among the changes that are called so; else those that another form of it names."""
+    """Find changed folders and files with a name, else with another form of it."""
     wanted, stem = word.lower(), stem_word(word.lower())
     return _find_paths(files, lambda name: name == wanted) or _find_paths(files, lambda name: stem_word(name) == stem)
 

@@ -43,8 +43,8 @@ _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{1,60}")
 class HistoryTarget:
     """The target of a question; all is empty for the whole repository. `is_guess` marks one found by a search.
 
-    `text` is what commits brought or took away; `lines` are those of the file `path`. `former` is what that was called
-    where the question has its old name; one that `is_gone` is no file of the commit any more.
+    `text` was added or removed by commits; `lines` are those of the file `path`. `former` is its old name, if the
+    question uses that; a file that `is_gone` does not exist at the commit.
     """
 
     path: str = ""
@@ -65,7 +65,7 @@ class HistoryTarget:
 
 
 async def find_target(code: CodeSearch, written: str) -> HistoryTarget | None:
-    """Find what is meant by what a person wrote; None where nothing in the repository fits."""
+    """Find what is meant by what a person wrote; None if nothing in the repository fits."""
     bare = strip_nouns(written)
     if means_everything(bare, code.repository):
         return HistoryTarget()
@@ -85,7 +85,7 @@ async def find_target(code: CodeSearch, written: str) -> HistoryTarget | None:
 
 
 async def _find_file(code: CodeSearch, written: str) -> HistoryTarget | None:
-    """Find the file of a path, of several of one name that of the code; or what became of one that is gone."""
+    """Find the file of a path, code first among files of one name, or the fate of a deleted one."""
     alike = FilePathLookup(await code.files(), [written]).find_alike(written)
     if alike:
         chosen = min(alike, key=lambda entry: (is_test_or_docs(entry.path), entry.path.count("/")))
@@ -155,7 +155,7 @@ async def _search_target(code: CodeSearch, words: str) -> HistoryTarget | None:
 def _choose_outer(
     hit: Hit, about: Definition | None, around: Sequence[Definition], terms: frozenset[str]
 ) -> HistoryTarget:
-    """Take the outermost definition whose name says a word of the question, else the inner one, else the file."""
+    """Choose the outermost definition with a word of the question in its name, else the inner one, else the file."""
     named = [one for one in around if match_terms(one.symbol.name, terms)]
     chosen = next(iter(named), about)
     if chosen is None:

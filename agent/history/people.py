@@ -34,7 +34,7 @@ async def fetch_people(code: CodeSearch, request: RetrievalRequest) -> Retrieved
     if log.horizon is not None:
         facts["shallow"] = name_horizon(log.horizon)
     if not people and not newest and owners is None:
-        facts["problem"] = "No history of it is known here."
+        facts["problem"] = "Its history is not known here."
     commits = [make_commit_ref(one) for one in newest]
     return Retrieved(refs=[*refs, *people[:MAX_PEOPLE], *commits], totals=totals, facts=facts)
 

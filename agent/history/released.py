@@ -57,7 +57,7 @@ async def _fetch_running(code: CodeSearch) -> Retrieved:
         log = await code.past.log(LogQuery(until=sha, limit=1))
         refs += [make_commit_ref(one) for one in log.revisions]
     if not refs:
-        problems = (f"The commit that {one.environment} runs is not known: {one.problem}" for one in known.deployments)
+        problems = (f"The commit in {one.environment} is unknown: {one.problem}" for one in known.deployments)
         return await _show_newest(code, " ".join(problems) or NOWHERE)
     facts = dict(_describe_deployments(known, ()))
     return Retrieved(refs=refs, totals={"commits": len(refs), "counted": len(refs)}, facts=facts)
@@ -70,9 +70,9 @@ async def _show_newest(code: CodeSearch, problem: str) -> Retrieved:
 
 
 async def add_releases(code: CodeSearch, found: Retrieved, *, asks_where: bool = False) -> Retrieved:
-    """Add to commits since which release each is released, and which environments have them.
+    """Add to commits their first releases, and the environments that have them.
 
-    Where all of them are of one release, that is said once.
+    If all are in one release, that is said once.
     """
     shas = [ref["commit"] for ref in found.refs if ref["role"] == "commit" and ref.get("commit")][:MAX_ASKED]
     if not shas and not asks_where:
@@ -116,9 +116,9 @@ def _describe_deployment(one: Deployment, shas: Sequence[str]) -> str:
     runs = f"{where} runs {format_code_span(one.sha[:8])}{release}, by {format_code_span(one.written)}"
     if not shas:
         behind = f"is {format_count(one.behind, 'commit')} behind" if one.behind else "is up to date"
-        return f"{runs}, and {behind if one.behind is not None else 'how far it is behind is not known'}."
+        return f"{runs}, and {behind if one.behind is not None else 'its lag is unknown'}."
     if one.lacking is None:
-        return f"{runs}; whether it has these commits cannot be told."
+        return f"{runs}; git cannot tell whether it has these commits."
     lacking = [sha for sha in shas if sha in one.lacking]
     if not lacking:
         return f"{runs}, and has {'this commit' if len(shas) == 1 else 'all of these commits'}."

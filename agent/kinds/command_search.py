@@ -124,13 +124,13 @@ def _rank_commands(
         best.setdefault(block, one)
     _, first, _ = next(iter(best.values()), ("", None, 0.0))
     said = match_terms(f"{first.text} {first.body} {first.about}", wanted) if first is not None else ()
-    least = _LEAST_SAID - (purpose == "run")  # half of them, where nothing else tells what it is to do
+    least = _LEAST_SAID - (purpose == "run")  # half of them, if nothing else determines its purpose
     is_foreign = len(wanted) >= _FOREIGN_TERMS and least * len(said) < len(wanted)
     return [] if is_foreign else list(best.values())
 
 
 def find_purposes(question: str) -> list[str]:
-    """Return what the commands asked for are to do: to build and to test, say; to run where nothing else is said."""
+    """Return the purposes of the requested commands, such as to build and to test; by default, to run."""
     lowered = question[:300].lower()
     found = [purpose for pattern, purpose in _VERBS if pattern.search(lowered)]
     return [purpose for purpose in found if purpose != "run" or len(found) == 1][:2] or ["run"]
@@ -153,7 +153,7 @@ def _score_command(path: str, command: NamedCommand, words: Sequence[str], wante
 
 
 def _cut_runner(typed: str) -> str:
-    """Cut what only starts a command: the `run` of `npm run lint` and the `make` of `make docs` say nothing of it."""
+    """Cut words that only start a command: the `run` of `npm run lint` and the `make` of `make docs`."""
     found = _RUNNER.match(typed)
     return typed[found.end() :] if found is not None else typed
 
@@ -165,7 +165,7 @@ def _find_shortened(typed: str, wanted: frozenset[str]) -> frozenset[str]:
 
 
 def _has_word(text: str, words: Sequence[str]) -> bool:
-    """Whether a word of the text begins like one of the words; `pre-commit` is looked for as it stands."""
+    """Whether a word of the text begins like one of the words; `pre-commit` is looked for as it is."""
     parts = set(_WORD.findall(text)) - _NO_CHECK
     return any(word in text if "-" in word else any(part.startswith(word) for part in parts) for word in words)
 
@@ -218,7 +218,7 @@ _ABOUT = re.compile(r"(?:^[ \t]*(?:#{1,2}|desc:?|\"{3})|[ \t]##)[ \t]*[\"']?(?P<
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NamedCommand:
-    """A command that a file names: what to type, what stands about it, what kind of place names it, and its lines."""
+    """A command in a file: its text, the words around it, the kind of place, and its lines."""
 
     text: str
     about: str
@@ -276,7 +276,7 @@ def _read_lines(typed: str, source: CommandSource, pattern: re.Pattern[str] | Pa
 
 
 def _read_scripts(lines: Sequence[str], runner: str = "") -> Iterator[NamedCommand]:
-    """Yield the scripts of a manifest; those that PHP's Composer runs by itself are no commands."""
+    """Yield the scripts of a manifest; those that PHP's Composer runs on its own are no commands."""
     try:
         written = json.loads("\n".join(lines))
     except (ValueError, RecursionError):

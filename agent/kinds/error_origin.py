@@ -93,7 +93,7 @@ async def _find_places(code: CodeSearch, name: str) -> list[EvidenceRef]:
         handled = _read_handling(line.text)
         if handled != "named" or not is_test_or_docs(line.location.path):
             refs.append(make_lines_ref(line.location, "mention", kind=handled, doc=line.text.strip()))
-    # What only names it, such as a comment, is shown where nothing else does.
+    # A line that only names it, such as a comment, is shown only if there is no other.
     refs = [ref for ref in refs if ref["kind"] != "named"] or refs
     refs.sort(key=lambda ref: (is_test_or_docs(ref["path"]), _ORDER.index(_read_handling(ref["doc"]))))
     for ref in refs[:MAX_PLACES]:
@@ -108,7 +108,7 @@ def _read_handling(line: str) -> HandledAs:
 
 
 def _read_imported_library(places: Sequence[EvidenceRef]) -> str:
-    """Return the library that an exception is imported from; empty where it is the project's own, or nobody says."""
+    """Return the library that an exception is imported from; empty if it is the project's own, or nobody says."""
     for ref in places:
         found = next((found for pattern in _IMPORTS if (found := pattern.match(ref["doc"])) is not None), None)
         if found is not None and not found[1].startswith("."):
@@ -119,7 +119,7 @@ def _read_imported_library(places: Sequence[EvidenceRef]) -> str:
 
 
 async def _is_own(code: CodeSearch, library: str) -> bool:
-    """Whether what a dotted name begins with is this repository, or a module of it."""
+    """Whether a dotted name begins with this repository, or a module of it."""
     if normalize_library(library) == normalize_library(code.repository):
         return True
     path = library.replace(".", "/")

@@ -89,7 +89,7 @@ log = logging.getLogger(__name__)
 
 
 async def _fetch_overview(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Fetch what the README says the repository is; what a search finds, where it says nothing."""
+    """Fetch the README's description of the repository, or the results of a search."""
     told = [
         make_lines_ref(one.location, "lines", language=one.language) for one in (await code.overview()).introduction
     ]

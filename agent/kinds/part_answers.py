@@ -38,7 +38,7 @@ async def answer_parts(draft: AnswerBuilder, questions: Sequence[str], deps: Dep
         asked = _resolve_question(question, subject) if question != questions[0] else question
         draft.say(f"**{format_quote(question, longest=_LONGEST)}**")
         if not asked:
-            draft.say("It is not clear what this refers to. Ask it again by itself, with the name.")
+            draft.say("It is not clear what this refers to. Ask it separately, with the name.")
             continue
         material = await _gather_material(asked, deps)
         refs += material.retrieved
@@ -50,7 +50,7 @@ async def answer_parts(draft: AnswerBuilder, questions: Sequence[str], deps: Dep
 
 
 def _resolve_question(question: str, subject: AnswerSubject) -> str:
-    """Return a question with the subject of the one before in place of "it"; empty where that has none."""
+    """Return a question with the subject of the one before in place of "it"; empty if that has none."""
     if not is_pointing_back(question):
         return question
     before = Antecedent(symbol=subject.symbol, kind=subject.kind, path="")

@@ -114,7 +114,7 @@ async def fetch_registered(code: CodeSearch, request: RetrievalRequest) -> Retri
 
 
 def _read_kinds(lookup: Lookup, question: str) -> list[tuple[RegistrationKind, ...]]:
-    """Return what a question asks to be listed: what its first noun stands for, and those that are joined to it."""
+    """Return the kinds to list: that of the first noun, and those joined to it."""
     patterns = _PATTERNS[lookup]
     if lookup == "options":
         return [next(kinds for pattern, kinds in patterns if pattern.search(question))]
@@ -144,7 +144,7 @@ async def _list_groups(
 
 
 async def fetch_subclasses(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """List what inherits from the type that a question names, the direct ones first; nothing where it names none."""
+    """List what inherits from the type that a question names, the direct ones first; nothing if it names none."""
     base = request.get("parts", {}).get("base", "").strip("`")
     found = await code.subclasses(base) if base else ()
     refs: list[EvidenceRef] = [
@@ -157,13 +157,13 @@ async def fetch_subclasses(code: CodeSearch, request: RetrievalRequest) -> Retri
 
 
 async def _list_entries(code: CodeSearch, kinds: Sequence[RegistrationKind]) -> list[EvidenceRef]:
-    """Return what is registered, once for each name but for routes; options by kind, those of the code first."""
+    """Return what is registered, once for each name except routes; options by kind, those of the code first."""
     found = [_make_entry_ref(site) for site in await code.registrations(kinds)]
     if _REPEATED & set(kinds):
         return found
     found.sort(key=lambda ref: (_is_aside(ref), ref["signature"] != _DECLARED, not ref["signature"], _is_beside(ref)))
     first: dict[tuple[str, str], EvidenceRef] = {}
-    for ref in found:  # the place that tells most stands, with what another one says of it
+    for ref in found:  # the most telling place, with details from the others
         held = first.setdefault((ref["kind"], ref["symbol"]), ref)
         held["doc"] = held["doc"] or ("" if _is_aside(ref) else ref["doc"])
     if not set(kinds) <= set(_OPTIONS):
@@ -192,7 +192,7 @@ def _is_beside(ref: EvidenceRef) -> bool:
 
 
 def _is_aside(ref: EvidenceRef) -> bool:
-    """Whether an entry stands in a test or an example; documentation is as good as code here."""
+    """Whether an entry is in a test or an example; documentation is as good as code here."""
     return _is_beside(ref) and not ref["path"].lower().endswith(_PROSE)
 
 
@@ -279,7 +279,7 @@ _REMARK = compile_pattern(r"(?:^;?|\s)\s*(?://|#|/\*)\s?(.*?)(?:\*/)?\s*$")
 
 
 async def find_assigned(code: CodeSearch, alternatives: Sequence[frozenset[str]]) -> list[EvidenceRef]:
-    """Return the places that set what the question names; each thing by itself where no name says all words."""
+    """Return the places that set what the question names; each thing on its own where no name says all words."""
     if not alternatives:
         return []
     whole, *each = alternatives

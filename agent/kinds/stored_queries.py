@@ -30,7 +30,7 @@ class StoredQuery:
 
     @property
     def name(self) -> str:
-        """The name that the lookup is about; empty where it is about all of a kind."""
+        """The name that the lookup is about; empty if it is about all of a kind."""
         return self.request["query"].rpartition(".")[2] if "parts" not in self.request else ""
 
     def to_fields(self) -> Mapping[str, Any]:

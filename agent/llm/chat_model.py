@@ -182,7 +182,7 @@ class LangChainChatModel:
     def _widen_context(self, messages: Sequence[BaseMessage]) -> None:
         """Have a server take the prompt whole that would cut off its beginning, unless it is told how long it is.
 
-        The length doubles and never shrinks: each change makes the server load the model anew.
+        The length doubles and never shrinks: each change makes the server load the model again.
         """
         if option := self._spec.provider.context_option:
             needed = sum(len(str(message.content)) for message in messages) // _FEWEST_CHARS_PER_TOKEN + _TOKENS_BESIDE
@@ -320,7 +320,7 @@ def _estimate(asked: int, written: int) -> TokenUsage:
 
 
 async def ping_model(model: ChatModel) -> None:
-    """Wait for an answer of a word; raises `ModelError` where there is none."""
+    """Wait for an answer of a word; raises `ModelError` if there is none."""
     from langchain_core.messages import HumanMessage
 
     await model.reply_with_tools([HumanMessage(_REQUEST)], [], task="doctor")

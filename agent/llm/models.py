@@ -187,7 +187,7 @@ class _Attempts:
             pause = self._retry.backoff * 2 ** (self._attempts - 1) * random.uniform(1.0, 1.25)  # noqa: S311
             pause = max(pause, getattr(self._last, "retry_after", 0.0))  # as the provider asks, if there is time
             if pause >= self._budget.seconds_left:
-                raise self._last or BudgetExceeded("The time of this question is up.")
+                raise self._last or BudgetExceeded("The time for this question is up.")
             await asyncio.sleep(pause)
         self._budget.begin_call()
         self._attempts += 1
@@ -211,7 +211,7 @@ DEFAULT_MODEL = f"{GOOGLE}:gemini-flash-latest"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChatModels:
-    """The models that are open, each followed by what takes its place; empty where there are none."""
+    """The models that are open, each followed by what takes its place; empty if there are none."""
 
     main: tuple[LangChainChatModel, ...] = ()
     small: tuple[LangChainChatModel, ...] = ()
@@ -250,13 +250,12 @@ async def open_models(
     answers: Sampling | None = None,
     forms: Sampling | None = None,
 ) -> AsyncGenerator[ChatModels]:
-    """Open the models that are named as `provider:model`, and close them at the end.
+    """Open the models named as `provider:model`, and close them at the end.
 
-    What `check` names reads citations again, by default the small model; `none` switches that off.
-    `answers` and `forms` say how they write; by default as their providers have chosen.
-
-    Without a name it is Gemini where there is a key, else none; the name `none` means none in any case. A name that
-    cannot be used is a `ModelMisconfigured` error; nothing is imported or sent before the first question.
+    `check` reads citations again, by default the small model; `none` switches that off. `answers` and `forms` are
+    options of writing; by default the provider's own. Without a name, it is Gemini if there is a key, else none; the
+    name `none` means none in any case. An unusable name is a `ModelMisconfigured` error; nothing is imported or sent
+    before the first question.
     """
     name = model or (DEFAULT_MODEL if google_api_key is not None else NONE)
     chosen = ChatModels(ceilings=ceilings or TurnLimits(), retry=retry or RetryPolicy())

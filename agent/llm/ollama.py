@@ -24,7 +24,7 @@ async def list_ollama_models(host: str = "") -> Sequence[str]:
 
 
 async def read_context_length(model: str, host: str = "") -> int | None:
-    """Return how many tokens a model of the Ollama on this machine can read; None where that cannot be told."""
+    """Return how many tokens a model of the Ollama on this machine can read; None if that cannot be told."""
     found = await _fetch(host, "POST", "/api/show", {"model": model})
     known = found.get("model_info")
     lengths = known.items() if isinstance(known, dict) else ()
@@ -32,7 +32,7 @@ async def read_context_length(model: str, host: str = "") -> int | None:
 
 
 async def _fetch(host: str, method: str, path: str, body: Mapping[str, str] | None = None) -> Mapping[str, Any]:
-    """Ask the server; nothing where there is none, it is another kind of server, or its address cannot be read."""
+    """Ask the server; nothing if there is none, it is another kind of server, or its address cannot be read."""
     import httpx
 
     try:

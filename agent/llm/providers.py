@@ -45,9 +45,9 @@ class Sampling:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelFamily:
-    """The models of a provider whose names match, and what tells them to think little or not at all.
+    """The models of a provider whose names match, and their options for little or no thinking.
 
-    Those with a `fixed_temperature` write best at their provider's own, and are told none.
+    Those with a `fixed_temperature` write best at their provider's own, and get none.
     """
 
     names: re.Pattern[str]
@@ -57,10 +57,11 @@ class ModelFamily:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChatProvider:
-    """The names that a LangChain package uses. `options` turn its own retries off: `MeteredModel` retries.
+    """The names in a LangChain package.
 
-    A model belongs to the first of the `families` that it matches; one of none refuses to be told how to think.
-    `context_option` says how many tokens a prompt may have, where a server cuts off what it was not told of.
+    `options` turn its own retries off: `MeteredModel` retries. A model belongs to the first matching family of
+    `families`; one without a family has no thinking options. `context_option` sets the length of a prompt, for servers
+    that otherwise cut it off.
     """
 
     package: str
@@ -211,7 +212,7 @@ def parse_model_spec(
 
 
 def add_scheme(host: str) -> str | None:
-    """Return the address of an Ollama that may be named by its host and port alone; None where none is named."""
+    """Return the address of an Ollama that may be named by its host and port alone; None if none is named."""
     if not host:
         return None
     return host if "://" in host else f"http://{host}"
@@ -261,7 +262,7 @@ def _is_calling_refused(error: BaseException) -> bool:
 
 
 def _find_retry_delay(error: BaseException) -> float:
-    """Find how many seconds a provider asks to wait, in a header or in its text; 0 where it names none."""
+    """Find how many seconds a provider asks to wait, in a header or in its text; 0 if it names none."""
     for each in _iter_causes(error):
         headers = getattr(getattr(each, "response", None), "headers", None)
         written = str(headers.get("retry-after", "")) if isinstance(headers, Mapping) else ""

@@ -52,7 +52,7 @@ class FindFiles(CodeLookup[FilesArguments, FolderListing]):
         return f"{args.get('glob', args.get('pattern', ''))}{f' in {path}' if path else ''}"
 
     async def find(self, args: FilesArguments, look: Look) -> FolderListing:
-        """List the files; where there are none, those whose paths are most like the glob."""
+        """List the files; if there are none, those whose paths are most like the glob."""
         folder, files = place_path(look.code, clean_path(args.path)), await look.code.files()
         found = await asyncio.to_thread(_match_files, files, folder, args.glob)  # there may be very many
         page = look.take_page([list_entry(one) for one in found], args.limit, args.offset)

@@ -151,7 +151,7 @@ async def _report_overrides(look: Look, definitions: Sequence[Definition]) -> No
 
 
 def _get_owner(method: Definition) -> tuple[str, str]:
-    """The class of a method, as far as it stands in the same file."""
+    """The class of a method, as far as it is in the same file."""
     return method.path, method.symbol.parent
 
 

@@ -66,7 +66,7 @@ class ListFiles(CodeLookup[ListArguments, FolderListing]):
 
 
 async def cite_files(look: Look, files: Sequence[ListedEntry]) -> None:
-    """List files; a model is shown the first line of each, which is what a citation of it leads to."""
+    """List files; a model sees the first line of each, and citations lead there."""
     for one in files:
         ref = make_lines_ref(Location(path=one.path, start_line=1, end_line=1), "file", language=one.language)
         said = f"({f'{one.language}, ' if one.language else ''}{one.lines} lines)"
@@ -82,7 +82,7 @@ def list_entry(file: FileEntry) -> ListedEntry:
 
 
 def _list_entries(files: Sequence[FileEntry], folder: str, glob: str) -> tuple[list[ListedEntry], str]:
-    """Return what lies in a folder, or with a glob the files below it that match; and how much that is."""
+    """Return what is in a folder, or with a glob the files below it that match; and how much that is."""
     prefix = f"{folder}/" if folder else ""
     below = [one for one in files if one.path.startswith(prefix)]
     if glob:

@@ -43,7 +43,7 @@ Name = Annotated[
 
 
 def _check_plain(text: str) -> str:
-    """Refuse what no name, path or word holds, and what git would take for several patterns."""
+    """Refuse text that is no name, path or word, and text that git would read as several patterns."""
     if any(ord(character) < 32 for character in text):
         raise ValueError("control characters and line breaks are not allowed here")
     return text.strip()
@@ -64,9 +64,9 @@ ResultT_co = TypeVar("ResultT_co", bound=LookupResult, covariant=True)
 
 
 class Look(ToolReport):
-    """One lookup under way: the code that it reads, the text that it writes, and the fields that all results have.
+    """One lookup in progress: the code that it reads, its text, and the fields of all results.
 
-    It `is_wide` for programs, whose pages are larger than what a model is shown of them at once.
+    It `is_wide` for programs, whose pages are larger than a model's.
     """
 
     def __init__(

@@ -162,7 +162,7 @@ async def make_unknown_path(code: CodeSearch, path: str) -> UnknownPath:
 
 
 async def name_similar(code: CodeSearch, path: str) -> str:
-    """Return a sentence that names the files and folders that are most like a path; empty where none is."""
+    """Return a sentence that names the files and folders that are most like a path; empty if none is."""
     paths = [*(entry.path for entry in await code.files()), *await code.folders()]
     near = await asyncio.to_thread(find_similar_paths, path, paths)
     return f"Similar: {', '.join(near)}." if near else ""

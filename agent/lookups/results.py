@@ -117,7 +117,7 @@ class FileText(LookupResult):
 
 
 class ListedEntry(Value):
-    """A file or a folder; `lines` and `files` count what lies in a folder and below it."""
+    """A file or a folder; `lines` and `files` count what is in a folder and below it."""
 
     path: str
     is_folder: bool = False
@@ -146,7 +146,7 @@ class FoundSymbol(Value):
 
 
 class SymbolResult(LookupResult):
-    """The definitions of a name; where there are none, names that begin so."""
+    """The definitions of a name; if there are none, names that begin so."""
 
     symbols: tuple[FoundSymbol, ...] = ()
     similar: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from agent.state import AgentState, VerdictName
 from agent.text.escaping import format_code_span
 
 LONGEST_REPLY = 1000
-WHICH = "I am not sure what you mean. Which function, class, file or behaviour is it about?"
+WHICH = "I'm not sure what you mean. Which function, class, file or behaviour is it about?"
 
 log = logging.getLogger(__name__)
 
@@ -65,8 +65,8 @@ _LINES: dict[SmallTalk, str] = {
         "who calls `name`? what does `name` call? tests for `name`, what is in `path/file.py`, `path/file.py:42`, "
         "a pasted stack trace, or a question in plain words."
     ),
-    "chatter": "That is beyond me: I only know the code in {repository}. Ask me where something is or how it works.",
-    "wordless": "I see no words in that. Ask me about the code in {repository}: where something is, who calls it.",
+    "chatter": "I can't answer that: I only know the code in {repository}. Ask me where something is or how it works.",
+    "wordless": "There are no words in that. Ask me about the code in {repository}: where something is, who calls it.",
 }
 UNCLEAR = (
     "I don't know yet what that points to. "

@@ -37,7 +37,7 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
     codebase_tree. Writes retrieved, retrieval_metadata, grade, better_query, flagged.
     """
     deps = runtime.context
-    deps.emit("step_start", node="grade_documents", stage="Weighing what was found")
+    deps.emit("step_start", node="grade_documents", stage="Grading the results")
     retrieved = state.get("retrieved", [])
     hits = [ref for ref in retrieved if ref["role"] == "hit"]
     best = max((ref["score"] for ref in hits), default=0.0)
@@ -76,7 +76,7 @@ async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentSta
 def _find_relevant(
     form: GradeOutput, shown: Sequence[PromptEvidence], hits: Sequence[EvidenceRef]
 ) -> list[EvidenceRef]:
-    """Return the hits of which lines were shown under a number that is said to be relevant."""
+    """Return the hits with lines under the numbers of relevant ones."""
     chosen = set(form.relevant[:100])
     places = [one.location for one in shown if one.number in chosen]
     return [hit for hit in hits if any(is_overlapping(to_location(hit), place) for place in places)]
@@ -97,7 +97,7 @@ def _is_doubtful(state: AgentState, share: float, exact: Sequence[EvidenceRef]) 
 async def _grade_hits(
     state: AgentState, deps: Deps, model: ChatModel, shown: Sequence[PromptEvidence]
 ) -> GradeOutput | None:
-    """Let the model judge; None where it fails, and the scores decide."""
+    """Let the model judge; None if it fails, and the scores decide."""
     material = {
         "The repository": await load_overview(state, deps),
         "The question": deps.redact(state.get("cleaned_query", "")),

@@ -58,7 +58,7 @@ _PROJECT = re.compile(
 _PRONOUN = re.compile(r"\b(?:it|its|they|their)\b", re.IGNORECASE)
 _FEW_TERMS = 2
 _BRIEF = 48  # characters of a message that may lean on what was said in a language of which no pattern knows
-# Intents whose "it" is the project where nothing else has been spoken of.
+# Intents whose "it" is the project unless something else was mentioned.
 _OF_PROJECT: frozenset[IntentName] = frozenset({"command", "overview", "people", "listing", "changes"})
 _LEAST_TERMS = 2  # with which an "it" that points at nothing can be the project
 # What a thread may still say more about, although there are earlier turns.
@@ -69,12 +69,11 @@ NOTHING_ASKED = "You have not asked anything in this conversation yet."
 
 
 async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Classify the question and make it stand alone; a model is asked only where the patterns are not sure.
+    """Classify the question and make it self-contained; a model is asked only if the patterns are unsure.
 
-    What others wrote around it says what it is about only where the question itself does not.
-
-    Reads user_query, attached, conversation_history. Writes cleaned_query, lookup_query, mode, codebase_tree, skip,
-    background, intent, is_follow_up, needs_retrieval, and final_answer when the history is the answer.
+    Messages around it add context only if the question itself lacks it. Reads user_query, attached,
+    conversation_history. Writes cleaned_query, lookup_query, mode, codebase_tree, skip, background, intent,
+    is_follow_up, needs_retrieval, and final_answer when the history is the answer.
     """
     runtime.context.emit("step_start", node="input_preprocessor", stage="Understanding the question")
     history = state.get("conversation_history", [])
@@ -122,10 +121,10 @@ async def input_preprocessor(state: AgentState, runtime: Runtime[Deps]) -> Agent
 
 
 def _lean_on_history(written: str, resolved: str, intent: Intent, history: Sequence[PastTurn]) -> tuple[Intent, str]:
-    """Return what a message in a conversation wants of a model that reads it as it is, and what to look up for it.
+    """Return the intent of a message in a conversation for a model that reads it unchanged, and its lookups.
 
-    The model has the last turns and their evidence; a search is worth it only where the message has words of its own.
-    A brief message goes with that evidence even if no pattern says that it leans on it: there are many languages.
+    The model has the last turns and their evidence; a search is worthwhile only if the message has words of its own. A
+    brief message gets that evidence even if no pattern recognises a reference: there are many languages.
     """
     if intent in {"history_request", "follow_up"} or find_small_talk(written) is not None:
         return intent, resolved
@@ -142,7 +141,7 @@ def _lean_on_history(written: str, resolved: str, intent: Intent, history: Seque
 
 
 def _complete_from_thread(question: str, messages: Sequence[str]) -> str:
-    """Return what a question in a thread is about that does not say so itself; empty for one that does."""
+    """Return the subject of a question in a thread that does not name it; empty for others."""
     is_talk = find_small_talk(question) not in {None, "abilities"} and "?" not in question
     if not messages or is_talk:
         return ""

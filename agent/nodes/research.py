@@ -80,14 +80,14 @@ async def _make_plan(state: AgentState, deps: Deps) -> PlanOutput:
 
 
 def _find_pause_reason(state: AgentState, deps: Deps, steps: list[str], tools: list[str]) -> str:
-    """Say why a person has to be asked before the plan is carried out; once for a turn is enough."""
+    """Say why a person must be asked before the plan is carried out; once for a turn is enough."""
     if unapproved := list_unapproved_tools(tools, state, deps):
         return unapproved
     is_dear = deps.budget.ceilings.count_plan_calls(steps) > deps.approval_calls
     return "plan" if is_dear and "plan" not in state.get("approved", []) else ""
 
 
-ABORTED = "Stopped: that was not approved, so nothing more was done. Ask again, or ask for less."
+ABORTED = "Stopped: that was not approved. Ask again, or ask for less."
 
 
 async def human_check(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
@@ -123,7 +123,7 @@ def _list_approvals(reason: str, state: AgentState, deps: Deps) -> list[tuple[st
 
 
 def _get_pending_calls(state: AgentState) -> list[ToolRequest] | None:
-    """The calls that the router chose, or the model that answers; None where it is a plan that waits."""
+    """The calls that the router chose, or the model that answers; None if it is a plan that waits."""
     decision = state.get("router_output")
     return decision["calls"] if decision is not None and decision["route"] == "use_tool" else None
 

@@ -36,7 +36,7 @@ _STAGES: dict[Lookup, str] = {
     "attribute": "Looking up {target}",
     "usages": "Looking up uses of {target}",
     "callers": "Looking up callers of {target}",
-    "callees": "Looking up what {target} calls",
+    "callees": "Looking up callees of {target}",
     "tests": "Looking for tests of {target}",
     "file": "Reading {target}",
     "lines": "Reading {target}",
@@ -44,11 +44,11 @@ _STAGES: dict[Lookup, str] = {
     "people": "Reading the history",
     "commands": "Looking for commands",
     "options": "Looking for options",
-    "entry_points": "Looking for what is registered",
+    "entry_points": "Looking for registrations",
     "contracts": "Looking for both ends",
     "lists": "Listing",
     "overview": "Searching {target}",
-    "outline": "Listing what is there",
+    "outline": "Listing",
     "prose": "Searching {target}",
     "example": "Searching {target}",
     "dependencies": "Reading {target}",
@@ -103,7 +103,7 @@ async def _fetch(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
 async def _expand_evidence(
     code: SymbolIndex, retrieved: Sequence[EvidenceRef], metadata: RetrievalMetadata
 ) -> list[EvidenceRef]:
-    """Return what stands beside and around the one definition that was found; nothing where there are several."""
+    """Return the code around the one definition found; nothing if there are several."""
     definitions = [ref for ref in retrieved if ref["role"] == "definition"]
     try:
         return await _find_neighbours(code, definitions[0]) if len(definitions) == 1 else []

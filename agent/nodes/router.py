@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Choose the way: without a model where the question names its target, where there is none, or where it has tools.
+    """Choose the way: without a model where the question names its target, if there is none, or where it has tools.
 
     Reads cleaned_query, lookup_query, mode, iteration_count, retrieved, retrieval_metadata, tool_history,
     better_query, clarified, approved, codebase_tree. Writes router_output, iteration_count, codebase_tree,
@@ -85,7 +85,7 @@ async def _widen(chosen: RouterDecision, question: str, deps: Deps) -> RouterDec
 
 
 async def _translate(question: str, deps: Deps) -> str:
-    """Let the small model put a question into English words to search for; empty where there is none, or it fails."""
+    """Let the small model put a question into English words to search for; empty if there is none, or it fails."""
     if deps.models.small is None:
         return ""
     messages = make_messages(SEARCH_WORDS, {"The question": deps.redact(question)}, deps)
@@ -115,7 +115,7 @@ def _is_fresh(state: AgentState) -> bool:
 
 
 async def _ask_model(state: AgentState, deps: Deps, tree: str) -> RouterDecision | None:
-    """Let the model decide; None where there is none, it fails, or its decision cannot be carried out."""
+    """Let the model decide; None if there is none, it fails, or its decision cannot be carried out."""
     if deps.models.small is None:
         return None
     # What needs approval is listed before it is given: to choose it is to ask the person.

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     """Pass, watch or refuse the question.
 
-    Reads user_query, attached, conversation_history. Writes every field of the turn anew, gateway_passed,
+    Reads user_query, attached, conversation_history. Writes every field of the turn again, gateway_passed,
     gateway_reason, gateway_verdict, is_blocked, and final_answer when it refuses.
     """
     runtime.context.emit("step_start", node="security_gateway", stage="Reading the question")
@@ -40,7 +40,7 @@ async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentSt
     if not strip_invisible(question):
         return _refuse(state, "empty", EMPTY)
     earlier = [turn["question"] for turn in state.get("conversation_history", [])[-EARLIER_MESSAGES:]]
-    # Beside the loop: a text that has to be compiled for may take 50 ms.
+    # Beside the loop: a text that must be compiled for may take 50 ms.
     judged = await asyncio.to_thread(judge_question, question, earlier, format_excerpts(state.get("attached", [])))
     verdict = await consult_classifier(judged, strip_invisible(question), runtime.context)
     reason = ",".join(verdict.rules)

@@ -38,7 +38,7 @@ from agent.questions.terms import find_content_terms
 from agent.repositories.joined_code import JoinedCode
 from agent.state import AgentState, EvidenceRef, make_empty_metadata, to_location
 
-NO_REWORDING = "*Explaining it in other words takes a language model, and none is set up. My last answer again:*"
+NO_REWORDING = "*I can't rephrase without a language model, and none is set up. My last answer again:*"
 
 log = logging.getLogger(__name__)
 
@@ -176,7 +176,7 @@ def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "") -> AgentSta
 
 
 async def check_citations(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Keep or drop each citation, have what is in doubt read again and mended, and make marks and list agree.
+    """Keep or drop each citation, have what is in doubt read again and fixed, and make marks and list agree.
 
     Reads final_answer, answer_model, citations, shown, retrieved, expanded, cleaned_query. Writes final_answer and
     citations.

@@ -28,9 +28,9 @@ def make_checkpoint_id(at: float) -> str:
 
 
 def make_serializer() -> JsonPlusSerializer:
-    """Return a serializer that makes nothing but plain values and messages of what it reads.
+    """Return a serializer that reads only plain values and messages.
 
-    A database may come from a backup, and LangGraph would by default call whatever a checkpoint names.
+    A database may come from a backup, and LangGraph would by default call any function that a checkpoint names.
     """
     from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
@@ -45,8 +45,8 @@ def locate_checkpoints(checkpoints: str) -> RunnableConfig:
 class ConversationSaver(RunStore):
     """Conversations of people; every method raises `CheckpointError`.
 
-    LangGraph's checkpointers take whatever a run writes last, so each claim has a checkpoint thread of its own, forked
-    from the one before; the row of the conversation says which one is read, and only the newest claim changes that.
+    In LangGraph's checkpointers the last write wins, so each claim has its own checkpoint thread, forked from the one
+    before; the row of the conversation names the current one, and only the newest claim changes that.
     """
 
     @abstractmethod
@@ -129,12 +129,12 @@ def _read_earlier_commits(found: CheckpointTuple | None) -> str | None:
 
 
 def continue_ids(known: str) -> None:
-    """Let the next ids of this process sort after one that it has read, whose maker's clock may be ahead of ours.
+    """Make the next ids of this process sort after one that it has read from a process whose clock may be ahead.
 
-    LangGraph takes an id from the clock, unless that has not gone on since its last one: then it counts on from there.
-    An id that was read is taken for its last one here. Nothing public does: under an id of its own, a fork would lose
-    what its tasks have written, as their ids are made from it; and a checkpoint that is named to the graph by its id is
-    history to it, for which a reply that was not taken in yet does not count.
+    LangGraph takes an id from the clock, or counts on from its last id if the clock has not advanced. An id that was
+    read counts as its last one here. There is no public way: a fork under a new id would lose the writes of its tasks,
+    whose ids derive from it; and the graph treats a checkpoint named by its id as history, for which a pending reply
+    does not count.
     """
     from langgraph.checkpoint.base import id as library  # takes a second
 

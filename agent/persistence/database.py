@@ -43,10 +43,10 @@ class Database(ABC):
     async def run_all(
         self, statements: Sequence[Statement], *, lock: str = "", only_if: Statement | None = None
     ) -> Outcome | None:
-        """Run statements in one transaction, and return what came of the last.
+        """Run statements in one transaction, and return the result of the last.
 
-        Of the calls that name the same lock, in all processes, each sees what the one before it has written. Where
-        `only_if`, which is run first, returns no row, nothing is done, and None is returned.
+        Calls that name the same lock, in all processes, run one after the other. If `only_if`, which runs first,
+        returns no row, nothing is done, and None is returned.
         """
 
     async def rows(self, sql: str, values: Values = (), *, lock: str = "") -> list[tuple[Any, ...]]:

@@ -65,10 +65,10 @@ class RunStore(ABC):
     async def write_all(
         self, statements: Sequence[Statement], *, claim: RunClaim | None = None
     ) -> list[tuple[Any, ...]]:
-        """Run statements in one transaction, all of them or none, and return the rows of the last.
+        """Run statements in one transaction, all or none, and return the rows of the last.
 
-        With a claim, only as long as that is the newest of its conversation, and another run that claims it meanwhile
-        waits; else raises `CheckpointOvertaken`. Raises `CheckpointError`.
+        With a claim, it must be the newest of its conversation, and another run that claims it meanwhile waits; else
+        raises `CheckpointOvertaken`. Raises `CheckpointError`.
         """
         use = None if claim is None else (_USE.format(clock=self._database.clock), (claim.thread, claim.number))
         outcome = await self._database.run_all(statements, only_if=use)
@@ -85,13 +85,13 @@ class RunStore(ABC):
         await self._database.write(sql, values)
 
     async def shrink(self) -> None:
-        """Give the space of what was deleted back, where the database does not do so by itself."""
+        """Give the space of what was deleted back, where the database does not do so on its own."""
         await self._database.shrink()
 
     async def claim_run(self, thread: str, *, after: RunClaim | None = None) -> RunClaim:
         """Claim a conversation for a run: under an earlier claim nothing is kept any more; raises `CheckpointError`.
 
-        `after` is the claim that this one follows; raises `CheckpointOvertaken` where that is not the newest.
+        `after` is the claim that this one follows; raises `CheckpointOvertaken` if that is not the newest.
         """
         claim, _ = await self.take(thread, after)
         return claim
@@ -103,12 +103,12 @@ class RunStore(ABC):
         return RunClaim(name, number), checkpoints or name_unclaimed(name)
 
     async def find_claim(self, thread: str) -> RunClaim | None:
-        """Return the newest claim of a conversation, whoever has made it; raises `CheckpointError`."""
+        """Return the newest claim of a conversation, anyone who has made it; raises `CheckpointError`."""
         rows = await self.rows("SELECT thread, claim FROM conversations WHERE thread = ?", (thread,))
         return RunClaim(*rows[0]) if rows else None
 
     async def check_claim(self, claim: RunClaim) -> None:
-        """Raise `CheckpointOvertaken` where a claim is no longer the newest; raises `CheckpointError`."""
+        """Raise `CheckpointOvertaken` if a claim is no longer the newest; raises `CheckpointError`."""
         await self.write_all([], claim=claim)
 
     @abstractmethod

@@ -17,7 +17,7 @@ from agent.errors import SchemaError
 if TYPE_CHECKING:  # comes with the extra `cluster`
     from psycopg import AsyncConnection
 
-_POSTGRES_LOCK = 0x63697465_626F74  # "citebot": whoever lays tables out waits for this
+_POSTGRES_LOCK = 0x63697465_626F74  # "citebot": anyone who lays tables out waits for this
 _LAYOUTS = """CREATE TABLE IF NOT EXISTS citebot_layouts (
     name TEXT PRIMARY KEY, layout INTEGER NOT NULL, changed_at TIMESTAMPTZ NOT NULL)"""
 _WAIT_SECONDS = 60.0  # for another process that is at it: a large database takes some seconds to copy
@@ -64,17 +64,17 @@ class Schema:
         return max(self.steps)
 
     def list_statements(self, *, since: int = 0) -> Sequence[str]:
-        """Return what has to be run for the newest layout, for a database of the layout given."""
+        """Return what must be run for the newest layout, for a database of the layout given."""
         return [
             statement for number, sql in self.steps.items() if number > since for statement in _split_statements(sql)
         ]
 
 
 def migrate_database(path: Path, schema: Schema, *, wait_seconds: float = _WAIT_SECONDS) -> None:
-    """Bring a database to the newest layout, or make a new one; of what held something, a copy is kept beside it.
+    """Bring a database to the newest layout, or make a new one; a copy of existing data is kept next to it.
 
-    Whatever goes wrong, the database is as it was. Processes that start at once do it one after the other. Raises
-    `SchemaError`, or `sqlite3.Error` for what is wrong with the file or its disk.
+    After any failure, the database is unchanged. Processes that start at once do it one after the other. Raises
+    `SchemaError`, or `sqlite3.Error` for problems of the file or its disk.
     """
     with closing(sqlite3.connect(path, timeout=wait_seconds, isolation_level=None)) as db:
         if _read_layout(db, path, schema) == schema.newest:
@@ -97,10 +97,8 @@ def migrate_database(path: Path, schema: Schema, *, wait_seconds: float = _WAIT_
 async def migrate_postgres(connection: AsyncConnection[Any], schema: Schema) -> None:
     """Bring the tables of a schema to the newest layout, or make them; a database may have several schemas.
 
-    Whatever goes wrong, the tables are as they were. Processes that start at once do it one after the other, which also
-    holds behind a pooler of transactions. No copy is kept: Postgres has tools of its own for that.
-
-    Raises `SchemaError`, or `psycopg.Error`.
+    After any failure, the tables are unchanged. Processes that start at once do it one after the other, also behind a
+    transaction pooler. No copy is kept: Postgres has its own tools for that. Raises `SchemaError`, or `psycopg.Error`.
     """
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_POSTGRES_LOCK,))

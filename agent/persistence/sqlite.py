@@ -54,7 +54,7 @@ class SqliteDatabase(Database):
             )
 
     async def shrink(self) -> None:
-        """Give free pages back to the disk, some at a time: what else is to be written waits for one step at most."""
+        """Give free pages back to the disk in small steps, so that other writers wait for one step at most."""
         ((free,),) = await self.rows("PRAGMA freelist_count")
         for _ in range(0, free, _SHRINK_STEP):
             # As a script, because it gives back one page a step and a plain statement is stepped once.
@@ -82,10 +82,9 @@ async def open_sqlite(
     synchronous: Literal["FULL", "NORMAL"],
     busy_seconds: float = 5.0,
 ) -> AsyncIterator[SqliteDatabase]:
-    """Open a file in the layout of a schema, made when missing, and close it at the end; raises what `errors` names.
+    """Open a file in the layout of a schema, created if missing, and close it at the end; raises `errors`.
 
-    `prepare` is what the connection needs beside that. With `NORMAL` a power cut, but not a killed process, may lose
-    what was written last.
+    `prepare` sets up the connection. With `NORMAL`, a power cut (but not a killed process) may lose the last writes.
     """
 
     def connect() -> sqlite3.Connection:

@@ -27,7 +27,7 @@ from agent.text.escaping import replace_control_characters, to_one_line
 from indexer.types import Commit, RepositoryOverview
 
 MAX_TURNS = 5
-_FEWEST_TURNS = 2  # that are left when the oldest are dropped: several at once, so that prompts seldom begin anew
+_FEWEST_TURNS = 2  # that are left when the oldest are dropped: several at once, so that prompts seldom begin again
 MAX_PLACES = 6
 MAX_FINDINGS = 8_000
 _LONGEST_ANSWER = 1_000
@@ -202,7 +202,7 @@ def format_answer_rules(deps: Deps) -> str:
 
 
 def remove_tag_words(text: str) -> str:
-    """Return prompts without the words of their data tags, which another process would choose anew."""
+    """Return prompts without the words of their data tags, which another process would choose again."""
     return _TAG_WORD.sub("", text)
 
 
@@ -255,7 +255,7 @@ def describe_material(
 
 
 async def load_conventions(deps: Deps) -> str:
-    """Return the beginning of what the repository tells those who work on it, as data; empty where it says nothing."""
+    """Return the beginning of the repository's conventions for contributors, as data; empty if there are none."""
     homes = list_homes(deps.code)
     texts: list[str] = []
     for home in homes:

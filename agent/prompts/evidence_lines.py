@@ -29,7 +29,7 @@ _DOC_QUOTES = ('"""', "'''", '"', "/**", "///", "//!")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wanted:
-    """A piece of evidence, which part of it is to be shown, and the most characters of that."""
+    """A piece of evidence, the part of it to show, and the limit of characters."""
 
     ref: EvidenceRef
     part: Part
@@ -184,7 +184,7 @@ class LineSelection:
     _owners: dict[tuple[str, int], Wanted] = field(default_factory=dict)
 
     def add(self, wanted: Wanted, lines: Mapping[int, str]) -> bool:
-        """Add the lines that are not there yet, and say whether they fit; what is to be whole is cut at the end."""
+        """Add the lines that are missing yet, and say whether they fit; what is to be whole is cut at the end."""
         path = wanted.ref["path"]
         held = self._lines.setdefault(path, {})
         new = {at: text for at, text in lines.items() if at not in held}
@@ -202,7 +202,7 @@ class LineSelection:
         return True
 
     def is_needless(self, wanted: Wanted) -> bool:
-        """Whether a piece adds nothing: the header of what is not there."""
+        """Whether a piece adds nothing: the header of what is missing."""
         held, ref = self._lines.get(wanted.ref["path"], {}), wanted.ref
         return wanted.part == "header" and not any(ref["start_line"] <= at <= ref["end_line"] for at in held)
 

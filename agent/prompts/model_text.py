@@ -50,7 +50,7 @@ _BEFORE_WORDS = " \t>-*+0123456789.)"  # what a line of a list or a quotation be
 
 
 class CitationParser:
-    """Turns what a model cites into numbered markers; what it makes up gets one too, which the check takes out."""
+    """Turns a model's citations into numbered markers; made-up ones get one too, which the check removes."""
 
     def __init__(self, exhibits: Sequence[PromptEvidence], redact: Callable[[str], str]) -> None:
         self._shown: Mapping[int, Location] = {one.number: one.location for one in exhibits}
@@ -124,7 +124,7 @@ class CitationParser:
         return f"[{self._clean_text(found['cited'])}]"
 
     def _clean_brackets(self, found: re.Match[str], group: str) -> str:
-        """Clean what stands in brackets that are left as they are."""
+        """Clean what is in brackets that are left as they are."""
         before, after = found.start(group) - found.start(), found.end() - found.end(group)
         return f"{found[0][:before]}{self._clean_text(found[group])}{found[0][-after:]}"
 
@@ -141,7 +141,7 @@ class CitationParser:
         return self._format_citations(inner) if _WRITTEN_ID.search(inner) else ""
 
     def _format_citations(self, inner: str) -> str:
-        """Return the markers for what stands in brackets; nothing if any of it is no citation."""
+        """Return the markers for what is in brackets; nothing if any of it is no citation."""
         places: list[Location | None] = [self._locate(written) for written in parse_citations(inner)]
         if not places:
             items = _BETWEEN.split(inner)
@@ -204,7 +204,7 @@ _KEY_BEGINS = re.compile(r"-BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY")
 _KEY_ENDS = re.compile(r"-END [A-Z0-9 ]{0,40}PRIVATE KEY|^\s*(?:`{3}|~{3})")
 _KEY_LINE = re.compile(r"[A-Za-z0-9+/=]{16}")
 _FOREIGN_LINES = 4  # without any of a key, after which none is awaited
-_CONTEXT_LINES = 2  # before a line, in which the name of its secret may stand
+_CONTEXT_LINES = 2  # before a line that may contain the name of its secret
 _CITING = (("(", ")"), ("\uff08", "\uff09"), ("\u3010", "\u3011"), ("\uff3b", "\uff3d"))  # brackets beside []
 _CITES = re.compile(r"[(\uff08\u3010\uff3b](?:[^\W\d]{2,5}\.?\s|\s)?(?:E\d[^()\uff09\u3011\uff3d]{0,120})?\Z")
 _LONGEST_WAIT = 400  # characters held back for the end of a construct that may never come
@@ -283,7 +283,7 @@ class StreamSanitizer:
         return text
 
     def _add_line(self, line: str) -> None:
-        """Take a whole line; those of a private key wait for its end, as no line shows by itself what it is."""
+        """Take a whole line; those of a private key wait for its end, as no line shows on its own what it is."""
         if not self._key and not _KEY_BEGINS.search(line):
             self._lines.append(self._clean(line))
             return

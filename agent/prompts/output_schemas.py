@@ -88,7 +88,7 @@ class ReadingOutput(ModelForm):
 
 
 class MendedSentence(ModelForm):
-    """One sentence anew."""
+    """One sentence again."""
 
     number: int = Field(description="The number of the sentence.")
     text: str = Field(default="", description="The sentence as it should be; empty to leave it out.")
@@ -154,7 +154,7 @@ def list_turn_tools(*, can_ask: bool = True) -> list[Mapping[str, Any]]:
 def read_turn_call(
     calls: Sequence[Mapping[str, Any]], state: AgentState, *, can_ask: bool = True
 ) -> tuple[str, ModelForm] | None:
-    """Return the first of the calls that changes the way of the turn, with its arguments; None where none can.
+    """Return the first of the calls that changes the way of the turn, with its arguments; None if none can.
 
     A plan is made once, and a person who can reply asked once.
     """

@@ -74,11 +74,10 @@ async def load_prompt_evidence(
     facts: Mapping[Location, Sequence[str]] = NOTHING_KNOWN,
     share: float = 1.0,
 ) -> list[PromptEvidence]:
-    """Read the lines of the evidence that bear on the question, best first; what cannot be read is left out.
+    """Read the lines of the evidence that bear on the question, best first; unreadable ones are left out.
 
-    The `facts` stand with the commit as of which they are true.
-    What a search found has a room, and what was read or asked for by its place has one of its own; where a `share` of
-    the prompt is taken by what was said before, both are smaller.
+    The `facts` come with their commit. Search results and places that were read or asked for have separate room; if a
+    `share` of the prompt holds earlier turns, both are smaller.
     """
     terms = find_content_terms(question)
     plan = plan_evidence(refs, terms)
@@ -92,7 +91,7 @@ async def load_prompt_evidence(
 
 
 async def _add_pieces(deps: Deps, selection: LineSelection, pieces: Iterable[Wanted], terms: frozenset[str]) -> None:
-    """Add what is not there yet, as far as it fits; the last piece gets what room is left."""
+    """Add what is missing yet, as far as it fits; the last piece gets what room is left."""
     for wanted in pieces:
         if selection.room < LEAST_ROOM:
             return
@@ -139,7 +138,7 @@ def format_prompt_evidence(exhibits: Sequence[PromptEvidence]) -> str:
 
 
 async def format_tool_results(state: AgentState, deps: Deps) -> str:
-    """Return the results of the tools that the router chose, the newest first where there is no room for all."""
+    """Return the results of the tools that the router chose, the newest first if there is no room for all."""
     records = [record for record in state.get("tool_history", []) if record["ok"]]
     if not records or state.get("findings"):
         return ""
@@ -218,7 +217,7 @@ def list_history_facts(state: AgentState, deps: Deps) -> Mapping[Location, Seque
 
 
 def _describe_commit(deps: Deps, at: Location, refs: Sequence[EvidenceRef], facts: Sequence[str]) -> PromptEvidence:
-    """Write down a commit: what it is, whom or what it stands for, and what is known of the past up to it."""
+    """Describe a commit: its nature, its author or subject, and the known history up to it."""
     texts: list[str] = []
     for ref in refs:
         release = f" (first release: {ref['release']})" if ref.get("release") else ""
@@ -243,7 +242,7 @@ def list_cited(text: str, shown: Sequence[CitationRef]) -> list[CitationRef]:
 
 
 def format_cited(text: str, shown: Sequence[CitationRef], *, besides: Collection[int] = ()) -> str:
-    """Say which places the evidence ids in a text stand for, without those that a prompt shows `besides`."""
+    """List the places of the evidence ids in a text, without those that a prompt shows `besides`."""
     return mark_text(
         "\n".join(
             f"[E{ref['mark']}] {describe_place(ref)}" for ref in list_cited(text, shown) if ref["mark"] not in besides
@@ -289,7 +288,7 @@ class EvidenceNumbers:
     def number_result(self, text: str, refs: Sequence[EvidenceRef], *, told: Sequence[CitationRef] = ()) -> str:
         """Put the evidence ids beside the places and the commits in a tool's result.
 
-        Of lines that stand in places that were `told` before, only the evidence id is repeated.
+        Of lines in places that were `told` before, only the evidence id is repeated.
         """
         places = {format_place(ref): ref for ref in refs}
         numbers = {place: self.assign(to_location(ref)) for place, ref in places.items()}

@@ -79,7 +79,7 @@ def _introduce_question(state: AgentState, deps: Deps) -> dict[str, str]:
 
 
 def read_step(state: AgentState, at: int) -> str:
-    """Return a step of the plan, or a sentence where there is none."""
+    """Return a step of the plan, or a sentence if there is none."""
     plan = state.get("plan", [])
     return plan[at] if 0 <= at < len(plan) else NOTHING_LEFT
 
@@ -164,7 +164,7 @@ def list_taken_steps(state: AgentState) -> list[int]:
 
 
 def mark_step(message: Message, step: int) -> Message:
-    """Say which step a message is about; what else a provider has put into it stays."""
+    """Mark a message with its step; additions of the provider stay."""
     return message.model_copy(update={"additional_kwargs": {**message.additional_kwargs, _STEP: step}})
 
 

@@ -36,10 +36,10 @@ _FIXED = compile_pattern(r"(?i).*\bfixed\b.*")
 
 
 def read_asked_release(question: str) -> Mapping[str, str] | None:
-    """Return what a question about releases or environments is about, by kind; None for any other question.
+    """Return the subject of a question about releases or environments, by kind; None for any other question.
 
-    A `commit` is its hash, a `change` the words of one, a `name` may be that of anything in the code; nothing of these
-    stands for what runs in the environments.
+    A `commit` is a hash, a `change` the words of one, a `name` may be anything in the code; without them, the question
+    is about the environments.
     """
     text = " ".join(question.split())
     if len(text) > _LONGEST:

@@ -134,7 +134,7 @@ def _read_refs(question: str) -> AskedTimes:
 
 
 def _read_count(question: str) -> AskedTimes | None:
-    """Read how many of the newest commits a question is about; None where it does not say."""
+    """Read how many of the newest commits a question is about; None if it does not say."""
     found = _LAST_COMMITS.search(question)
     if found is None:
         return None

@@ -111,12 +111,12 @@ def _join_with_gaps(lines: Sequence[str], kept: Sequence[int]) -> str:
 
 
 def find_attached_error(excerpts: Sequence[TextExcerpt]) -> str:
-    """Return the last failure that is told in what was attached; empty where there is none."""
+    """Return the last failure that is told in what was attached; empty if there is none."""
     return next((one["error"] for one in reversed(excerpts) if one["error"]), "")
 
 
 def find_attached_name(excerpts: Sequence[TextExcerpt]) -> str:
-    """Return what the attached code defines first; empty where it defines nothing."""
+    """Return what the attached code defines first; empty if it defines nothing."""
     found = (_DEFINITION.search(one["text"]) for one in excerpts)
     return next((str(one["name"]) for one in found if one is not None), "")
 

@@ -116,13 +116,13 @@ _AROUND_RUNS = frozenset(
 _LONGEST_ABOUT_RUN = 100
 _ANY_WORD = re.compile(r"[^\W\d_]{1,40}")
 _LONGEST_SELECTION = 100
-_HAS_WORD_AFTER = 12  # more words than this before a pointer, and the sentence names what it means by itself
+_HAS_WORD_AFTER = 12  # more words than this before a pointer, and the sentence names what it means on its own
 
 
 def resolve_selection(question: str, history: Sequence[PastTurn]) -> str | None:
     """Return what the question picks of the last answer, as a question; None when it picks nothing.
 
-    Lines are written as `path:start-end`; another language (`and in Go?`) asks the last question anew.
+    Lines are written as `path:start-end`; another language (`and in Go?`) asks the last question again.
     """
     line = " ".join(question.split()).rstrip("?.! ")
     if history and (language := parse_only_language(line)):
@@ -142,7 +142,7 @@ def resolve_selection(question: str, history: Sequence[PastTurn]) -> str | None:
 
 
 def find_continuation(question: str, history: Sequence[PastTurn]) -> Continuation | None:
-    """Return where "more" continues after the last answer; None where nothing was left out, or more is asked."""
+    """Return where "more" continues after the last answer; None if nothing was left out, or more is asked."""
     line = " ".join(question[: 2 * _LONGEST_SELECTION].split()).strip("?.!… ")
     if not history or len(line) > _LONGEST_SELECTION or not _NEXT.fullmatch(line):
         return None
@@ -206,9 +206,9 @@ def find_antecedent(history: Sequence[PastTurn]) -> Antecedent | None:
 
 
 def find_run_turn(question: str, history: Sequence[PastTurn]) -> PastTurn | None:
-    """Return the newest goal run of a conversation, if a message asks about that and about nothing of the code.
+    """Return the newest goal run of a conversation, if a message asks about that and not about code.
 
-    What may mean the code as well ("did it pass?") means the run only where nothing was said since.
+    An ambiguous message ("did it pass?") is about the run only if nothing was said since.
     """
     run = next((turn for turn in reversed(history) if turn["intent"] == "goal"), None)
     if run is None or len(question) > _LONGEST_ABOUT_RUN:
@@ -246,7 +246,7 @@ def resolve_references(question: str, target: Antecedent) -> str:
 
 
 def _parse_ellipsis(question: str) -> str | None:
-    """Return what follows "and" or "what about" when it is too short to stand alone."""
+    """Return the words after "and" or "what about", if they are too few to be a question."""
     opening = _ELLIPSIS.match(question)
     rest = (question[opening.end() :] if opening else question).strip().rstrip("?.! ")
     return rest if _SUBJECT.fullmatch(rest) else None

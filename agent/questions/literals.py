@@ -25,7 +25,7 @@ _ASKS = re.compile(
     r"|где|как|что|кто|почему|зачем|когда|какой|какие)\b",
     re.IGNORECASE,
 )
-# Orders, which name what somebody wants to see; programs report what they did or could not do.
+# Imperatives, which name a wish; programs report results and failures.
 _ORDERS = compile_pattern(
     r"(?i)\s*(?:please\s+|now\s+|and\s+|then\s+|let'?s\s+|help\s+me\s+(?:to\s+)?)*"
     r"(?:add|analy[sz]e|answer|check|clarify|compare|count|create|debug|define|describe|detail|document|draw|enumerate"
@@ -91,7 +91,7 @@ def parse_literal(query: str) -> Literal | None:
 
 
 def make_literal_query(literal: Literal) -> str:
-    """Return what to search for to find the text: a flag of one letter ranks nothing by itself."""
+    """Return what to search for to find the text: a flag of one letter ranks nothing on its own."""
     short = not literal.is_message and len(literal.text) < _SHORTEST_MESSAGE
     return f"{literal.text} option command line argument parser" if short else literal.text
 

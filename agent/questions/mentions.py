@@ -64,7 +64,7 @@ class Mentions:
 
     @property
     def anything(self) -> bool:
-        """Whether the question names code by itself, so that it points at nothing said before."""
+        """Whether the question names code, and so refers to nothing earlier."""
         return bool(self.names or self.paths or self.codes)
 
 

@@ -1,4 +1,4 @@
-"""Reads what a program said out of what people paste: an error, a line of a log, a record, with remarks around it."""
+"""Extracts program output from pasted text: an error, a log line, a record, with remarks around it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_LINE = 1_000
 _LONGEST_LOGGED, _FEWEST_LOGGED = 300, 10  # characters of a line of a log that is cut, and its lines
 _LONGEST_MESSAGE = 400
 _FEWEST_WORDS, _FEWEST_LETTERS = 2, 8
-_FEWEST_UNMARKED = 3  # words of a text of whose form nothing shows that a program has said it
+_FEWEST_UNMARKED = 3  # words of a text without the form of program output
 _BEFORE_FAILURE, _AFTER_FAILURE = 40, 8  # lines
 _AT_ONCE = 500  # lines
 _DEEPEST = 4  # records within records
@@ -54,7 +54,7 @@ _FIELD = re.compile(
     r"(?<![\w.-])(?P<key>[A-Za-z_][\w.-]{0,40})=(?P<value>\"(?:[^\"\\\n]|\\.){0,2000}\"|[^\s\"]\S{0,400})"
 )
 _TELLING_FIELDS = frozenset("level lvl severity loglevel msg message err error exception reason".split())
-# What stands before a message: brackets, times and numbers, levels, where it comes from, and what separates these.
+# Prefixes of a message: brackets, times and numbers, levels, sources, and separators.
 _PREFIX = re.compile(
     rf"(?:[\[(<][^\])>\n]{{0,80}}[\])>]:?|[IWEFD]?\d[\d:.,/+TZ_-]*(?![\w'])|(?:UTC|GMT|[AP]M|Z)\b"
     rf"|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b,?\s*)+"
@@ -89,7 +89,7 @@ class PastedError:
 
     @property
     def last_name(self) -> str:
-        """The name of the exception itself, without what it lies in."""
+        """The name of the exception itself, without what it is in."""
         return self.name.rpartition(".")[2]
 
 
@@ -111,7 +111,7 @@ def parse_pasted_error(text: str) -> PastedError | None:
     messages = [text for one in find_quoted_messages(recent) for text in (cut_message(one), *_list_texts(one))]
     if quoted := [*dict.fromkeys(one for one in messages if len(one.split()) >= _FEWEST_UNMARKED)]:
         return PastedError(texts=tuple(quoted[:MAX_TEXTS]), is_evident=False)
-    # What asks nothing may be what a program has said, with a remark before or after it.
+    # Text that asks nothing may be program output, with a remark before or after it.
     shortened = [" ".join(line[:_LONGEST_LINE].split()) for line in lines[:3]]
     parts = [part for line in shortened for part in (line, *_PARTS.split(line))]
     said = _choose_texts((part for part in parts if _may_be_said(part)), fewest=_FEWEST_UNMARKED)
@@ -124,7 +124,7 @@ def _may_be_said(part: str) -> bool:
 
 
 def find_last_failure(lines: Sequence[str]) -> tuple[int, int]:
-    """Return from which line to before which one the last failure is told; nowhere where none is."""
+    """Return the line range of the last failure; empty if there is none."""
     last = _find_last_failing(lines)
     if last is None:
         return 0, 0

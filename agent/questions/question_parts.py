@@ -100,9 +100,9 @@ def _is_preface(text: str) -> bool:
 
 
 def _split_joined(question: str) -> list[str]:
-    """Part a question from one that is joined to it: one that names code, leans on a name, or asks for something else.
+    """Split a question from a joined one that names code, refers to a name, or asks for something else.
 
-    What comes of the first ("and who wrote it?") stays with it where it has no name.
+    A dependent second part ("and who wrote it?") stays with the first unless it has its own name.
     """
     found = _JOINED.fullmatch(question)
     if found is None:

@@ -1,4 +1,4 @@
-"""Tells what people say to each other that asks for nothing, and what asks without saying about what, by a table."""
+"""Recognises small talk, and questions without a subject, by a table."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Phrases:
     longest: int
 
     def read(self, text: str) -> set[RemarkKind] | None:
-        """Return the kinds of the phrases that a text consists of; None where it says anything else."""
+        """Return the kinds of the phrases that a text consists of; None if it says anything else."""
         reached: dict[int, set[RemarkKind]] = {0: set()}
         for at in range(len(text)):
             if at not in reached:
@@ -82,7 +82,7 @@ class RemarkTable:
 
 
 def find_remark(text: str) -> SaidKind | None:
-    """Return what kind of remark a message is that asks for nothing; None for everything else, such as a question."""
+    """Return the kind of a remark; None for everything else, such as a question."""
     if len(text) > LONGEST or _ASKS.search(text):
         return None
     table, plain = load_remarks(), _make_plain(text)
@@ -134,7 +134,7 @@ def _begins_with(text: str, begins: Sequence[str]) -> bool:
 
 
 def _skip_remarks(words: Sequence[str], table: RemarkTable, begins: Sequence[str]) -> str:
-    """Return what follows the remarks that a text begins with: "oh well, I'll try" begins with one."""
+    """Return the text after its opening remarks: "oh well, I'll try" begins with one."""
     for count in range(len(words) - 1, 0, -1):
         rest = " ".join(words[count:])
         if _begins_with(rest, begins) and table.remarks.read(" ".join(words[:count])) is not None:

@@ -17,7 +17,7 @@ _LONGEST_MESSAGE = 300
 class StackFrame:
     """One line of a stack trace; `path` is as the machine that failed wrote it, with forward slashes.
 
-    `function` is the last part of the function's name and `source` the line itself, empty where it does not tell.
+    `function` is the last part of the function's name and `source` the line itself, empty if it does not tell.
     """
 
     path: str

@@ -54,7 +54,7 @@ def is_content_word(word: str) -> bool:
 
 
 def is_common_noun(word: str, question: str) -> bool:
-    """Whether a name stands in a question as a common noun: "the graph", and not "the graph function"."""
+    """Whether a name is in a question as a common noun: "the graph", and not "the graph function"."""
     noun = (
         rf"(?i)\b(?:the|a|an|our|this|that|my) {re.escape(word)}(?! (?:function|class|method|type|command|constant)\b)"
     )
@@ -64,7 +64,7 @@ def is_common_noun(word: str, question: str) -> bool:
 def match_terms(text: str, terms: Iterable[str]) -> frozenset[str]:
     """Return those of the terms that the text contains."""
     lowered = text.lower()
-    # A stem begins as its word does, but for a last "y": where no such beginning stands, there is nothing to split.
+    # A stem begins as its word does, except a last "y": where no such beginning stands, there is nothing to split.
     likely = frozenset(term for term in terms if term.removesuffix("y")[:_KEPT] in lowered)
     if not likely:
         return likely

@@ -35,7 +35,7 @@ class RepositoryLabels:
         return (name, rest) if name is not None else None
 
     def find_repository(self, ref: EvidenceRef) -> str:
-        """Name the repository that evidence is of; empty where that is not known."""
+        """Name the repository that evidence is of; empty if that is not known."""
         found = self.split(ref["path"])
         return found[0] if found is not None else ref.get("repository", "")
 
@@ -76,7 +76,7 @@ def add_label(label: str, place: LabelledPlace) -> LabelledPlace:
 
 
 def label_ref(ref: EvidenceRef, name: str, label: str) -> EvidenceRef:
-    """Say of evidence of one repository which one that is: a file's path begins with the label."""
+    """Label evidence with its repository: a file's path begins with the label."""
     if ref["path"]:
         return {**ref, "path": f"{label}/{ref['path']}"}
     return {**ref, "repository": name}

@@ -19,8 +19,8 @@ _SEARCHED: frozenset[Lookup] = frozenset({"prose", "example"})  # answered by a 
 async def route_question(question: str, code: CodeSearch) -> RouterDecision:
     """Choose the requests by rules.
 
-    A README, commands or commits are those of one repository, and so is a question about them put to each. Names, files
-    and texts are looked for in all at once, so that what one of them has is not hidden by what another lacks.
+    READMEs, commands and commits belong to one repository, so a question about them is put to each. Names, files and
+    texts are looked up in all at once, so that a miss in one does not hide a hit in another.
     """
     if not isinstance(code, JoinedCode):
         return await route_by_rules(question, code)

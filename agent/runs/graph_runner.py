@@ -94,7 +94,7 @@ async def stream_graph(
     durability: Literal["sync", "exit"],
     nodes: int,
 ) -> GraphOutcome[StateT]:
-    """Run a graph as far as it goes, and tell of each step; `TurnTooLong` where it takes more nodes than it may.
+    """Run a graph as far as it goes, and tell of each step; `TurnTooLong` if it takes more nodes than it may.
 
     Each step is saved before the next begins, or, where repeating the run costs nothing, the last one alone.
     """
@@ -136,7 +136,7 @@ class TurnRunner(Protocol):
         """Return the newest state of a conversation; empty for an unknown one."""
 
     async def find_run(self, thread: str) -> AgentRun | None:
-        """Return the newest run of a conversation; None where none has begun, or it was abandoned."""
+        """Return the newest run of a conversation; None if none has begun, or it was abandoned."""
 
     async def take(self, run: AgentRun, deps: Deps, claim: RunClaim) -> GraphResult:
         """Take a run as far as it goes, without repeating what is done already."""
@@ -248,7 +248,7 @@ class GraphRunner:
     async def abandon(self, claim: RunClaim, run_ids: Collection[str]) -> bool:
         """Close an interrupted run, if it is the conversation's newest, so that nothing of it is left to resume.
 
-        Returns whether it was the newest; raises `CheckpointOvertaken` where the claim is not.
+        Returns whether it was the newest; raises `CheckpointOvertaken` if the claim is not.
         """
         snapshot, _ = await self._read(claim.thread)
         if not snapshot.tasks or snapshot.values.get("run_id") not in run_ids:

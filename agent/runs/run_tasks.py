@@ -79,7 +79,7 @@ class RunTasks:
     ) -> AsyncGenerator[AgentEvent, None]:
         """Continue a run that is found in its thread, and is looked for again once nothing else is in progress there.
 
-        `take` gets what looks for it. Raises `UnknownRun`, in the words given, where there is nothing to continue.
+        `take` gets what looks for it. Raises `UnknownRun`, in the words given, if there is nothing to continue.
         """
         if self.is_running(run_id) or await find() is None:
             raise UnknownRun(f"There is no {noun} {run_id[:80]} that could be taken up. {remedy}")

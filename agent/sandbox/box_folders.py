@@ -66,7 +66,7 @@ def unlock_folder(folder: Path) -> None:
 
 
 def walk_folder(folder: Path) -> Iterator[FolderEntry]:
-    """Yield everything below a folder, each folder before what it holds; `TooDeep` where that never ends."""
+    """Yield everything below a folder, each folder before what it holds; `TooDeep` if that never ends."""
     unlock_folder(folder)
     top = os.open(folder, _FOLDER)
     try:
@@ -91,7 +91,7 @@ def _walk(folder: int, prefix: str, depth: int) -> Iterator[FolderEntry]:
 
 @contextmanager
 def _open_below(name: str, parent: int, flags: int) -> Iterator[int]:
-    """Open a folder or a file; its mode may forbid that to its owner, ourselves, who then allow it for so long."""
+    """Open a folder or a file; its mode may forbid that to its owner, ourselves, who then allow it for that long."""
     kind = flags & os.O_DIRECTORY
     place = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC | kind, dir_fd=parent)
     try:
@@ -200,12 +200,12 @@ class BoxFolders:
 
 
 def find_user() -> int | None:
-    """Return the user to hand commands over to; None where they run as whoever runs citebot."""
+    """Return the user to hand commands over to; None if they run as anyone who runs citebot."""
     return HANDED_OVER_TO if os.geteuid() == 0 else None
 
 
 def choose_folder(home: Path) -> Path:
-    """Return where the working copies lie, given the data folder; raises `SandboxUnavailable` where that cannot be."""
+    """Return where the working copies lie, given the data folder; raises `SandboxUnavailable` if that cannot be."""
     folder = home / "sandbox" if find_user() is None else _OF_ROOT
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -259,7 +259,7 @@ def _make_folders(root: Path, working_copy: Path, support: Mapping[str, bytes]) 
 def wait_for_boxes(folder: Path, seconds: float) -> bool:
     """Wait until nothing is left of the boxes whose citebot has died; `folder` holds their working copy.
 
-    Such a box ends by itself, though not at once. Returns whether it has.
+    Such a box ends on its own, though not at once. Returns whether it has.
     """
     deadline = time.monotonic() + seconds
     for pipe in folder.glob(f"{_BOX}*/{_HELD}"):

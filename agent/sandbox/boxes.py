@@ -37,7 +37,7 @@ class PythonEnvironment:
     def find(cls, root: Path | None) -> PythonEnvironment:
         """Find what a virtual environment consists of: itself and the Python that it was made from.
 
-        Raises `SandboxUnavailable` where it is none, or where it cannot be shown without showing much more.
+        Raises `SandboxUnavailable` if it is none, or where it cannot be shown without showing much more.
         """
         if root is None:
             return cls()

@@ -97,7 +97,7 @@ class MemoryGroup:
 
 
 async def find_memory_group(start: StartProgram) -> MemoryGroup | None:
-    """Find a way to bound memory that works on this machine, by trying; None where there is none."""
+    """Find a way to bound memory that works on this machine, by trying; None if there is none."""
     for group in _list_candidates():
         with suppress(OSError, TimeoutError):
             async with group.open(SandboxLimits(memory_bytes=_PROBED)) as member:
@@ -145,7 +145,7 @@ def _list_candidates() -> list[MemoryGroup]:
 
 
 def _hands_memory_down(folder: Path) -> bool:
-    """Whether groups below a folder can be bounded; what was delegated may have to be handed down first."""
+    """Whether groups below a folder can be bounded; what was delegated may must be handed down first."""
     control = folder / "cgroup.subtree_control"
     try:
         if "memory" not in control.read_text(encoding="ascii").split():

@@ -41,7 +41,7 @@ class FileVersion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileChange:
-    """A file before and after; None where it was not there."""
+    """A file before and after; None if it was missing."""
 
     path: bytes
     old: FileVersion | None

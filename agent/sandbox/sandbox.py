@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-# Why a command ended: by itself, or because it took too long, wrote too much to its outputs, used too much memory, or
+# Why a command ended: on its own, or because it took too long, wrote too much to its outputs, used too much memory, or
 # left too many or too large files; "killed" by somebody else, such as the kernel where the machine has no memory left.
 Ending = Literal["exited", "timeout", "output", "memory", "files", "killed"]
 Channel = Literal["stdout", "stderr"]
@@ -119,4 +119,4 @@ class StartProgram(Protocol):
     """Starts a program with pipes, in a session of its own, with hardly any variables."""
 
     async def __call__(self, line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> Process:
-        """Start the program that a line begins with; `OSError` where there is none."""
+        """Start the program that a line begins with; `OSError` if there is none."""

@@ -125,8 +125,8 @@ Say = Callable[[Channel, bytes], None]
 class BoxPipes:
     """The pipes on which a box tells of itself, and the files that it is given; it inherits nothing else.
 
-    The command has the report alone. `withheld` is what whoever watches the box has, and does not hand on; status and
-    lifeline are sockets, as a pipe can be opened anew by whoever sees the process that has it.
+    Only the command has the report. `withheld` stays with the supervisor of the box and is not passed on; status and
+    lifeline are sockets, as a pipe can be opened again by anyone who sees the process that has it.
     """
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class BoxPipes:
         return str(file)
 
     def pass_on(self, descriptor: int) -> None:
-        """Let whoever watches the box hold a descriptor of ours for as long as there is anything of it."""
+        """Let anyone who watches the box hold a descriptor of ours for as long as there is anything of it."""
         self.withheld.append(os.dup(descriptor))
         self.inherited.append(self.withheld[-1])
 
@@ -242,7 +242,7 @@ class _Box:
         self._spared = min(available // 2, total // _SPARED)  # less where the machine was short of memory before
 
     async def find_first(self, status: asyncio.StreamReader) -> None:
-        """Learn which process is the first; `SandboxUnavailable` where there is none."""
+        """Learn which process is the first; `SandboxUnavailable` if there is none."""
         try:
             async with asyncio.timeout(_STARTING):
                 told = _read_status(await status.readuntil(b"}"))
@@ -280,7 +280,7 @@ class _Box:
             self._handle = -1
 
     async def report(self, told: dict[str, object], *, seconds: float) -> Execution:
-        """Tell what came of it; `SandboxUnavailable` where the command was never started."""
+        """Tell what came of it; `SandboxUnavailable` if the command was never started."""
         exit_code = told.get("exit-code")
         if exit_code is None and self._ending is None and (error := told.get("error") or self._find_complaint()):
             raise SandboxUnavailable(str(error))

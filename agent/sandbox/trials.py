@@ -55,7 +55,7 @@ _ADVICE = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SandboxTrial:
-    """A sandbox that was tried; `problem` is why it cannot be used, empty where it can, and `advice` what to do.
+    """A sandbox that was tried; `problem` is why it cannot be used, empty if it can, and `advice` what to do.
 
     `group` is what bounds its memory, where anything but a look from time to time does.
     """
@@ -69,7 +69,7 @@ class SandboxTrial:
 async def try_sandboxes(start: StartProgram, *, home: Path, python: Path | None) -> Sequence[SandboxTrial]:
     """Try the sandboxes, the best one first, until one holds; that one is the last in the list.
 
-    `home` is the data folder, `python` the operator's environment. Raises `SandboxUnavailable` where that cannot
+    `home` is the data folder, `python` the operator's environment. Raises `SandboxUnavailable` if that cannot
     be used, or no working copy be made.
     """
     if sys.platform != "linux":

@@ -78,7 +78,7 @@ class WorkingCopy:
     def write(self) -> tuple[str, ...]:
         """Lay the files out, and return those that have no place in it, such as what a submodule stands for.
 
-        Raises `WorkingCopyError` where they are too many, or the disk has no room.
+        Raises `WorkingCopyError` if they are too many, or the disk has no room.
         """
         files, omissions = self._list_files()
         size = sum(file.size or 0 for file in files.values())
@@ -131,7 +131,7 @@ class WorkingCopy:
     def write_changes(self, changes: Iterable[FileChange]) -> None:
         """Make changes that `read_changes` returned once, or some of them, in a copy that was only written since.
 
-        Raises `WorkingCopyError` where one leads through a link, or where a folder is: it needs one that is left out.
+        Raises `WorkingCopyError` if one leads through a link, or where a folder is: it needs one that is left out.
         """
         # What goes makes room for folders.
         for change in sorted(changes, key=lambda change: (change.new is not None, _is_link(change.new))):
@@ -204,7 +204,7 @@ class WorkingCopy:
 
 
 def _read_version(entry: FolderEntry) -> FileVersion | None:
-    """Read a file or a link; None for pipes and the like, which no commit can hold."""
+    """Read a file or a link; None for pipes and similar, which no commit can hold."""
     if not (stat.S_ISREG(entry.status.st_mode) or stat.S_ISLNK(entry.status.st_mode)):
         return None
     content = entry.read(_MOST_OF_FILE)

@@ -62,7 +62,7 @@ def find_open_fence(text: str) -> CodeFence | None:
 def move_fence_to_margin(line: str, *, is_open: bool) -> str:
     """Write a fence in the first column, where every reader of Markdown sees one; leave one of tildes out.
 
-    In an item of a list a block would end with the item. `is_open` says that the line stands in a code block.
+    In an item of a list a block would end with the item. `is_open` says that the line is in a code block.
     """
     if is_open:
         return line.lstrip() if line.lstrip().startswith("```") else line

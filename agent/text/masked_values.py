@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import re2
 
 MOST_VALUES = 500
-SHORTEST = 8  # characters; what is shorter, or a mere word, may well stand in an answer for itself
+SHORTEST = 8  # characters; what is shorter, or a mere word, may well are in an answer for itself
 _PLACEHOLDER = re2.compile(r"\[REDACTED[^\]\n]{0,60}\]")
 MASK = "[REDACTED]"
 
@@ -34,7 +34,7 @@ class MaskedValues:
         return redact_and_remember
 
     def hide(self, text: str) -> str:
-        """Mask the values wherever they stand in a text."""
+        """Mask the values wherever they are in a text."""
         for value in self._values:
             text = text.replace(value, MASK)
         return text
@@ -47,7 +47,7 @@ class MaskedValues:
 
 
 def _find_values(text: str, kept: list[str]) -> Iterator[str]:
-    """Yield what stands in the text between the pieces of it that were kept."""
+    """Yield what is in the text between the pieces of it that were kept."""
     if not text.startswith(kept[0]):
         return
     at = len(kept[0])

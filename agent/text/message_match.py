@@ -34,7 +34,7 @@ _LEAST_OF_TEMPLATE = 0.4  # of the message; the rest is what was filled in
 class MessageMatch:
     """The lines of a piece of code that spell most of a message, counted from 0, and the share of its words there.
 
-    `is_template` tells that one text of the code stands in the message with all its words, in their order.
+    `is_template` tells that one text of the code is in the message with all its words, in their order.
     """
 
     share: float = 0.0
@@ -44,7 +44,7 @@ class MessageMatch:
 
 
 def match_message(message: str, code: str, *, run: int = RUN) -> MessageMatch:
-    """Find the few lines of the code that spell most of a message; a share of 0 where there are none."""
+    """Find the few lines of the code that spell most of a message; a share of 0 if there are none."""
     wanted = _split_message(message[:_LONGEST_MESSAGE])
     if not wanted:
         return MessageMatch()
@@ -72,7 +72,7 @@ def make_line_patterns(message: str, *, run: int = RUN) -> Iterator[str]:
 
 
 def _match_runs(wanted: tuple[str, ...], code: str, run: int) -> MessageMatch:
-    """Count the words that stand in runs within a window of lines, and return the best window."""
+    """Count the words in runs within a window of lines, and return the best window."""
     size = min(run, len(wanted))
     places: dict[tuple[str, ...], set[int]] = {}
     for at, sought in _list_runs(wanted, run):
@@ -112,7 +112,7 @@ def _choose_window(
 
 
 def _match_templates(wanted: Sequence[str], code: str) -> Iterator[MessageMatch]:
-    """Find the texts of the code whose words all stand in the message, in their order."""
+    """Find the texts of the code whose words all are in the message, in their order."""
     for at, line in enumerate(code.split("\n")):
         for text in _TEXT.findall(line):
             words = _split_words(_FILLED.sub(" ", text))
@@ -143,7 +143,7 @@ def _make_alternatives(runs: Sequence[tuple[str, ...]]) -> str:
 def _list_runs(words: tuple[str, ...], size: int) -> tuple[tuple[int, tuple[str, ...]], ...]:
     """The runs of so many words with their places, all words together where they are fewer.
 
-    One that means nothing by itself, like "of the file", stands everywhere, and tells nothing.
+    One that means nothing on its own, like "of the file", stands everywhere, and tells nothing.
     """
     size = min(size, len(words))
     runs = ((at, words[at : at + size]) for at in range(len(words) - size + 1))

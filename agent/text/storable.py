@@ -22,7 +22,7 @@ def make_storable_in_postgres(value: Any) -> Any:
 
 
 def is_storable(value: object, depth: int = _DEEPEST) -> bool:
-    """Whether a value as it may stand in JSON can be stored as it is; `depth` counts the levels of lists and tables."""
+    """Whether a value as it may be in JSON can be stored as it is; `depth` counts the levels of lists and tables."""
     if isinstance(value, str):
         return value == make_storable(value)
     if isinstance(value, int):

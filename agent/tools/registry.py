@@ -73,7 +73,7 @@ class ToolRegistry(ToolMenu):
         return tool is not None and tool.needs_approval
 
     def describe_call(self, name: str, args: Mapping[str, Any], deps: Deps) -> str:
-        """Describe what a person would approve with a call; empty where it would do nothing."""
+        """Describe what a person would approve with a call; empty if it would do nothing."""
         tool = self._named.get(name)
         return tool.describe_call(args, deps) if tool is not None and tool.is_available(deps) else ""
 

@@ -169,7 +169,7 @@ def _ask_duckduckgo(query: str, limit: int) -> Sequence[WebPage]:
         raise WebSearchError("The web cannot be searched: this version of ddgs does not ask DuckDuckGo.")
     try:
         found = DDGS(timeout=int(_SECONDS)).text(query, max_results=limit, backend=_DUCKDUCKGO)
-    except DDGSException as error:  # also where there is nothing: ddgs does not tell that from a refusal
+    except DDGSException as error:  # also if there is nothing: ddgs does not tell that from a refusal
         raise WebSearchError(
             f"DuckDuckGo has found nothing, or does not answer for a while after many searches: {error}"
         ) from error

@@ -34,12 +34,12 @@ async def download_file(
 ) -> bytes:
     """Fetch a file of at most so many bytes; the headers go to the platform's own origins alone.
 
-    Raises `FileUnreadable` where the file is elsewhere, too large, or refused, and `PlatformUnreachable`.
+    Raises `FileUnreadable` if the file is elsewhere, too large, or refused, and `PlatformUnreachable`.
     """
     if get_origin(file.url) not in origins:
         raise FileUnreadable("citebot is not allowed to download from that location.")
     if file.size > most:
-        raise FileUnreadable(f"It has more than {most // 1_000_000} MB.")
+        raise FileUnreadable(f"It is larger than {most // 1_000_000} MB.")
     try:
         timeout = aiohttp.ClientTimeout(total=SECONDS)
         async with session.get(
@@ -59,5 +59,5 @@ async def _read_body(answer: aiohttp.ClientResponse, most: int) -> bytes:
     async for chunk in answer.content.iter_chunked(_CHUNK):
         body += chunk
         if len(body) > most:
-            raise FileUnreadable(f"It has more than {most // 1_000_000} MB.")
+            raise FileUnreadable(f"It is larger than {most // 1_000_000} MB.")
     return bytes(body)

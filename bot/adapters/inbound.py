@@ -40,7 +40,7 @@ class MessageSink(Protocol):
 
 
 async def deliver_with_retry(deliver: Callable[[], Awaitable[object]], clock: Clock) -> bool:
-    """Bring an event to the conversations, trying again where that fails for now; False where it was lost."""
+    """Bring an event to the conversations, trying again where that fails for now; False if it was lost."""
     for pause in (*PAUSES, 0.0):
         try:
             await deliver()

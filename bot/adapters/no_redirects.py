@@ -8,7 +8,7 @@ import aiohttp
 
 
 class Redirected(aiohttp.ClientError):
-    """A platform's API answered with a redirect, which it never does by itself."""
+    """A platform's API answered with a redirect, which it never does on its own."""
 
 
 def refuse_redirects() -> aiohttp.TraceConfig:

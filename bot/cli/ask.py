@@ -23,10 +23,10 @@ Tracing = Literal["off", "on", "verbose"]
 async def ask(
     apps: Sequence[App], terminal: Terminal, question: str, *, at: str = "", as_json: bool, tracing: Tracing = "off"
 ) -> CommandOutcome:
-    """Answer one question about all of the repositories; nothing is remembered of it.
+    """Answer one question about all of the repositories, without remembering it.
 
-    A success where they have what was asked for. One alone is read `at` a branch, tag, commit or pull request, or at
-    what the question itself names.
+    Succeeds if they have a clear answer. A single repository is read `at` a branch, tag, commit or pull request, or at
+    the one that the question names.
     """
     questions = make_single_questions(apps, terminal)
     trace = RunTrace(terminal.note, verbose=tracing == "verbose") if tracing != "off" else None

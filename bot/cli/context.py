@@ -136,7 +136,7 @@ class CliContext:
         """Return what is named before the command or after it; a `UsageError` where these are two."""
         if repo and self.repo and repo != self.repo:
             raise click.UsageError(
-                f"Two repositories are named, {self.repo} before the command and {repo} after it, and it takes one."
+                f"Two repositories are given: {self.repo} before the command and {repo} after it. Give one."
             )
         return repo or self.repo
 

@@ -122,10 +122,10 @@ def replay(invocation: CliContext, run: str, *, as_json: bool) -> int:
 @click.argument("file", metavar="QUESTIONS.toml", type=click.Path(path_type=Path))
 @click.option(
     "--threshold", type=click.IntRange(0, 100), metavar="PERCENT",
-    help="Fail as well where a smaller share is answered right.",
+    help="Also fail if fewer per cent are answered correctly.",
 )  # fmt: skip
-@click.option("--accept", is_flag=True, help="Take this run as what the next ones are compared with.")
-@click.option("--no-model", is_flag=True, help="Answer without a language model, even where one is set.")
+@click.option("--accept", is_flag=True, help="Compare later runs with this one.")
+@click.option("--no-model", is_flag=True, help="Answer without a language model, even if one is set.")
 @add_json_option
 @add_repo_option
 @click.pass_obj
@@ -166,7 +166,7 @@ def evaluate(
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace what the data folder holds.")
+@click.option("--force", is_flag=True, help="Replace the contents of the data folder.")
 @add_json_option
 @click.pass_obj
 def restore(invocation: CliContext, file: Path, *, force: bool, as_json: bool) -> int:
@@ -188,7 +188,7 @@ def restore(invocation: CliContext, file: Path, *, force: bool, as_json: bool) -
 def migrate(invocation: CliContext, target: str | None, *, as_json: bool) -> int:
     """Move messages and conversations to Postgres, or back.
 
-    DATABASE_URL names the database, CITEBOT_HOME the folder. Stop every citebot first. The target has to be empty, and
+    DATABASE_URL names the database, CITEBOT_HOME the folder. Stop every citebot first. The target must be empty, and
     the source is left unchanged, so that you can go back. The copy is compared with the source; if anything is missing,
     nothing is moved. Indexes stay where they are.
     """

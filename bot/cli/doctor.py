@@ -61,7 +61,7 @@ from indexer import (
 
 GIGABYTE = 1_000_000_000
 LITTLE, TOO_LITTLE = GIGABYTE, GIGABYTE // 10
-_UNREAD = "Name it as shown, or move your settings to your own citebot.toml; docs/configuration.md says where that is."
+_UNREAD = "Name it as shown, or move your settings to your own citebot.toml (docs/configuration.md)."
 _EXPOSED = (
     "Others could read or change what people asked. citebot itself closes the folder to them whenever it opens it; "
     "its owner and the rights of the folders above it only you can change, with chown and chmod."
@@ -88,7 +88,9 @@ async def check_git() -> Sequence[DoctorFinding]:
     try:
         process = await start_git_async(["--version"])
     except OSError as error:
-        return [make_problem(f"git cannot be run ({error.strerror}).", "Install git, and see that it is on the PATH.")]
+        return [
+            make_problem(f"git cannot be run ({error.strerror}).", "Install git, and make sure that it is on the PATH.")
+        ]
     output, _ = await process.communicate()
     if process.returncode:
         return [make_problem(f"git fails with the code {process.returncode}.", "Run `git --version` to see why.")]
@@ -117,14 +119,14 @@ async def check_data_folder(home: Path) -> Sequence[DoctorFinding]:
     try:
         exposed, free = await asyncio.to_thread(measure)
     except OSError as error:
-        what = f"The data folder {home} cannot be written ({error.strerror or error})."
-        return [make_problem(what, "Give citebot the right to write there, or set CITEBOT_HOME to another folder.")]
+        what = f"The data folder {home} is not writable ({error.strerror or error})."
+        return [make_problem(what, "Make it writable for citebot, or set CITEBOT_HOME to another folder.")]
     return [check_disk_space(home, free), *(make_warning(sentence, _EXPOSED) for sentence in exposed)]
 
 
 def check_disk_space(home: Path, free: int) -> DoctorFinding:
     """Check whether so many free bytes are enough."""
-    what = f"The data folder {home} can be written, with {free / GIGABYTE:,.1f} GB free."
+    what = f"The data folder {home} is writable, with {free / GIGABYTE:,.1f} GB free."
     advice = "Free some space, or set CITEBOT_HOME to a folder on another disk."
     if free < TOO_LITTLE:
         return make_problem(what, advice)
@@ -153,13 +155,13 @@ async def check_cluster(settings: Settings) -> Sequence[DoctorFinding]:
 
     async with open_store(settings.home, settings.database_url) as database:
         async with open_job_queue(settings.database_url.get_secret_value()):
-            findings = [make_ok("The job queue in Postgres can be used.")]
+            findings = [make_ok("The job queue in Postgres works.")]
         state = await read_cluster_state(database, role="", held=frozenset())
         held = "; ".join(f"{owner} has {name}" for name, owner in sorted(state.holders.items())) or "none is held"
         findings.append(note(f"Messages that wait for a process: {state.waiting}. Leases: {held}."))
         if settings.segments_url is not None:
             async with open_segments(settings.segments_url, settings.home, database, cache_bytes=GIGABYTE):
-                findings.append(make_ok("The object store of SEGMENTS_URL can be used, and is this cluster's."))
+                findings.append(make_ok("The object store of SEGMENTS_URL works, and belongs to this cluster."))
     return findings
 
 
@@ -171,7 +173,7 @@ async def check_vector_server(url: str | None) -> Sequence[DoctorFinding]:
         version = await asyncio.to_thread(check_chroma_server, url)
     except IndexerError as error:
         return [make_problem(str(error), "Questions are answered meanwhile; no repository can be indexed.")]
-    return [make_ok(f"The Chroma server that CHROMA_URL names can be used (version {version}).")]
+    return [make_ok(f"The Chroma server at CHROMA_URL works (version {version}).")]
 
 
 async def check_models(
@@ -217,7 +219,7 @@ async def check_classifier(load: Callable[[], Scoring], folder: Path, *, millise
     try:
         model = await asyncio.to_thread(load)
     except ClassifierUnusable as error:
-        return [DoctorFinding(level="warning", what=f"Questions are judged by the rules alone. {error}")]
+        return [DoctorFinding(level="warning", what=f"Only the rules judge questions. {error}")]
     began = time.perf_counter()
     await asyncio.to_thread(model.score, _QUESTION)
     duration = 1000 * (time.perf_counter() - began)
@@ -229,7 +231,7 @@ async def check_classifier(load: Callable[[], Scoring], folder: Path, *, millise
 
 
 async def check_sandbox(try_all: Callable[[], Awaitable[Sequence[SandboxTrial]]]) -> Sequence[DoctorFinding]:
-    """Check which sandbox holds on this machine; raises `SandboxUnavailable` where none could even be tried."""
+    """Check which sandbox holds on this machine; raises `SandboxUnavailable` if none could even be tried."""
     *failures, last = await try_all()
     if last.problem:
         failures.append(last)
@@ -278,7 +280,7 @@ def _check_freshness(status: IndexStatus, now: float) -> DoctorFinding:
     if status.commits_behind:
         return make_warning(line, "Run `citebot index`; where citebot serves, the next question does.")
     if status.commits_behind is None:
-        return make_warning(f"{line} How far behind HEAD it is cannot be determined.", "Run `citebot index`.")
+        return make_warning(f"{line} Its lag behind HEAD is unknown.", "Run `citebot index`.")
     return make_ok(line)
 
 
@@ -351,7 +353,7 @@ async def check_mcp(table: McpTable) -> Sequence[DoctorFinding]:
         return [note("MCP: `citebot mcp` serves this machine's editors; `citebot serve` does not: no token is listed.")]
     people = len({each.person for each in table.tokens})
     served = f"MCP: `citebot serve` answers {_count(len(table.tokens), 'token')} of {people} people at /mcp"
-    named = f", called as {', '.join(table.hosts)}." if table.hosts else ", called from this machine alone: no `hosts`."
+    named = f", called as {', '.join(table.hosts)}." if table.hosts else ", only from this machine: no `hosts`."
     return [make_ok(served + named)]
 
 

@@ -57,10 +57,10 @@ People = Annotated[tuple[Annotated[str, Field(pattern=PERSON)], ...], BeforeVali
 
 
 class EvalCase(BaseModel):
-    """A table `[[questions]]`: a question, and what a right answer has.
+    """A table `[[questions]]`: a question, and the parts of a right answer.
 
-    It cites one of `places`, and says all of `words`; one that may be said in several ways is a list of those.
-    `seen_by` are people who may ask it by the rules of access, `hidden_from` others who may not.
+    It cites one of `places`, and contains all of `words`; alternatives are a list. `seen_by` are people who may ask it
+    by the rules of access, `hidden_from` others who may not.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -75,7 +75,7 @@ class EvalCase(BaseModel):
     @model_validator(mode="after")
     def _check_expected(self) -> Self:
         if not self.places and not self.words:
-            raise ValueError("a question needs `places` or `words` that a right answer has")
+            raise ValueError("a question needs the `places` or `words` of a right answer")
         return self
 
 
@@ -99,9 +99,10 @@ class QuestionFile(BaseModel):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvalResult:
-    """The result of a question; `wrong` says what its answer lacks. `commits` are those that were read.
+    """The result of a question; `wrong` lists the missing parts of its answer.
 
-    One that `is_failed` has no answer, such as where the provider of the model is down.
+    `commits` are the commits read. One that `is_failed` has no answer, for example because the provider of the model is
+    down.
     """
 
     found: bool = False
@@ -157,11 +158,11 @@ async def run_evaluation(
     accept: bool,
     as_json: bool,
 ) -> CommandOutcome:
-    """Ask every question of a file, keep the results in the data folder, and report them beside those of the last run.
+    """Ask every question of a file, keep the results in the data folder, and compare them with the last run.
 
-    A failure where a question got worse, or a smaller share than the threshold is right. What got worse is compared
-    with what it was, until it is so again or the run is accepted. `apps` are by the names of their repositories; None
-    is the one of questions that name none.
+    Fails if a question got worse, or if a smaller share than the threshold is right. A worse question keeps its old
+    result as the standard, until it is right again or the run is accepted. `apps` are by the names of their
+    repositories; None is the one of questions without any.
     """
     kept = await asyncio.to_thread(_find_kept, settings, file)
     before = await asyncio.to_thread(_read_run, kept)
@@ -258,7 +259,7 @@ def _keep_run(kept: Path, rows: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def _compare(result: EvalResult, before: Mapping[str, Any] | None) -> str:
-    """Return `worse`, `better` or `new`; nothing where all is as it was."""
+    """Return `worse`, `better` or `new`; nothing if all is as it was."""
     if before is None:
         return "new"
     now = [(bool(getattr(result, name)), bool(before.get(name))) for name in _MEASURES]

@@ -62,7 +62,7 @@ async def report_gaps(
 
 
 def _find_reason(turn: KeptTurn, *, is_disliked: bool) -> str:
-    """Say why a question counts as unanswered; nothing where it does not."""
+    """Say why a question counts as unanswered; nothing if it does not."""
     record = turn.record
     if record.route == "failed":
         return "the run failed"

@@ -24,8 +24,8 @@ from bot.repositories.refresh import refresh_if_stale
 from indexer import IndexerError
 
 NOT_APPROVED = "Nothing was run: it was not approved. Add --yes to approve it."
-MASKED = "The patch held secrets, which are masked, so that it may not apply. --patch FILE writes it as it is."
-UNSHOWN = "The patch has characters that are not shown here. --patch FILE writes it as it is."
+MASKED = "Secrets in the patch are masked, so it may not apply. --patch FILE writes it unmasked."
+UNSHOWN = "The patch contains characters that a terminal cannot show. --patch FILE writes it unchanged."
 QUESTION = "Start it? [y/N] "
 OTHER_RUN = (
     "The goal run {name} is working on this repository as well. Both can continue: each has its own copy, and their "
@@ -38,7 +38,7 @@ NOTHING_SAVED = "Nothing of the goal run {name} was saved before it was interrup
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalOptions:
-    """The approval of a run and the form of its outcome; `read` asks a person, None where nobody is there."""
+    """The approval of a run and the form of its outcome; `read` asks a person, None if nobody is there."""
 
     is_approved: bool
     as_json: bool

@@ -1,7 +1,7 @@
-"""The command line: the commands of `citebot`, their exit codes, and how errors are shown.
+"""The command line: the commands of `citebot`, their exit codes, and the display of errors.
 
-Exit codes: 0 success, 1 failed or nothing found, 2 wrong usage, 130 Ctrl-C, 143 SIGTERM. Only click is imported
-before a command is known to be right, so that help, and mistakes in its options, are answered at once.
+Exit codes: 0 success, 1 failed or nothing found, 2 wrong usage, 130 Ctrl-C, 143 SIGTERM. Only click is imported before
+a command is known to be right, so that help, and mistakes in its options, are answered at once.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def ask(
     type=click.Choice(["all", "front", "answer", "index"]),
     default="all",
     show_default=True,
-    help="What this process does when several share the work: take questions in, answer, or index.",
+    help="The role of this process when several share the work: front, answer or index.",
 )
 @add_repo_option
 @click.pass_obj
@@ -465,8 +465,8 @@ def languages(name: str) -> None:
 for _command in (
     backup, evaluate, gaps, goal, migrate, questions, replay, restore, sweep,
     _make_name_command("symbols", "List the definitions of NAME (`send` or `Session.send`)."),
-    _make_name_command("callers", "List where the function or class NAME is called."),
-    _make_name_command("callees", "List what the function NAME calls."),
+    _make_name_command("callers", "List the callers of the function or class NAME."),
+    _make_name_command("callees", "List the functions that NAME calls."),
 ):  # fmt: skip
     cli.add_command(_command)
 
@@ -533,7 +533,7 @@ def _describe_error(error: Exception) -> str:
 
         return describe_error(error)
     if isinstance(error, OSError):
-        return f"{error}. This came from the operating system; put it right and try again."
+        return f"{error}. This error comes from the operating system; fix it and try again."
     return describe_unexpected(error)
 
 

@@ -82,9 +82,9 @@ async def index_all(
     full: bool,
     as_json: bool,
 ) -> CommandOutcome:
-    """Index HEAD of each repository, and the branches that are kept beside it.
+    """Index HEAD of each repository, and its kept branches.
 
-    Where there are several repositories, one that cannot be indexed does not keep the others.
+    If one of several repositories cannot be indexed, the others still are.
     """
     reports: list[tuple[RefreshReport, str]] = []
     for open_app in opening:
@@ -158,7 +158,7 @@ async def list_calls(
     if not calls:
         from agent import describe_named_uses, explain_no_calls
 
-        sentence = f"No call of {name} was found" if is_called else f"{name} calls nothing that is known by name"
+        sentence = f"No call of {name} was found" if is_called else f"{name} calls no function known by name"
         no = await explain_no_calls(code, name, sentence)
         if is_called and (uses := await describe_named_uses(code, name)):
             no = replace(no, text=f"{no.text} {uses}")

@@ -34,7 +34,7 @@ OpenApps = Sequence[Callable[[], AbstractAsyncContextManager[App]]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Replay:
-    """An answer as it was recorded and as it was derived again; `has_other_prompts` where a model would read others."""
+    """An answer as it was recorded and as it was derived again; `has_other_prompts` if a model would read others."""
 
     recorded: AnswerRecord
     derived: AnswerRecord
@@ -65,7 +65,7 @@ async def list_answers(settings: Settings, clock: Clock, *, as_json: bool) -> Co
     """List the newest answers that can be derived again, the last one first."""
     async with open_answers(settings, clock) as answers:
         kept = await answers.list_newest(most=LISTED) if answers is not None else ()
-    note = "" if kept else "No answer is kept yet: `citebot serve` keeps those that it gives."
+    note = "" if kept else "No answers are stored yet: `citebot serve` stores its answers."
     if as_json:
         rows = [
             {"run": one.run_id, "at": one.at, "question": one.record.question, "commits": one.record.commits}
@@ -95,7 +95,7 @@ async def replay_answer(
 
 @asynccontextmanager
 async def open_answers(settings: Settings, clock: Clock) -> AsyncGenerator[AnswerRecordStore | None]:
-    """Open the records of answers; None where there are none. `NotAllowed` unless this account may read them."""
+    """Open the records of answers; None if there are none. `NotAllowed` unless this account may read them."""
     check_reader(settings)
     async with open_existing_store(settings) as database:
         yield AnswerRecordStore(database, clock) if database is not None else None
@@ -122,7 +122,7 @@ async def _derive(settings: Settings, record: AnswerRecord, opening: OpenApps) -
 
 
 def _make_models(record: AnswerRecord) -> RecordedModels | None:
-    """Return models that reply what they replied; None where rules alone have answered."""
+    """Return models that reply what they replied; None if rules alone have answered."""
     from agent import RecordedModels
 
     if record.mode == "rules" and not record.replies:
@@ -133,7 +133,7 @@ def _make_models(record: AnswerRecord) -> RecordedModels | None:
 async def _open_repositories(
     record: AnswerRecord, opening: OpenApps, stack: AsyncExitStack
 ) -> tuple[Mapping[str, RepositoryIndex], Mapping[str, RefSource]]:
-    """Open the repositories of an answer in their order; `BotError` where one is not set up any more."""
+    """Open the repositories of an answer in their order; `BotError` if one is not set up any more."""
     indexes: dict[str, RepositoryIndex] = {}
     refs: dict[str, RefSource] = {}
     for open_app in opening:
@@ -194,7 +194,7 @@ def _format_replay(kept: KeptAnswer, done: Replay) -> list[str]:
     changed = [f"{name} {then or '-'} is now {now or '-'}" for name, (then, now) in done.version_changes.items()]
     lines.append(f"Changed since: {'; '.join(changed)}." if changed else _describe_versions(done.derived.versions))
     if rejected := [one for one in places if one.use != "cited"]:
-        lines += ["", "Evidence that was read and not cited:", *map(_format_place, rejected)]
+        lines += ["", "Evidence that was read but not cited:", *map(_format_place, rejected)]
     return lines
 
 

@@ -80,7 +80,7 @@ def _find_by_name(settings: Settings, named: str) -> RepositoryTable | None:
 
 
 def _iter_names(settings: Settings) -> Iterator[tuple[str, RepositoryTable]]:
-    """Go through names and tables; those that git has to be asked for come last."""
+    """Go through names and tables; those that git must be asked for come last."""
     for table in sorted(settings.repositories, key=lambda each: each.name is None and each.url is None):
         yield _read_name(settings, table), table
 
@@ -110,7 +110,7 @@ def _is_near(place: Path, other: Path) -> bool:
 
 
 def _is_same(place: Path, other: Path) -> bool:
-    """Whether two paths lie in one repository; one could be a submodule within the other."""
+    """Whether two paths are in one repository; one could be a submodule within the other."""
     try:
         return locate_repository(place).root == locate_repository(other).root
     except IndexerError:

@@ -167,7 +167,7 @@ def _measure_usage(settings: Settings) -> DiskUsage:
 
 @asynccontextmanager
 async def open_existing_store(settings: Settings) -> AsyncGenerator[Database | None]:
-    """Open the database; None where nobody has asked anything yet, and nothing is made."""
+    """Open the database; None if nobody has asked anything yet, and nothing is made."""
     if not await asyncio.to_thread(has_store, settings.home, settings.database_url):
         yield None
         return
@@ -177,7 +177,7 @@ async def open_existing_store(settings: Settings) -> AsyncGenerator[Database | N
 
 @asynccontextmanager
 async def open_records(settings: Settings, clock: Clock) -> AsyncGenerator[TurnRecordStore | None]:
-    """Open the records of turns; None where nobody has asked anything yet."""
+    """Open the records of turns; None if nobody has asked anything yet."""
     async with open_existing_store(settings) as database:
         yield TurnRecordStore(database, clock) if database is not None else None
 

@@ -145,7 +145,7 @@ class ActiveTurns:
         return self._jobs is None or not is_waiting or len(self._orders) < AT_ONCE
 
     async def wait_for(self, entry_id: int) -> bool:
-        """Wait until the turn of a message has ended; False where there is none here."""
+        """Wait until the turn of a message has ended; False if there is none here."""
         if entry_id in self._starting:
             await self._starting[entry_id].wait()
         turn = self._turns.get(entry_id)
@@ -154,7 +154,7 @@ class ActiveTurns:
         return turn is not None
 
     async def supersede(self, entry_id: int, *, keeps: str = "") -> None:
-        """End the answer to a message here, also one that is only about to begin, but for one under a run to keep."""
+        """End the answer to a message here, also one that is only about to begin, except one under a run to keep."""
         if entry_id in self._starting:
             await self._starting[entry_id].wait()
         turn = self._turns.get(entry_id)
@@ -270,9 +270,9 @@ class ActiveTurns:
         await turn.ended.wait()
 
     async def _run_upkeep(self) -> None:
-        """Renew the leases of turns, stop those that were asked to stop elsewhere, and take up what others left.
+        """Renew the leases of turns, stop those stopped elsewhere, and continue abandoned ones.
 
-        What is taken up needs a free place: where processes share the messages, it is left to those that have one.
+        An abandoned turn needs a free place: if processes share the messages, it is left to one that has a place.
         """
         for beat in count(1):
             await self._deps.clock.sleep(BEAT_SECONDS)
@@ -335,7 +335,7 @@ class ActiveTurns:
 
 
 async def wait_for_turns(turns: Sequence[ActiveTurn], clock: Clock, seconds: float) -> Sequence[ActiveTurn]:
-    """Wait until turns have ended, for so long at most; return those that have not."""
+    """Wait until turns have ended, for that long at most; return those that have not."""
 
     async def end() -> None:
         for turn in turns:

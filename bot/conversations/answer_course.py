@@ -31,6 +31,7 @@ from bot.conversations.turn_deps import Break, Said, TurnDeps
 from bot.conversations.turns.attached_files import ReadAttachments, read_attachments
 from bot.conversations.turns.thread_context import read_thread_quotes
 from bot.errors import TOO_LATE, InboxError, NotAllowed
+from bot.living.edits import describe_renewal
 from bot.markdown.safety import neutralize
 from bot.messages import LONGEST_QUOTED, GoalOrder, MessageContent
 from bot.monitoring.observer import TurnOutcome
@@ -45,7 +46,6 @@ from bot.storage.inbox import Inbox, InboxEntry
 from bot.storage.turn_records import KeptTurn, TurnRecord, TurnRecordStore
 from indexer import Progress
 
-MAX_RENEWED = 5  # changes that an answer names which is given again
 NOT_YOURS = "Only the person who asked can do that."
 # The outcomes of answers that do not answer the question, by their routes.
 _OUTCOMES: Mapping[str, TurnOutcome] = {
@@ -77,9 +77,8 @@ class ClaimedMessage:
 class AnswerCourse:
     """The reply to one question, and its run. Only the methods here set its fields.
 
-    `limit_time` ends the turn whose course it is when its time is over, and `get_reason` says why that was
-    off. A question that names nobody is answered only where something was found, which `has_found` says, and nothing is
-    shown before.
+    `limit_time` ends its turn when the time is up, and `get_reason` returns the reason of an interruption. A question
+    without a mention is answered only if something was found, which `has_found` says, and nothing is shown before.
     """
 
     def __init__(
@@ -142,7 +141,7 @@ class AnswerCourse:
             return await (self._answer_question() if wanted is None else self._propose_wanted(wanted))
 
     async def stop(self) -> bool:
-        """End the run within two seconds; False where none is in progress."""
+        """End the run within two seconds; False if none is in progress."""
         if self._entry.message.goal_decision is None:
             return await self.run.stop()
         runs = self._deps.goals.runs
@@ -199,10 +198,9 @@ class AnswerCourse:
         return Said(content=self._deps.make_sentence(said), outcome="refused")
 
     def _check_reply(self, waiting: KeptTurn | None) -> None:
-        """Raise `NotAllowed` where a message would continue with what somebody else asked, and may not.
+        """Raise `NotAllowed` if a message would continue another person's question without permission.
 
-        An approval is given by the person who asked, once they have seen what it is for; which repository was meant, is
-        said by whoever may ask about it.
+        Only the asker approves, after seeing the request; anyone who may ask about a repository may choose it.
         """
         message = self._entry.message
         if waiting is None or waiting.record.goal:
@@ -228,7 +226,7 @@ class AnswerCourse:
         return at.question
 
     async def _propose(self, choice: RepositoryChoice, last: TurnRecord | None) -> Said | None:
-        """Propose the goal run that a message wants, or say why there is none; None where an answer is read."""
+        """Propose the goal run that a message wants, or say why there is none; None if an answer is read."""
         goals = self._deps.goals
         if self.is_overheard:  # nobody has asked citebot for anything
             return None
@@ -305,7 +303,7 @@ class AnswerCourse:
         self._show(replace(self._draft.partial_content(), status=status))
 
     async def _conclude(self, answer: Answer, choice: RepositoryChoice) -> Said:
-        """Record how the answer was found, and return it; a sentence where there is none."""
+        """Record how the answer was found, and return it; a sentence if there is none."""
         message, outcome = self._entry.message, self._find_outcome(answer)
         if self._get_reason() == "late":
             return Said(content=self._answer.content_at_stop(TOO_LATE), outcome=outcome)
@@ -334,13 +332,10 @@ class AnswerCourse:
             await self.run.keep_living(self._followed, question, entry=self._entry.id)
 
     async def _describe_renewal(self) -> str:
-        """Say what has changed since the reply was first written; empty where it is no answer that is given again."""
+        """Say what has changed since the reply was first written; empty if it is no answer that is given again."""
         store = self._deps.living
         before = await store.find(self._entry.run_id) if store is not None else None
-        if before is None or not before.changes or before.run_id == self._entry.run_id:
-            return ""
-        heading, *named = before.changes
-        return f"*Answered again. Since the earlier answer, {heading}:* {', '.join(named[:MAX_RENEWED])}"
+        return describe_renewal(before) if before is None or before.run_id != self._entry.run_id else ""
 
     def _find_outcome(self, answer: Answer | None) -> TurnOutcome:
         reason = self._get_reason()

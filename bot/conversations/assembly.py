@@ -41,7 +41,7 @@ class ChatPolicy:
     `max_concurrent` is 0 for a process that answers nothing itself.
     `signs` are the profiles of the repositories by name, `manners` how to behave in channels by their ids; `mask` takes
     secrets out of text, and `mask_question` names out of a question that is kept, where any is. `goals_problem` says
-    why there are no goal runs, where there are none.
+    why there are no goal runs, if there are none.
     """
 
     hosts: Collection[str] = ()

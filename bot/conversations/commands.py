@@ -29,7 +29,7 @@ from bot.storage.turn_records import TurnRecordStore
 
 _MARKS = "!.?…"  # with which a command may end: `help!`
 _SHORTEST_SLIP = 5  # letters of a command that a word may be meant for in plain talk
-WAITS_FOR_YOU = "Nothing is running: I am waiting for an approval. `abort` ends that."
+WAITS_FOR_YOU = "Nothing is running: I am waiting for an approval. `abort` cancels it."
 NOTHING_YET = "I have not answered anything in this conversation yet."
 
 CommandName = Literal["help", "status", "repos", "use", "reindex", "mute", "unmute", "stop", "why", "draw", "forget"]
@@ -72,7 +72,7 @@ COMMANDS = (
     ChatCommand(name="reindex", takes="repository? full?", does="indexes the newest commit; full starts from scratch"),
     ChatCommand(name="mute", does="silences me in this thread"),
     ChatCommand(name="unmute", does="lets me answer here again"),
-    ChatCommand(name="stop", does="stops the answer in this thread, or what you asked in this channel"),
+    ChatCommand(name="stop", does="stops the answer in this thread, or your answers in this channel"),
     ChatCommand(name="why", does="explains how the last answer was found"),
     ChatCommand(
         name="draw",
@@ -95,7 +95,7 @@ _SEVERAL = """With several repositories, I take
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParsedCommand:
-    """A command as it was written; `repository` is empty where none was named."""
+    """A command as it was written; `repository` is empty if none was named."""
 
     command: CommandName
     repository: str = ""
@@ -166,9 +166,9 @@ class CommandHandlers:
         }
 
     def parse(self, message: IncomingMessage) -> ParsedCommand | UnknownCommand | None:
-        """Read the command that a message is; None for a question, and for what is too long or names nobody.
+        """Parse the command in a message; None for a question, and for messages that are too long or mention nobody.
 
-        Who mentions citebot in a thread without a word means what stands there, or what came with the message.
+        A mention without words in a thread is about the thread, or about attached files.
         """
         if message.oversize or message.kind == "overheard" or message.order is not None:
             return None
@@ -196,14 +196,14 @@ class CommandHandlers:
         )
 
     async def check(self, command: ParsedCommand, message: IncomingMessage, conversation: str) -> None:
-        """Raise `NotAllowed` where a command that takes long would be refused, before anything is said of it."""
+        """Raise `NotAllowed` if a command that takes long would be refused, before anything is said of it."""
         self._access.check_place(message)
         if command.command == "reindex":
             asked = CommandRequest(command=command, message=message, conversation=conversation, show=lambda _: None)
             await self._find_indexable(asked)
 
     async def _find_repository(self, request: CommandRequest) -> str:
-        """The repository named, or the one that is meant here; empty where it may be any."""
+        """The repository named, or the one that is meant here; empty if it may be any."""
         return await self._chooser.find_meant(request.message, request.conversation, request.command.repository)
 
     async def _help(self, request: CommandRequest) -> str:
@@ -242,7 +242,7 @@ class CommandHandlers:
 
     async def _mute(self, request: CommandRequest) -> str:
         await self._threads.mute(request.message, muted=True)
-        return "From now on I answer only mentions in this thread. `unmute` ends that."
+        return "From now on I answer only mentions in this thread. `unmute` lets me answer again."
 
     async def _unmute(self, request: CommandRequest) -> str:
         await self._threads.mute(request.message, muted=False)
@@ -270,7 +270,7 @@ class CommandHandlers:
         if not name:
             raise NotAllowed("There are several repositories. Write which one: `draw who calls NAME in REPO`.")
         if request.command.drawing is None:
-            raise AssertionError("a command to draw says what")
+            raise AssertionError("a command to draw names a subject")
         return await draw(await self._repositories.pin_existing(name), request.command.drawing)
 
     async def _forget(self, request: CommandRequest) -> str:
@@ -288,10 +288,10 @@ class CommandHandlers:
 
 
 def parse_command(text: str, *, slash: bool, repositories: Sequence[str]) -> ParsedCommand | UnknownCommand | None:
-    """Read a command; None for a question. After a slash more is taken for a command than in plain talk.
+    """Parse a command; None for a question.
 
-    `why does it fail?` and `status of orders` are questions: a command is nothing but the command. What ends an answer
-    may be said in many ways: who says it is in a hurry.
+    After a slash, more counts as a command than in plain talk. `why does it fail?` and `status of orders` are
+    questions: a command has no other words. An answer may be stopped in many words, because people are in a hurry.
     """
     words = text.strip().removeprefix("/").split()
     if not words:

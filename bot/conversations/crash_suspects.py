@@ -17,10 +17,10 @@ def is_suspect(entry: InboxEntry) -> bool:
 
 
 class Suspects:
-    """The suspects whose answers are not complete; for a limited time, no other question begins beside them.
+    """The suspects without a complete answer; for a limited time, no other question begins while one runs.
 
-    Other questions would become suspects themselves if the process died. Two suspects never think side by side, so that
-    an innocent one is not in progress at two deaths. A turn that only delivers a complete answer counts for nothing.
+    Other questions would become suspects themselves if the process died. Two suspects never run side by side, so that
+    an innocent one is not in progress at two deaths. A turn that only delivers a complete answer does not count.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -43,11 +43,10 @@ log = logging.getLogger(__name__)
 
 
 class Conversations:
-    """The conversation core. Adapters bring what people do, and may acknowledge it once the method has returned.
+    """The conversation core. Adapters pass in people's actions, and may acknowledge one once the method has returned.
 
-    Use it as `async with conversations.open():`, and bring what is done on a platform within its `connect_platform`.
-    `deps` are what all turns use; other surfaces share them.
-    After an `InboxError` nothing was stored: do not acknowledge.
+    Use it as `async with conversations.open():`, and pass in a platform's events within its `connect_platform`. `deps`
+    are shared with all turns and other surfaces. After an `InboxError` nothing was stored: do not acknowledge.
     """
 
     def __init__(
@@ -73,10 +72,10 @@ class Conversations:
         return self.turns.connect_platform(name, platform)
 
     async def receive(self, message: IncomingMessage) -> Receipt:
-        """Store a message, and begin to answer it; a message that is not for citebot is left alone.
+        """Store a message, and begin to answer it; a message for others is left alone.
 
-        Where nothing may be answered, only people who name citebot get a reply that says so. Of a message that is too
-        long, only its length is kept.
+        Where nothing may be answered, only people who mention citebot get a reply that says so. For a message that is
+        too long, only its length is stored.
         """
         message = fit_message(message)
         if not await self._should_answer(message):
@@ -160,7 +159,7 @@ class Conversations:
             log.warning("an answer was not withdrawn: %s", error)
 
     async def handle_press(self, press: ButtonPress) -> str:  # noqa: PLR0911 - one for each kind of press
-        """Do what a button under a reply says; return a sentence for the person alone, which may be empty."""
+        """Carry out a button under a reply; return a sentence for the person alone, which may be empty."""
         entry = await self._deps.inbox.find_by_reply(press.handle) or await self._find_told(press)
         if entry is None:
             return "That message is no longer available."
@@ -209,12 +208,12 @@ class Conversations:
         return entry if place is not None and (place.platform, place.workspace, place.channel) == there else None
 
     async def _find_living(self, entry: InboxEntry) -> LivingAnswer | None:
-        """Return the answer to a message as it is followed; None where it is not, or is being given again."""
+        """Return the answer to a message as it is followed; None if it is not, or is being given again."""
         answer = await self._deps.living.find(entry.run_id) if self._deps.living is not None else None
         return answer if answer is not None and answer.run_id == entry.run_id else None
 
     def _refuse_living(self, answer: LivingAnswer | None, person: IncomingMessage) -> str:
-        """Say why a person may have nothing of an answer; empty where they may ask about all that it is about now."""
+        """Say why a person may have nothing of an answer; empty if they may ask about all that it is about now."""
         try:
             for repository in answer.commits if answer is not None else ():
                 self._deps.access.check_repository(person, repository)
@@ -223,7 +222,7 @@ class Conversations:
         return "" if answer is not None else NOT_WAITING
 
     async def _answer_again(self, entry: InboxEntry, person: IncomingMessage) -> str:
-        """Answer a question again in the same reply, where that is outdated; whoever may ask it may have that."""
+        """Answer a question again in the same reply, where that is outdated; anyone who may ask it may have that."""
         answer = await self._find_living(entry)
         if answer is None or not answer.question:
             return NOT_WAITING
@@ -264,7 +263,7 @@ class Conversations:
         return "" if decided is not None else DECIDED
 
     async def _handle_press_of_runner(self, entry: InboxEntry, press: ButtonPress, person: IncomingMessage) -> str:
-        """Do what is up to those who may have goal runs begin: verify an answer, stop what somebody else began."""
+        """Carry out a press that needs the right to run: verify an answer, or stop another person's run."""
         record = await self._find_newest(entry)
         goal = entry.message.goal_decision if press.action == "stop" else record.goal if record is not None else None
         if goal is None:
@@ -340,11 +339,11 @@ class Conversations:
         return self.turns.load
 
     async def check_store(self) -> None:
-        """Raise `InboxError` where messages cannot be stored."""
+        """Raise `InboxError` if messages cannot be stored."""
         await self._deps.inbox.check()
 
     async def _take_end(self, turn: ActiveTurn) -> None:
-        """Begin with what a message has decided about; leave a thread in which nothing was found to say."""
+        """Begin the decided run; leave a thread without a request alone."""
         if turn.decided is not None:
             self.turns.begin(turn.decided)
         if turn.is_silent:

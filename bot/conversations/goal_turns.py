@@ -45,18 +45,18 @@ APPROVED = "Approved. It continues in the message with the proposal."
 ABORTED = "Nothing is run."
 DECIDED = "This was already decided, or its question is gone. `stop` ends a run in progress."
 CHANGED = "This proposal has changed. Look at it again, and approve it by its button."
-TOO_EARLY = "You wrote that before this was shown. Look at it, and write it again."
+TOO_EARLY = "You wrote that before this was shown. Check it, and write it again."
 NAME_IT = "There are several proposals here. To start the newest one, write `approve {name}`."
 UNKNOWN_RUN = "No proposal named `{name}` is waiting. Approve the newest one by its button."
 HOW_TO_DECIDE = "Write `{word}` to start it, or `abort` to drop it."
-NOTHING_TO_VERIFY = "There is nothing here that I could verify. Write `verify`, and what you want to have checked."
+NOTHING_TO_VERIFY = "There is nothing here to verify. Write `verify` and a claim."
 ONE_REPOSITORY = "A goal run works in one repository. Write which one you mean."
 ASK = "Shall I start it? Press the button, react with ✅, or write `{word}` to me."
 ASK_OTHERS = (
-    "Somebody whom the operator has named for that (`run` in the table [access] of citebot.toml) may start it: with "
-    "the button, with ✅, or by writing `{word}` to me."
+    "Anyone listed as `run` in the table [access] of citebot.toml may start it: with the button, with ✅, or by "
+    "writing `{word}` to me."
 )
-ASK_SURFACE = "Shall it start? Somebody whom the operator has named for that may approve it; you may abort it."
+ASK_SURFACE = "Shall it start? Anyone whom the operator has allowed to may approve it; you may abort it."
 
 log = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ class ChatGoals:
     def offer_check(self, message: IncomingMessage, question: str, answer: Answer) -> GoalOrder | None:
         """Return the claim that an answer could be verified as: it rests on inference, and who asked may run it."""
         is_whole = answer.model is not None and answer.found and answer.repository and not answer.commits
-        # What only says again what was said before, such as what a run has shown, is no news that could be verified.
+        # A repetition of earlier text, such as a run's own output, is no claim to verify.
         is_whole = is_whole and answer.intent not in {"follow_up", "history_request"}
         if self.runs is None or not is_whole or not is_inference(question, answer.text):
             return None
@@ -147,12 +147,11 @@ class ChatGoals:
     async def decide(
         self, decision: str, person: IncomingMessage, conversation: str, *, seen: str = "", named: str | None = None
     ) -> InboxEntry | None:
-        """Have the run that a conversation proposes begin, or end, in the reply that proposes it.
+        """Start or abort the run that a conversation proposes, in the reply with the proposal.
 
-        `seen` is the run that a button stands for; a word and a reaction stand for none. `named` is the run that was
-        written beside a word, None where nothing was written. Returns None where that was decided already. Raises
-        `NotAllowed` where the person may not, or may have seen another proposal than this one; who asked may always
-        end it.
+        `seen` is the run of a button; words and reactions have none. `named` is the run written after a word, None if
+        nothing was written. Returns None if that was decided already. Raises `NotAllowed` if the person may not, or may
+        have seen an earlier proposal; the asker may always abort.
         """
         newest = await self.records.list_newest(conversation, most=2)
         last, run_id = (newest[0].record, newest[0].run_id) if newest else (None, "")
@@ -177,7 +176,7 @@ class ChatGoals:
 
 
 async def remind(records: TurnRecordStore, conversation: str) -> str:
-    """Say once that a proposal waits for a decision; empty where that was said already."""
+    """Say once that a proposal waits for a decision; empty if that was said already."""
     last, *before = await records.list_newest(conversation, most=2)
     if last.record.is_reminded:
         return ""
@@ -197,7 +196,7 @@ def is_goal_proposed(last: TurnRecord | None) -> bool:
 
 
 def find_wanted_goal(text: str, last: TurnRecord | None) -> WantedGoal | None:
-    """Return what a message wants to be run: what it says, or what the answer before it has offered to verify."""
+    """Return the requested run: that of the message, or the verification offered by the previous answer."""
     offered = last.goal if last is not None and last.route != "paused" else None
     if offered is not None and (is_verify_request(text) or parse_decision(text) == "approve"):
         return WantedGoal(goal=offered.goal, arguments=offered.arguments, task=offered.task)
@@ -207,9 +206,9 @@ def find_wanted_goal(text: str, last: TurnRecord | None) -> WantedGoal | None:
 async def follow_order(
     runs: GoalRuns, order: GoalOrder, entry: InboxEntry, inbox: Inbox
 ) -> AsyncGenerator[AgentEvent, None]:
-    """Yield the events of a run that was approved up to its verdict, however long it takes: it has limits of its own.
+    """Yield the events of an approved run up to its verdict, however long it takes: it has its own limits.
 
-    One that an earlier process left is taken up; nothing begins for a message that was edited or lost meanwhile.
+    A run of an earlier process is continued; nothing begins for a message that was edited or lost meanwhile.
     """
     thread = name_goal_thread(entry)
 
@@ -244,7 +243,7 @@ async def forget_goal(runs: GoalRuns, thread: str) -> None:
 
 
 def _check_word(named: str, person: IncomingMessage, newest: Sequence[KeptTurn]) -> None:
-    """Raise `NotAllowed` where somebody who writes `approve` may mean another proposal than the newest one."""
+    """Raise `NotAllowed` if somebody who writes `approve` may mean another proposal than the newest one."""
     last, *before = newest
     if named and named != name_run(last.run_id):
         raise NotAllowed(UNKNOWN_RUN.format(name=named))

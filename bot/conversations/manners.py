@@ -1,4 +1,4 @@
-"""Decides which messages among people are left to them: talk that asks for nothing, and what is said to others."""
+"""Recognises messages that citebot leaves to people: small talk, and messages to others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from agent import concerns_answer, find_small_talk, is_statement, parse_error_name, parse_frames
 from bot.messages import IncomingMessage
 
-# What asks for nothing. What asks about citebot itself, or for a joke, gets its line all the same.
+# Small talk. Talk about citebot itself, or a request for a joke, still gets its line.
 _TALK = frozenset({"farewell", "greeting", "remark", "thanks", "wordless"})
 _LONGEST_ASKED = 1_000  # characters in which a question to anybody says that it is one
 _CODE = re.compile(r"`[^`\n]{0,500}`|https?://\S{1,2000}")  # a question mark in them asks nothing
@@ -31,7 +31,7 @@ def is_question(text: str) -> bool:
 
 
 def is_for_anybody(text: str) -> bool:
-    """Whether a question below an answer is citebot's whoever asks it, and not one that people ask each other."""
+    """Whether a question below an answer is citebot's anyone who asks it, and not one that people ask each other."""
     asked = text[:_LONGEST_ASKED]
     return is_question(asked) and concerns_answer(asked)
 

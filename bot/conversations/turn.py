@@ -78,20 +78,20 @@ PATIENCE_SECONDS = 60.0  # with a platform that does not answer; four times that
 OVERTAKEN_SECONDS = 1.0
 SET_ASIDE = (
     "I could not finish this one: it crashed me twice, so it is quarantined. "
-    "Ask again in other words, or leave out what was pasted."
+    "Ask again in other words, or leave out the pasted text."
 )
 
 log = logging.getLogger(__name__)
 
 
 class ActiveTurn:
-    """A claimed message, its reply, and how far it has come. Only the methods here set its fields.
+    """A claimed message, its reply, and its progress. Only the methods here set its fields.
 
-    `reason` is why it was interrupted; `is_question` tells it from a command; `final` is the content that the reply was
-    settled with; `ended` is set at the end of `run`, for which `task` is the one that it runs in. A question that names
-    nobody is answered only where something was found; `is_silent` says that nothing was. What is not answered here, as
-    on a front, is handed on: `is_handed_on` says that another process has to answer it. `decided` is the message whose
-    goal run this one has decided about. `on_answered` is called once the final content is known, before its delivery.
+    `reason` is the reason of an interruption; `is_question` tells it from a command; `final` is the content of the
+    settled reply; `ended` is set at the end of `run`, whose task is `task`. A question without a mention is answered
+    only if something was found; `is_silent` says that nothing was. `is_handed_on` means that another process must
+    answer, as on a front. `decided` is the message whose goal run this one has decided about. `on_answered` is called
+    with the final content, before its delivery.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class ActiveTurn:
         is_answered_here: bool,
         on_answered: Callable[[], object],
     ) -> Self | None:
-        """Claim a message for this process; None where another process has it or its conversation, or it is over."""
+        """Claim a message for this process; None if another process has it or its conversation, or it is over."""
         is_command = entry.deaths < MAX_DEATHS and deps.commands.parse(entry.message) is not None
         asked_at = time.monotonic()
         claimed = await deps.inbox.claim(entry.id, beside=is_command or not is_answered_here, risky=is_answered_here)
@@ -197,7 +197,7 @@ class ActiveTurn:
                 self.ended.set()
 
     async def _make_final_content(self) -> MessageContent | None:
-        """Return the final content; None where nothing may be said any more. Errors become sentences here."""
+        """Return the final content; None if nothing may be said any more. Errors become sentences here."""
         try:
             return await self._go_through_states()
         except asyncio.CancelledError:
@@ -218,7 +218,7 @@ class ActiveTurn:
             raise
         except CheckpointUnreachable as error:
             log.warning("a message waits for the database: %s", error)
-            await self._deps.inbox.postpone(self.entry, AWAY_SECONDS)  # where that fails, its lease ends by itself
+            await self._deps.inbox.postpone(self.entry, AWAY_SECONDS)  # where that fails, its lease ends on its own
         except (BotError, AgentError, IndexerError) as error:
             self._outcome = "refused" if isinstance(error, NotAllowed) else "failed"
             return self._deps.make_sentence(str(error))
@@ -265,7 +265,7 @@ class ActiveTurn:
         return said.content
 
     async def _refuse(self) -> str:
-        """Say why a message is not even looked at: quarantined, given up, or too long; empty where it is."""
+        """Say why a message is not even looked at: quarantined, given up, or too long; empty if it is."""
         entry, message = self.entry, self.entry.message
         if entry.deaths >= MAX_DEATHS:
             self._gives_up, self._outcome = True, "set_aside"
@@ -391,7 +391,7 @@ class ActiveTurn:
             await self._course.forget_order()
 
     async def _end_silently(self) -> None:
-        """Say nothing, and remember nothing of the question: a person may ask it anew, or somebody else answer it."""
+        """Say nothing, and forget the question: a person may ask it again, or somebody else answer it."""
         self.is_silent, self._outcome = True, "silent"
         try:
             if self._reply.handles:  # of what was found before an edit

@@ -20,7 +20,7 @@ Direction = Literal["callers", "callees"]
 
 
 async def map_calls(code: CodeSearch, name: str, direction: Direction) -> Flow | None:
-    """Follow the calls from the definitions of a name, breadth first; None where the name is not defined.
+    """Follow the calls from the definitions of a name, breadth first; None if the name is not defined.
 
     There are at most 40 boxes: what is beyond is folded into one that says how many there are.
     """
@@ -100,8 +100,8 @@ class _CallMap:
         )
 
     def _write_legend(self, lines: Sequence[FlowLine]) -> str:
-        arrows = "An arrow leads to what is called." if lines else ""
-        possible = "A dashed one is only possible." if any(line.is_dashed for line in lines) else ""
+        arrows = "Arrows point to callees." if lines else ""
+        possible = "Dashed arrows are possible calls." if any(line.is_dashed for line in lines) else ""
         beyond = f"{len(self._beyond)} more are folded into one box." if self._beyond else ""
         return " ".join(filter(None, (arrows, possible, beyond)))
 

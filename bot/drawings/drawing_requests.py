@@ -48,7 +48,7 @@ _IN_REPOSITORY = re.compile(r" in (\S+)$")
 class DrawingRequest:
     """A request for a drawing: the calls around a name, or the modules of a folder, of all where `name` is empty.
 
-    `repository` is empty where none was named.
+    `repository` is empty if none was named.
     """
 
     name: str

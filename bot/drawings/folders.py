@@ -14,9 +14,9 @@ _WHOLE = frozenset({"", ".", "/"})
 
 
 def find_folder(named: str, folders: Iterable[str], *, files: Iterable[str], repository: str) -> str:
-    """Find the folder of a name: by its path, else by the end of it; empty for the whole repository.
+    """Find a folder by its path, else by the end of it; empty for the whole repository.
 
-    `NothingToDraw` says which there are where it is none of them, or several.
+    `NothingToDraw` lists the alternatives if there is none, or several.
     """
     wanted = named.strip("`'\"").removeprefix("./").strip("/")[:_LONGEST]
     if named in _WHOLE or wanted in _WHOLE:
@@ -35,7 +35,7 @@ def _explain(wanted: str, found: Sequence[str], known: Sequence[str], files: Ite
     if found:
         return f"Several folders of {_quote(repository)} are called {shown}: {_list(found)}. Write more of the path."
     if any(path == wanted or path.endswith(f"/{wanted}") for path in files):
-        return f"{shown} is a file of {_quote(repository)}. Name the folder that it lies in."
+        return f"{shown} is a file of {_quote(repository)}. Name its folder."
     by_name = {each.rpartition("/")[2].lower(): each for each in reversed(known)}
     names = difflib.get_close_matches(wanted.rpartition("/")[2].lower(), by_name, n=_MOST_NEAR)
     near = [by_name[name] for name in names] or difflib.get_close_matches(wanted, known, n=_MOST_NEAR)

@@ -1,4 +1,4 @@
-"""The parts of a folder, its sub-folders and modules, and which of them import which: as a graph that can be drawn."""
+"""The sub-folders and modules of a folder, and their imports, as a graph to draw."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _MOST_FOR_TYPES = 5_000
 
 
 async def map_modules(code: CodeSearch, named: str) -> Flow:
-    """Draw who imports whom among the parts of a folder, or of the whole repository where none is named.
+    """Draw the imports among the parts of a folder, or of the whole repository.
 
-    Tests count only where the folder has nothing else, and imports for the type checker alone do not. `NothingToDraw`
-    where there is no such folder, or nothing in it imports anything else in it.
+    Tests count only if the folder has nothing else; type-checking imports do not count. `NothingToDraw` if there is no
+    such folder, or if it has no internal imports.
     """
     entries = {entry.path: entry for entry in await code.files()}
     folder = find_folder(named, await code.folders(), files=entries, repository=code.repository)
@@ -61,7 +61,7 @@ def _measure_indent(line: str) -> int:
 
 
 def _descend(folder: str, imports: Sequence[FileImport]) -> str:
-    """Go into a folder as long as all that imports or is imported lies in one single folder of it."""
+    """Descend into a folder while all imports are within a single sub-folder."""
     paths = {*(each.path for each in imports), *(target for each in imports for target in each.targets)}
     while True:
         parts = {_find_part(path, folder) for path in paths if _lies_in(path, folder)}
@@ -75,7 +75,7 @@ def _lies_in(path: str, folder: str) -> bool:
 
 
 def _find_part(path: str, folder: str) -> str:
-    """Return the path of the part of a folder that a file of it lies in; that of a sub-folder ends with a slash."""
+    """Return the path of the part of a folder that a file of it is in; that of a sub-folder ends with a slash."""
     start = len(folder) + 1 if folder else 0
     end = path.find("/", start)
     return path if end < 0 else path[: end + 1]
@@ -150,7 +150,7 @@ class _ModuleMap:
         return f"\0{'uses' if is_user else 'used'}\0{place}"
 
     def make_flow(self) -> Flow:
-        """Return the map, what uses the folder first; pictures of it have the heaviest lines, those inside first."""
+        """Return the map, users first; pictures show the heaviest lines, those inside first."""
         lines = [
             FlowLine(source=source, target=target, weight=len(edge.imports), is_dashed=not edge.is_certain)
             for (source, target), edge in self._edges.items()
@@ -224,13 +224,13 @@ class _ModuleMap:
             *([f"{_count(len(alone), 'part')} without such imports"] if alone else []),
             *(["tests"] if self._has_code else []),
         ]
-        possible = " A dashed one is only possible." if any(line.is_dashed for line in drawn.lines) else ""
+        possible = " Dashed arrows are possible calls." if any(line.is_dashed for line in drawn.lines) else ""
         end = f" Left out: {', '.join(left_out)}." if left_out else ""
         return f"An arrow leads to what is imported, with the number of imports, file by file.{possible}{end}"
 
     def _explain_nothing(self) -> str:
         place = f"the folder `{self._folder.replace('`', '')}`" if self._folder else "it"
-        what = f"no part of {place} imports another one, as far as I know"
+        what = f"no part of {place} is known to import another one"
         return f"Nothing to draw of `{self._code.repository}`: {what}."
 
 

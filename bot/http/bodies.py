@@ -17,10 +17,10 @@ def read_media_type(headers: Mapping[str, str]) -> str:
 
 
 class BodyReader:
-    """The bodies that are being read: each at most `largest` bytes within `seconds`, and `total` bytes together.
+    """The bodies being read: each at most `largest` bytes within `seconds`, and `total` bytes together.
 
-    Where they are more than that together, those that began first are given up: what a host sends is there within
-    milliseconds, so that the longest upload is the most likely to be an attack.
+    Above that total, the oldest are dropped: a host's body arrives within milliseconds, so the longest upload is the
+    most likely attack.
     """
 
     def __init__(self, *, largest: int, seconds: float, total: int) -> None:

@@ -78,9 +78,9 @@ class Connections:
             connection.transport.abort()
 
     def keep_open(self, connection: Connection, seconds: float) -> bool:
-        """Let a connection stay for so long from now, as for an answer that is streamed.
+        """Let a connection stay for that long from now, as for an answer that is streamed.
 
-        False where too many are kept open already, or it is gone. Only who has shown who they are may ask for it.
+        False if too many are kept open already, or it is gone. Only who has shown who they are may ask for it.
         """
         if connection not in self._open or len(self._long) >= self._most_long:
             return False
@@ -139,7 +139,7 @@ class Connection(H11Protocol):
         self.app_state = {}
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, of which nothing stands in the answer."""
+        """Refuse what is no HTTP, of which nothing is in the answer."""
         log.info("a request could not be read")
         if self.cycle is not None:  # a request that has begun has no reader left
             self.cycle.disconnected = True
@@ -157,9 +157,9 @@ def keep_open(request: Request, holder: str, *, seconds: float = LONG_SECONDS, m
     """
     connection: Connection = request.state.connection
     if connection.bounds.count_kept(holder) >= most:
-        detail = f"You already have {most} requests waiting for an answer. Wait until one ends."
+        detail = f"You already have {most} requests waiting. Wait until one finishes."
         raise HTTPException(429, detail, {"Retry-After": RETRY_AFTER})
     if not connection.bounds.keep_open(connection, seconds):
-        detail = "Too many requests are waiting for an answer. Try again in a little while."
+        detail = "Too many requests are waiting. Try again in a moment."
         raise HTTPException(503, detail, {"Retry-After": RETRY_AFTER})
     connection.holder = holder

@@ -24,7 +24,7 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def write_event(data: str, *, name: str = "", id: str = "") -> bytes:  # noqa: A002 - the standard's word
-    """Write an event as the standard has it; `ValueError` where its name or its id is more than one line."""
+    """Write an event as the standard has it; `ValueError` if its name or its id is more than one line."""
     if _LINE_END.search(name + id):
         raise ValueError("the name and the id of an event are one line each")
     head = (f"id: {id}\n" if id else "") + (f"event: {name}\n" if name else "")
@@ -34,9 +34,9 @@ def write_event(data: str, *, name: str = "", id: str = "") -> bytes:  # noqa: A
 class EventStream(StreamingResponse):
     """Answers with events until there are no more, or until the reader has gone.
 
-    The events are taken and closed in one task, and then their `source` is closed, so that nothing runs for somebody
-    who is not there. Whatever may refuse the request comes before; an error on the way is theirs to tell, as an event:
-    a stream that just ends looks whole.
+    The events are read and closed in one task, and then their `source` is closed, so that nothing runs for an absent
+    reader. Refusals come before the stream; an error on the way is sent as an event, because a stream that just ends
+    looks whole.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class EventStream(StreamingResponse):
 
 
 async def wait_while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
-    """Do some work, and return what comes of it; None where the one who asked is gone before, which ends the work."""
+    """Do some work and return its result; None if the client disconnects first, which cancels the work."""
 
     async def wait_until_gone() -> None:
         while (await request.receive())["type"] != "http.disconnect":

@@ -31,7 +31,7 @@ Respond = Callable[[Request], Awaitable[Response]]
 
 _CLOSING_SECONDS = 2.0
 _ACCEPTING_ROUNDS = 3  # of the loop, within which what was accepted has become a connection
-_UNREAD_SECONDS = 1.0  # for so long the rest of what nobody wants to read may keep coming in
+_UNREAD_SECONDS = 1.0  # for that long the rest of what nobody wants to read may keep coming in
 _PATIENCE_SECONDS = 20.0  # for which one piece may wait for its reader
 _LONGEST_HEAD = 16_384
 
@@ -67,7 +67,7 @@ class LatePostRoutes:
         self._closed = True
 
     async def receive(self, request: Request) -> Response:
-        """Hand a request on; one that comes too early or too late is to be sent again."""
+        """Pass a request on; one that comes too early or too late gets a 503."""
         receive = self._open.get(request.scope["path"])
         if receive is None or self._closed:
             raise HTTPException(503, "No requests are accepted at the moment. Try again.")
@@ -114,7 +114,7 @@ class _Exchange:
             self.connection.transport.abort()
 
     async def _discard_rest(self) -> None:
-        """Read on for a moment: whoever is still sending would not see the answer if the connection was closed."""
+        """Read on for a moment: anyone who is still sending would not see the answer if the connection was closed."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_UNREAD_SECONDS):
                 while self._is_unread:

@@ -11,7 +11,7 @@ from bot.jobs.job_queue import JobQueue, JobRequest
 if TYPE_CHECKING:  # comes with the extra `cluster`
     from psycopg import AsyncConnection
 
-MAX_WORKER_DEATHS = 5  # a job whose workers died so often is given up; the inbox tells whoever asked
+MAX_WORKER_DEATHS = 5  # a job whose workers died so often is given up; the inbox tells anyone who asked
 KEEP_HOURS = 1
 
 # A lost job is one that a living worker was given, and has never heard of: the connection broke at that moment.
@@ -54,7 +54,7 @@ class Janitor:
         self._missing: set[int] = set()  # given to this process, and not in hand when that was looked at last
 
     async def move_stalled(self, *, in_hand: Collection[int], worker_id: int | None) -> int:
-        """Write the jobs of dead workers anew, and return how many; `in_hand` are those that this worker is at."""
+        """Write the jobs of dead workers again, and return how many; `in_hand` are those that this worker is at."""
         held = {job_id for (job_id,) in await self._queue.fetch(_HELD, {"worker_id": worker_id})}
         missing = held - set(in_hand)
         lost, self._missing = missing & self._missing, missing
@@ -83,7 +83,7 @@ class Janitor:
         return int(count)
 
     async def _move(self, connection: AsyncConnection[Any], row: tuple[Any, ...], *, by_death: bool) -> None:
-        """End a job as failed and write it anew, before the others of its lock, in one transaction."""
+        """End a job as failed and write it again, before the others of its lock, in one transaction."""
         job_id, queue, args, lock, key, priority = row
         await connection.execute(_FINISH, (job_id,))
         deaths = int(args.get("deaths", 0)) + by_death

@@ -36,8 +36,8 @@ log = logging.getLogger(__name__)
 class QueueTimes:
     """The intervals of a worker, in seconds.
 
-    A worker whose `heartbeat` has not come for `stalled` is taken for dead, which is looked for every `sweep`. Every
-    `poll` it looks for jobs that it was not told of, as behind a pooler of transactions. `shutdown` bounds its end.
+    A worker without a `heartbeat` for `stalled` counts as dead, which is checked every `sweep`. Every `poll` it looks
+    for jobs without a notification, as behind a transaction pooler. `shutdown` bounds its end.
     """
 
     heartbeat: float = 3.0
@@ -49,7 +49,7 @@ class QueueTimes:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobRequest:
-    """A job to be written: of those with one `lock` one is carried out at a time, of those with one `key` one waits."""
+    """A job to store: jobs with one `lock` run one at a time, and only one with a `key` waits."""
 
     queue: str
     args: Mapping[str, int | str | bool]
@@ -157,7 +157,7 @@ async def open_job_queue(url: str, *, times: QueueTimes | None = None) -> AsyncI
 
 
 def make_lock(kind: str, name: str) -> str:
-    """Return a key of the queue for a name, however long that is and whatever stands in it."""
+    """Return a key of the queue for a name, however long that is and whatever is in it."""
     return f"{kind} {hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 

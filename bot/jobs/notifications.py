@@ -1,4 +1,4 @@
-"""Notifications of Postgres, as hints: what is not notified is found by whoever looks by themselves now and then."""
+"""Notifications of Postgres, as hints: what is not notified is found by anyone who looks by themselves now and then."""
 
 from __future__ import annotations
 

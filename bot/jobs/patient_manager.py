@@ -18,7 +18,7 @@ from bot.jobs.job_queue import explain_queue_error
 
 _ANSWER_SECONDS = 15.0  # in which Postgres has to answer
 _PAUSE_SECONDS = 1.0
-# Whoever was taken for dead is alive again with this: its jobs were moved meanwhile, but it may take new ones.
+# Anyone who was taken for dead is alive again with this: its jobs were moved meanwhile, but it may take new ones.
 _HEARTBEAT = """
 INSERT INTO procrastinate_workers (id, last_heartbeat) OVERRIDING SYSTEM VALUE
     VALUES (%(worker_id)s, clock_timestamp())
@@ -28,10 +28,10 @@ log = logging.getLogger(__name__)
 
 
 class PatientJobManager(JobManager):
-    """Takes an outage for a time without jobs, and notes the end of a job as soon as that is possible.
+    """Treats an outage as a time without jobs, and records the end of a job as soon as possible.
 
-    By itself, procrastinate ends a worker then, once all running jobs have ended: minutes in which nothing begins.
-    `in_hand` are the jobs that this worker is at. After `begin_to_end`, nothing is tried again.
+    By default, procrastinate ends a worker then, once all running jobs have ended: minutes in which nothing begins.
+    `in_hand` are this worker's jobs. After `begin_to_end`, nothing is tried again.
     """
 
     def __init__(self, connector: BaseAsyncConnector, janitor: Janitor) -> None:

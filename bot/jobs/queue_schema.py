@@ -11,7 +11,7 @@ from bot.errors import InboxError
 if TYPE_CHECKING:  # comes with the extra `cluster`
     from psycopg import AsyncConnection
 
-_LOCK = 0x63697465_6A6F62  # "citejob": whoever lays the tables out holds it
+_LOCK = 0x63697465_6A6F62  # "citejob": anyone who lays the tables out holds it
 _LOCK_STEP = 0.1  # seconds
 _NAME = "queue"  # among the layouts that the database has
 
@@ -24,10 +24,10 @@ CREATE OR REPLACE TRIGGER citebot_wake AFTER UPDATE OF status ON procrastinate_j
 
 
 async def prepare_queue(connection: AsyncConnection[Any]) -> None:
-    """Make the tables of the queue, or bring them to the version that is installed, in one transaction.
+    """Create the tables of the queue, or upgrade them to the installed version, in one transaction.
 
-    Processes that start at once do it one after the other, which also holds behind a pooler of transactions. Raises
-    `InboxError` where the tables are somebody else's or newer, or `psycopg.Error`.
+    Processes that start at once do it one after the other, also behind a transaction pooler. Raises `InboxError` if the
+    tables are foreign or newer, or `psycopg.Error`.
     """
     from procrastinate.schema import SchemaManager
 
@@ -81,7 +81,7 @@ async def _take_lock(connection: AsyncConnection[Any]) -> None:
 
 
 async def _read_layout(connection: AsyncConnection[Any]) -> int | None:
-    """Return the layout of the queue's tables; None where there are none."""
+    """Return the layout of the queue's tables; None if there are none."""
     cursor = await connection.execute("SELECT layout FROM citebot_layouts WHERE name = %s", (_NAME,))
     noted = await cursor.fetchone()
     if noted is not None:

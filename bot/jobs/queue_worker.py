@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # comes with the extra `cluster`
 
     from bot.jobs.patient_manager import PatientJobManager
 
-MANY = 100  # jobs at once, where nothing else is said
+MANY = 100  # jobs at once by default
 _DELETE_SECONDS = 600.0
 _NEVER = "0 0 29 2 *"
 
@@ -93,7 +93,7 @@ async def _keep_working(app: App, manager: PatientJobManager, queue: JobQueue, k
 
 
 async def _end_worker(worker: asyncio.Task[None], manager: PatientJobManager, kind: str, *, seconds: float) -> None:
-    """Cancel what a worker is at, and wait until that is put back, for so long at most."""
+    """Cancel what a worker is at, and wait until that is put back, for that long at most."""
 
     def note_end(ended: asyncio.Task[None]) -> None:
         if not ended.cancelled() and ended.exception() is not None:

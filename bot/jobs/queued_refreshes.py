@@ -39,10 +39,10 @@ log = logging.getLogger(__name__)
 
 
 class QueuedRefreshJobs:
-    """Asks the indexers for refreshes. Each request has a ticket, under which its course is written down.
+    """Asks the indexers for refreshes.
 
-    Who carries one out does so under a lease of the repository: one that was taken for dead, and wakes up while another
-    one is at it, writes nothing down any more.
+    Each request has a ticket, which records its progress. A refresh holds a lease on its repository: an indexer that
+    was taken for dead, and wakes up while another one works, can record nothing.
     """
 
     def __init__(self, queue: JobQueue, leases: Leases) -> None:
@@ -79,7 +79,7 @@ class QueuedRefreshJobs:
     async def _ask_once(
         self, connection: AsyncConnection[Any], repository: str, *, full: bool, join: bool
     ) -> int | None:
-        """Find the refresh that will do, or ask for one; return its ticket, or None where another try is needed."""
+        """Find the refresh that will do, or ask for one; return its ticket, or None if another try is needed."""
         key = make_lock("repository", repository)
         found = await (await connection.execute(_WAITING, {"key": key})).fetchone()
         if found is not None:

@@ -1,4 +1,4 @@
-"""The table `refreshes`: how far each refresh that was asked for has come, and how it ended, for whoever follows it."""
+"""The table `refreshes`: the progress and the end of each requested refresh, for everybody who follows it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class RefreshTickets:
         await self._queue.run_until_done(write)
 
     async def read(self, repository: str, ticket: int) -> RefreshState | None:
-        """Read how far a refresh has come, or the one that takes its place; None where it was given up."""
+        """Read how far a refresh has come, or the one that takes its place; None if it was given up."""
         values = {"repository": repository, "ticket": ticket}
         for progress, report, failure, is_cared_for in await self._queue.fetch(_READ, values):
             return RefreshState(

@@ -23,17 +23,17 @@ from bot.storage.living_answers import LivingAnswer, LivingAnswerStore
 LOOK_SECONDS = 5.0  # between looks at what another process may have noted
 MOST_AT_ONCE = 100
 AGAIN = "Answer again"
-_NAMED = 3  # changes in a footer
+_NAMED, _NAMED_AGAIN = 3, 5  # changes in a footer, and in an answer that is given again
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LivingEdits:
-    """Changes what outdated answers show, and takes it back where the code is as it was.
+    """Marks outdated answers, and removes the mark if the code is put back.
 
-    Each is claimed before it is changed, and a claim that its process did not bring to an end is taken up again. Who
-    may ask about a repository now is what counts, not who could when the answer was sent.
+    Each answer is claimed before its edit, and a claim that its process did not finish is claimed again. The present
+    access rules count, not those at the time of the answer.
     """
 
     store: LivingAnswerStore
@@ -125,12 +125,20 @@ class LivingEdits:
 
 
 def describe_changes(answer: LivingAnswer, hosts: Collection[str]) -> str:
-    """Say what has changed of the evidence of an answer, and since when; empty where nothing has."""
+    """Say what has changed of the evidence of an answer, and since when; empty if nothing has."""
     if not answer.changes:
         return ""
     heading, *named = answer.changes
     more = ", …" if len(named) > _NAMED else ""
     return neutralize(f"Outdated since `{answer.since[:7]}`: {heading} ({', '.join(named[:_NAMED])}{more})", hosts)
+
+
+def describe_renewal(answer: LivingAnswer | None) -> str:
+    """Say what has changed since an answer that is given again; empty where nothing has, or there is none."""
+    if answer is None or not answer.changes:
+        return ""
+    heading, *named = answer.changes
+    return f"*Answered again. Since the earlier answer, {heading}:* {', '.join(named[:_NAMED_AGAIN])}"
 
 
 def make_living_content(answer: LivingAnswer, hosts: Collection[str]) -> MessageContent:
@@ -154,7 +162,7 @@ def _offer_again(answer: LivingAnswer) -> tuple[Button, ...]:
 
 
 def _find_page(content: MessageContent, sent: str, count: int, transport: ReplyTransport) -> MessageContent | None:
-    """Return what the last message of a reply is to show; None where the reply would need other messages for it."""
+    """Return what the last message of a reply is to show; None if the reply would need other messages for it."""
     able = transport.platform.capabilities
     if count > 1:  # the earlier ones stay as they are: other links would cut the text elsewhere
         content = replace(content, text=sent)

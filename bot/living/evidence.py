@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 async def collect_evidence(
     answer: Answer, requests: Sequence[Any], repositories: Repositories
 ) -> AnswerEvidence | None:
-    """Collect the evidence of an answer, from the requests that its router made; None where it has none.
+    """Collect the evidence of an answer from the requests of its router; None if it has none.
 
-    Lines of other commits never change. A repository that has moved on meanwhile cannot say what a lookup found, so
-    that nothing of it is known.
+    Lines of other commits never change. If a repository has moved on meanwhile, the result of a lookup is unknown.
     """
     commits = answer.read_at
     places = tuple(_list_places(answer))

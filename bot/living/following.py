@@ -191,13 +191,11 @@ class AnswerFollower:
 
     def _list_links(self, places: Sequence[FollowedPlace], newer: str) -> Iterator[tuple[str, str]]:
         """Yield the address of each place that has only moved, with the one where it is by now."""
-        for cited, now in ((one.cited, one.now) for one in places if one.now.fate in _QUIET):
-            if (cited.path, cited.start_line, cited.end_line) != (now.path, now.start_line, now.end_line):
-                page = self._pages.get(cited.repository)
-                old = make_permalink(page, cited.commit, _locate(cited))
-                new = make_permalink(page, newer, _locate(now))
-                if old and new:
-                    yield old, new
+        for cited, now in ((one.cited, one.now) for one in places if one.now.fate in _QUIET and one.has_moved):
+            page = self._pages.get(cited.repository)
+            old, new = make_permalink(page, cited.commit, _locate(cited)), make_permalink(page, newer, _locate(now))
+            if old and new:
+                yield old, new
 
     def _describe(self, places: Sequence[FollowedPlace], differences: Sequence[str], newer: str) -> Sequence[str]:
         """Say in a heading, and a phrase for each, what of the evidence of an answer has changed."""
@@ -223,7 +221,7 @@ def _follow_all(push: CodePush, lines: Sequence[CitedLines]) -> Sequence[Followe
 
 
 def _describe_difference(before: StoredQuery, after: StoredQuery) -> str:
-    """Say how a lookup differs from what it found; empty where it does not."""
+    """Say how a lookup differs from what it found; empty if it does not."""
     if before == after:
         return ""
     new = [item for item in after.items if item not in before.items]

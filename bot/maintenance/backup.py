@@ -36,13 +36,13 @@ _SPARE = 16 * 2**20  # bytes that are to be left free
 
 
 def write_backup(home: Path, file: Path, *, now: float, indexes: bool, force: bool) -> BackupManifest:
-    """Save a data folder as a file that its owner alone can read; it is there as a whole, or not at all.
+    """Save a data folder as a file that only its owner can read; the file is complete, or does not exist.
 
-    Everything is copied beside the file first. An existing file is replaced with `force` alone. Raises `BackupError`
-    or `StorageError`, each with a sentence.
+    Everything is first copied next to the file. An existing file is replaced only with `force`. Raises `BackupError` or
+    `StorageError`, each with a sentence.
     """
     if file.is_dir():
-        raise BackupError(f"{file} is a folder. Name the file to be made in it.")
+        raise BackupError(f"{file} is a folder. Name a file in it.")
     if not file.absolute().parent.is_dir():
         raise BackupError(f"The folder {file.absolute().parent} does not exist. Make it, or give another name.")
     if file.exists() and not force:
@@ -119,17 +119,17 @@ def _map_file_errors(file: Path, *, disk: Path) -> Iterator[None]:
     except OSError as error:
         where = error.filename if isinstance(error.filename, str | Path) else file
         if error.errno in _FULL:
-            raise BackupError(f"There is no room for {disk}. Free some, or use another disk.") from error
+            raise BackupError(f"The disk is full: {disk}. Free some space, or use another disk.") from error
         if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
             raise BackupError(f"{where} may not be read or written. Run this as citebot's own user.") from error
         raise BackupError(f"{where}: {error.strerror or error}. Fix that and try again.") from error
 
 
 def restore_backup(file: Path, home: Path, *, force: bool) -> BackupManifest:
-    """Restore a backup into a data folder; one that holds something is overwritten with `force` alone.
+    """Restore a backup into a data folder; a folder with data is overwritten only with `force`.
 
-    Indexes stay where the backup was made without. Whatever goes wrong, the data folder is as it was. Raises
-    `BackupError` with a sentence.
+    Existing indexes stay if the backup has none. After any failure, the data folder is unchanged. Raises `BackupError`
+    with a sentence.
     """
     draft = home / DRAFT
     try:

@@ -28,7 +28,7 @@ FORM = 1  # raise it when a backup of this version cannot be restored by earlier
 NAME = "citebot-backup.json"
 DATABASES = (CONVERSATIONS, INBOX_FILE)
 
-# Nothing else is saved, and nothing else restored: no path leads out of the folder, and no file is code to anybody.
+# Only these are saved and restored: no path leads out of the folder, and no file is executable.
 _MEMBER = re.compile(
     rf"{re.escape(CONVERSATIONS)}|{re.escape(INBOX_FILE)}|{PROMPTS}"
     rf"|{REPOSITORIES_FOLDER}/[A-Za-z0-9_-][A-Za-z0-9_.-]{{0,99}}/(catalog\.sqlite|generations/[0-9]{{1,18}}/\w{{1,99}}\.(npy|json))",
@@ -113,7 +113,7 @@ def open_archive(file: Path) -> Iterator[BackupArchive]:
             with tarfile.open(fileobj=source, mode="r|") as archive:
                 yield BackupArchive(archive, source)
     except (gzip.BadGzipFile, tarfile.TarError, zlib.error, EOFError) as error:
-        raise InvalidBackup("is no backup of citebot, or is damaged") from error
+        raise InvalidBackup("is not a backup of citebot, or is damaged") from error
 
 
 class BackupArchive:
@@ -123,7 +123,7 @@ class BackupArchive:
         first = archive.next()
         content = archive.extractfile(first) if first and first.name == NAME and first.isreg() else None
         if first is None or content is None or first.size > _LARGEST_LIST:
-            raise InvalidBackup("is no backup of citebot")
+            raise InvalidBackup("is not a backup of citebot")
         self.manifest = read_manifest(content.read())
         self._archive = archive
         source.allowance += self.manifest.size + _HEADERS * len(self.manifest.members)

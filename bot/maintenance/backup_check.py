@@ -59,7 +59,7 @@ def check_databases(folder: Path) -> None:
 def _check_database(path: Path, name: str, layout: _Layout) -> None:
     """Refuse what would be run when the database is used, such as a trigger, before anything of it is; then damage."""
     try:
-        # Read as a mere file: what lies beside it is no part of it, and nothing is written.
+        # Read as a mere file: what is next to it is no part of it, and nothing is written.
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
             db.execute("PRAGMA trusted_schema = OFF")
             db.execute("PRAGMA cell_size_check = ON")

@@ -20,7 +20,7 @@ REMOVAL = "citebot sweep --unused-indexes"
 
 @dataclass(frozen=True, kw_only=True)
 class DiskUsage:
-    """Bytes by part, and what is free on that disk. `unused` are indexes; None if nothing tells which those are."""
+    """Bytes by part, and the free space of the disk. `unused` counts unused indexes; None if they are unknown."""
 
     conversations: int
     messages: int
@@ -51,7 +51,7 @@ def measure_disk_usage(home: Path, used: Collection[str] | None) -> DiskUsage:
 def list_used_folders(home: Path, repositories: Sequence[Path]) -> frozenset[str]:
     """Name the folders that belong to repositories: their indexes, and themselves where they are clones in `home`.
 
-    Raises `RepositoryError` where one cannot be read, and so nobody knows which folder is its.
+    Raises `RepositoryError` if one cannot be read, and so nobody knows which folder is its.
     """
     clones = (path.name for path in repositories if path.parent == home / REPOSITORIES_FOLDER)
     return frozenset([*(find_index_folder(path) for path in repositories), *clones])

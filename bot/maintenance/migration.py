@@ -27,7 +27,7 @@ from indexer import copy_database
 
 Say = Callable[[str], None]
 
-DRAFT = ".migrating"  # beside the files, so that moving is nothing but renaming
+DRAFT = ".migrating"  # next to the files, so that moving is a rename
 _STEP = 500  # conversations after which progress is told
 _LEAVING_SECONDS = 2.0  # after which the server no longer lists a connection that was closed
 _CONVERSATION_TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes", "evidence")
@@ -44,9 +44,9 @@ class MigrationReport:
 
 
 async def move_to_postgres(home: Path, url: str, say: Say) -> MigrationReport:
-    """Copy what a data folder holds to a database that holds nothing yet; the folder stays as it is.
+    """Copy a data folder to an empty database; the folder stays as it is.
 
-    Raises `MigrationError`, `BackupError` while a citebot uses the folder, or what either database raises.
+    Raises `MigrationError`, `BackupError` while a citebot uses the folder, or the errors of either database.
     """
     with _hold_draft(home) as draft:
         present = [name for name in (INBOX_FILE, CONVERSATIONS) if (home / name).exists()]
@@ -117,7 +117,7 @@ def _copy_file(source: Path, target: Path) -> None:
 
 
 async def _take_alone(transaction: PostgresTransaction, tables: Mapping[str, object]) -> None:
-    """Let nobody else write until the transaction ends; `MigrationError` where a citebot uses the database."""
+    """Let nobody else write until the transaction ends; `MigrationError` if a citebot uses the database."""
     await transaction.write("SET LOCAL lock_timeout = '5s'")
     for _ in range(int(_LEAVING_SECONDS / 0.1)):
         await transaction.rows("SELECT pg_stat_clear_snapshot()")

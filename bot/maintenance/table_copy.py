@@ -10,7 +10,7 @@ from agent import Database
 from agent.text.storable import make_storable_in_postgres
 from bot.errors import MigrationError
 
-# What means nothing elsewhere, or after every citebot was stopped.
+# Data that is meaningless elsewhere, or after every citebot was stopped.
 _LEFT_OUT = ("pulse", "leases", "uptimes")
 _READ_AT_ONCE = 5_000  # rows
 _WRITTEN_AT_ONCE = 200

@@ -55,7 +55,7 @@ def find_link_target(citation: Citation, root: Path | None) -> str | None:
 
 
 def quote_link(address: str) -> str:
-    """Write a web address so that it can stand in a Markdown link."""
+    """Write a web address so that it can be in a Markdown link."""
     return quote(address, safe=":/?#[]@!$&'*+,;=%~")
 
 

@@ -32,11 +32,11 @@ _MASK = re.compile("\x00([0-9]+)\x00")
 
 
 def neutralize(text: str, hosts: Collection[str], *, growing: bool = False) -> str:
-    """Neutralise pings, and links to other hosts than those named, everywhere outside code.
+    """Neutralise pings, and links to hosts other than the named ones, everywhere outside code.
 
-    A host is named as `github.com`, with its port where that is not the scheme's own. Control characters go. A code
-    block that is left open is closed, unless the text is `growing`; a backtick that opens nothing is made harmless.
-    Code is written in the one way that every platform reads alike, so that what is code to us is code to them.
+    A host is named as `github.com`, with its port unless it is the scheme's default. Control characters are removed. An
+    open code block is closed, unless the text is `growing`; a stray backtick is made harmless. Code is written in the
+    one way that every platform reads alike, so that the same text is code everywhere.
     """
     masks: list[str] = []
 

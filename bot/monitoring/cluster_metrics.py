@@ -17,7 +17,7 @@ class ClusterMetrics(Collector):
         self.state: ClusterState | None = None
 
     def collect(self) -> Iterator[Metric]:
-        """Write the state down for whoever fetches the metrics."""
+        """Write the state down for anyone who fetches the metrics."""
         state = self.state
         if state is None:
             return

@@ -29,9 +29,9 @@ Check = Callable[[], Awaitable[None]]
 Unready = Callable[[], Awaitable[str]]
 
 SECONDS = 5.0  # a check that takes longer has failed
-KEPT_SECONDS = 2.0  # for so long a result is used again: probes come as often as they like
+KEPT_SECONDS = 2.0  # for that long a result is used again: probes come as often as they like
 
-# A proxy says by these that somebody else stands behind it; that none of them is there proves nothing.
+# Headers by which a proxy names its client; their absence proves nothing.
 _FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Real-Ip", "Via")
 
 Trust = Callable[[Request], bool]
@@ -67,7 +67,7 @@ class Readiness:
 
 
 class Health:
-    """Asks each part whether it is ready; what is not there yet is not.
+    """Asks each part whether it is ready; what is missing yet is not.
 
     `watched` returns what the watcher says of the repositories, by their names. A process that `needs_indexes` is not
     ready while it can read none.
@@ -93,7 +93,7 @@ class Health:
         self._all = _Cached(clock, self._compute_readiness)
 
     def set_waiting(self, platform: str, reason: str) -> None:
-        """Record why a platform is not there yet."""
+        """Record why a platform is missing yet."""
         self._platforms[platform] = reason
 
     def set_listening(self, platform: str, unready: Unready, remark: Callable[[], str] = str) -> None:
@@ -188,8 +188,8 @@ def _explain_unreadable(repositories: Sequence[RepositoryState]) -> str:
 class ProbeHandlers:
     """Answers the probes. Trusted requests get names, sentences and figures; others only yes or no.
 
-    Where a request comes from says nothing of who asks: what a proxy of this machine passes on comes from this machine.
-    So the server that others reach trusts the token alone, and the one of this machine has a port of its own.
+    The address of a request does not identify its sender: a proxy on this machine forwards requests from this machine.
+    So the public server trusts only the token, and the one for this machine has its own port.
     """
 
     health: Health
@@ -236,7 +236,7 @@ class ProbeHandlers:
         router.routes += [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", metrics)]
 
     async def _find_cluster(self) -> ClusterState | None:
-        """Ask what the processes share; nothing where that cannot be told at the moment, which is a reason already."""
+        """Return the state shared by processes; nothing if it is unknown at the moment, which already is a reason."""
         if self.read_cluster is None:
             return None
         try:

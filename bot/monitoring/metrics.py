@@ -86,7 +86,7 @@ class RunMetrics:
         )
 
     async def follow(self, events: Subscription) -> None:
-        """Count events for as long as they come, and those that came too fast."""
+        """Count events as they arrive, and those that arrived too fast."""
         dropped = 0
         async for event in events:
             self.take(event)

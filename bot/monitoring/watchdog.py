@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any
 
 LOOK_SECONDS = 0.07  # between two looks at the loop, which so take less than a thousandth of a processor
-LOG_SECONDS = 10.0  # for so long nothing more is logged after a stall
+LOG_SECONDS = 10.0  # for that long nothing more is logged after a stall
 LONG_SECONDS = 1.0  # what lasts so long is logged before it is over: it may never be
 MOST_FRAMES = 16
 

@@ -10,7 +10,6 @@ from typing import Literal
 from bot.markdown import to_one_line
 
 LONGEST_LABEL = 36
-LONGEST_LINE_LABEL = 24
 # Mermaid reads these as markup, or as the end of a label; it takes them as numbers of characters.
 _MERMAID = {ord(letter): f"#{ord(letter)};" for letter in '"#&<>[]{}()|`;\\%'}
 
@@ -20,10 +19,10 @@ Shape = Literal["box", "round", "choice"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowBox:
-    """One thing; `note` is said below its label in small, `link` leads to it, `hint` is told to who points at it.
+    """One box; `note` is small text below its label, `link` its address, `hint` its tooltip.
 
-    What is folded stands for several; what is taken, or is passed now, lies on a way through the graph. `name` is what
-    a list calls it where that differs from its label. A choice and what is round look so in the charts of others.
+    A folded box stands for several; a taken or passed one is on the path through the graph. `name` is its name in
+    lists, if that differs from its label. Choices and round boxes look as in other tools' flowcharts.
     """
 
     key: str
@@ -56,15 +55,15 @@ class FlowLine:
     @property
     def words(self) -> str:
         """The label of the line."""
-        return shorten(self.label, LONGEST_LINE_LABEL) if self.label else str(self.weight or "")
+        return shorten(self.label) if self.label else str(self.weight or "")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Flow:
-    """Boxes in the order of the flow; `verb` says what a line means: the source `calls` the target.
+    """Boxes in the order of the flow; `verb` is the meaning of a line: the source `calls` the target.
 
-    With `gathers`, all lines lead to the last box in the end, and the others stand as near to it as they can.
-    `legend` says what else has to be known to read the picture.
+    With `gathers`, all lines lead to the last box, and the others are as near to it as possible. `legend` explains the
+    rest of the picture.
     """
 
     title: str
@@ -75,7 +74,7 @@ class Flow:
     legend: str = ""
 
     def make_drawable(self) -> Flow:
-        """Return what pictures have of it: without the lines that are only listed, and boxes of such lines alone."""
+        """Return its part for pictures: without lines that are only listed, and boxes that have no others."""
         lines = [line for line in self.lines if not line.is_only_listed]
         drawn, listed = _find_ends(lines), _find_ends(self.lines)
         return replace(

@@ -11,7 +11,7 @@ from bot.pictures.flow import FlowLine
 
 
 def mark_implied(lines: Sequence[FlowLine]) -> list[FlowLine]:
-    """List only those lines whose target other lines lead to as well, over other boxes; those of a circle stay."""
+    """Mark lines as only listed if other lines lead to the same target through other boxes; cycles stay."""
     graph: nx.DiGraph[str] = nx.DiGraph([(line.source, line.target) for line in lines])
     circles = nx.condensation(graph)
     circle_of: Mapping[str, int] = circles.graph["mapping"]

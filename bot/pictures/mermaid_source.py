@@ -39,7 +39,7 @@ class _NotRead(Exception):
 
 
 def read_flowchart(source: str) -> tuple[Flow, Direction] | None:
-    """Read a flowchart, with its subgraphs taken apart; None where it cannot be drawn as it is meant."""
+    """Read a flowchart, with its subgraphs taken apart; None if it cannot be drawn as it is meant."""
     try:
         return _Reader(source).read() if len(source) <= LONGEST_SOURCE else None
     except _NotRead:
@@ -64,7 +64,7 @@ class _Reader:
         if direction is None or not self._lines or len(self._boxes) > MAX_BOXES:
             raise _NotRead
         boxes = [
-            _write(box, self._titles[key]) if box.label == key and key in self._titles else box
+            write_label(box, self._titles[key]) if box.label == key and key in self._titles else box
             for key, box in self._boxes.items()
         ]
         told = [replace(line, is_dashed=False) for line in self._lines]  # dashes mean what the chart says they do
@@ -96,7 +96,7 @@ class _Reader:
             stroke = found[2] or found[5]
             line = FlowLine(
                 source="", target="", is_dashed="." in stroke, has_tip=stroke[-1] in ">xo",
-                label=_clean(found[3] or found[4] or ""),
+                label=clean_label(found[3] or found[4] or ""),
             )  # fmt: skip
             targets = self._read_boxes()
             for source, target in ((source, target) for source in sources for target in targets):
@@ -116,7 +116,7 @@ class _Reader:
             self._boxes.setdefault(key, FlowBox(key=key, label=key))
             if opening := self._take(_OPENING):
                 box = replace(self._boxes[key], shape=_SHAPES.get(opening[0], "box"))
-                self._boxes[key] = _write(box, self._read_label(opening[0].translate(_CLOSINGS)[::-1]))
+                self._boxes[key] = write_label(box, self._read_label(opening[0].translate(_CLOSINGS)[::-1]))
             self._take(_CLASS)
         return keys
 
@@ -128,13 +128,13 @@ class _Reader:
         return label[1] or label[2]
 
 
-def _clean(label: str) -> str:
+def clean_label(label: str) -> str:
     """Return a label as plain text: without quotation marks and backticks around it, and its entities as characters."""
     return html.unescape(re.sub(r"#(\w{1,8});", r"&\1;", label.strip().strip('"`').strip()))
 
 
-def _write(box: FlowBox, label: str) -> FlowBox:
+def write_label(box: FlowBox, label: str) -> FlowBox:
     """Write a label on a box: its first line, and what follows in small."""
-    parts = re.split(r"<br ?/?>", _clean(label))
+    parts = re.split(r"<br ?/?>", clean_label(label))
     first, *rest = [line for part in parts for line in wrap_words(part, LONGEST_LABEL)] or [box.key]
     return replace(box, label=first, note=" ".join(rest))

@@ -93,9 +93,9 @@ def measure_box(box: FlowBox) -> float:
 
 
 def place_flow(flow: Flow, layout: DiagramLayout, direction: Direction, *, is_bare: bool = False) -> PlacedFlow:
-    """Place a graph; layers are columns that follow each other rightwards, or rows downwards.
+    """Place a graph; layers are columns from left to right, or rows from top to bottom.
 
-    A bare one has no text above it, and is dense where nothing is written on its lines: it stands beside text.
+    A bare one has no text above it, and is dense if its lines have no labels: it is shown next to text.
     """
     shrink = _DENSE if is_bare and not any(line.label for line in flow.lines) else 1.0
     router = _Router(flow, layout, is_rightwards=direction == "rightwards", shrink=shrink)

@@ -1,1 +1,1 @@
-"""A question on its way to its answer, whoever asks it: the run, the line of questions, and sentences about both."""
+"""A question on its way to its answer, anyone who asks it: the run, the line of questions, and sentences about both."""

@@ -1,7 +1,7 @@
-"""The run of one question to its answer: its code chosen, indexed and held, a place waited for, the agent followed.
+"""The run of one question: chooses, indexes and pins its code, waits for a place, and follows the agent.
 
-Chats, the page, programs and the terminal each decide who may ask and which repositories are meant, and show what
-happens in their own way. In between, all of them go through the steps of `AnswerRun`.
+Chats, the page, programs and the terminal each decide access and repositories, and show progress in their own way. In
+between, all of them go through the steps of `AnswerRun`.
 """
 
 from __future__ import annotations
@@ -61,12 +61,11 @@ class QuestionRouter(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class RunDeps:
-    """The dependencies that all runs share. Without records nothing is kept; `answers` keeps what answers come from,
-    with the `versions` that take part in that; `living` keeps what it takes to follow them, and `reuse` gives those
-    again that are still true.
+    """The dependencies of all runs.
 
-    `open_agent` opens what answers, for as long as one question takes; `remembers` says that it continues with a
-    conversation. Whoever answers questions in this process takes a place of the same `queue`.
+    Without records nothing is kept; `answers` keeps the record of answers, with the `versions` that influence them;
+    `living` keeps the data to follow their code, and `reuse` gives true ones again. `open_agent` opens the agent for
+    one question; `remembers` means that it continues a conversation. All questions of this process share one `queue`.
     """
 
     open_agent: Callable[[], AbstractAsyncContextManager[Answerer]]
@@ -102,7 +101,7 @@ class QuestionDeps(RunDeps):
 class RunStats:
     """The figures of one run, and the `requests` that its router made.
 
-    `dollars` is None where the price of a model is not in the settings.
+    `dollars` is None if the price of a model is not in the settings.
     """
 
     def __init__(self, prices: Mapping[str, PriceTable] = MappingProxyType({})) -> None:
@@ -196,7 +195,7 @@ class AnswerRun:
         self._made: AnswerRecord | None = None
 
     async def choose_ref(self, choice: RepositoryChoice, last: TurnRecord | None, *, at: str = "") -> RefChoice:
-        """Choose what is read: what the asker says expressly, else what the question does, or the one before it did."""
+        """Choose the ref: the asker's explicit one, else that of the question, or of the question before it."""
         names = self.repositories = tuple(choice.repositories)
         before = read_ref(last.at) if last is not None and last.names == names else None
         if not at:
@@ -209,9 +208,9 @@ class AnswerRun:
         return chosen
 
     async def ensure_indexed(self, names: Sequence[str], show: ShowProgress) -> None:
-        """Index what never was, or whose index is damaged; this may take longer than an answer.
+        """Index repositories without an index, or with a damaged one; this may take longer than an answer.
 
-        One of several that cannot be indexed is left to the agent, which answers without it and says so.
+        If one of several cannot be indexed, the agent answers without it and says so.
         """
         for name in names:
             try:
@@ -255,7 +254,7 @@ class AnswerRun:
         """Follow the agent to its answer, once there is a place for that; a run that `was_begun` before continues.
 
         `take` is called with all that happens. A message that is `alone`, with nothing before it and nothing attached,
-        may get an earlier answer. Raises `AnswerFailed` where the run ends without an answer.
+        may get an earlier answer. Raises `AnswerFailed` if the run ends without an answer.
         """
         deps, self.is_begun = self._deps, True
         self._recording = RunRecording(question, attachments) if deps.answers is not None else None
@@ -326,7 +325,7 @@ class AnswerRun:
             log.warning("a question was not forgotten: %s", error)
 
     async def stop(self) -> bool:
-        """End the run within two seconds; False where the agent is not at it."""
+        """End the run within two seconds; False if the agent is not at it."""
         return self._agent is not None and await self._agent.stop(self.id)
 
     def make_record(
@@ -398,7 +397,7 @@ class AnswerRun:
 
 
 async def continue_run(resume: OpenEvents, begin: OpenEvents) -> AsyncGenerator[AgentEvent, None]:
-    """Yield the events of a run that an earlier process left, or, where nothing was saved of it, of one begun anew."""
+    """Yield the events of a run that an earlier process left, or, where nothing was saved of it, of one begun again."""
     try:
         async for event in resume():
             yield event

@@ -39,9 +39,9 @@ def describe_freshness(status: IndexStatus, now: float) -> str:
 
 
 async def find_freshness(answer: Answer, repositories: Repositories, now: float, *, at: NamedRef | None = None) -> str:
-    """Return the freshness line of an answer, which has each of its repositories, with less of each if they are many.
+    """Return the freshness line of an answer, with all its repositories, in less detail if they are many.
 
-    One that was read `at` a ref says so. An answer is not lost because that is not known.
+    A repository read `at` a ref is shown as such. A failure here never loses the answer.
     """
     if at is not None and answer.commit:
         return await _find_ref_line(answer, repositories, at)

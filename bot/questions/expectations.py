@@ -48,7 +48,7 @@ class Place:
 
 
 class Wording:
-    """A text without its markup, in which a name is found only where it stands as a word of its own."""
+    """A text without its markup, in which only whole words match a name."""
 
     def __init__(self, text: str) -> None:
         self._text = _plain(text)

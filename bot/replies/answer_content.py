@@ -92,7 +92,7 @@ class StreamingAnswer:
     def text_with_marks(self) -> str:
         """The answer with its marks as they are; before there is one, `ValueError`."""
         if self.answer is None:
-            raise ValueError("The run has not come to its answer.")
+            raise ValueError("The run has not finished.")
         safe = neutralize(self.answer.text, self._hosts).rstrip()
         return _join_paragraphs(self._remark, safe, self._describe_missing(self.answer))
 
@@ -111,7 +111,7 @@ class StreamingAnswer:
         what else the question may mean; with `renewing`, one asks it anew.
         """
         if self.answer is None:
-            raise ValueError("The run has not come to its answer.")
+            raise ValueError("The run has not finished.")
         meanings = self.answer.meanings if asking else ()
         offer = describe_meanings(meanings) if meanings else ""
         safe = neutralize(self.answer.text.replace(offer, ""), self._hosts).rstrip()
@@ -154,7 +154,7 @@ class StreamingAnswer:
 
 
 def describe_place_in_line(before: int) -> str:
-    """Say how many questions are answered first; empty where none is."""
+    """Say how many questions are answered first; empty if none is."""
     questions = "question is" if before == 1 else "questions are"
     return f"Waiting: {before} {questions} ahead of yours" if before else ""
 

@@ -32,7 +32,7 @@ def format_sources(citations: Sequence[Citation]) -> str:
 
 
 def find_chat_link(citation: Citation, hosts: Collection[str]) -> str:
-    """Return the web address of the cited lines; empty where there is none that may be linked to."""
+    """Return the web address of the cited lines; empty if there is none that may be linked to."""
     target = find_link_target(citation, None) or ""
     return target if is_allowed_link(target, hosts) else ""
 

@@ -102,7 +102,7 @@ class GrowingGoal:
     def final_content(self, freshness: str = "") -> MessageContent:
         """Return the verdict with the patch as a file; before there is one, `ValueError`."""
         if self.answer is None:
-            raise ValueError("The run has not come to its verdict.")
+            raise ValueError("The run has not finished.")
         said = neutralize(self._mask(self.answer.text), self._hosts).rstrip()
         if self.verdict is None:
             return MessageContent(text=said)

@@ -1,5 +1,6 @@
-"""The messages that a content takes: within the platform's limit, the longest as a file; and what of text is safe to
-add to a stream, which takes nothing back.
+"""Splits content into messages within the platform's limit, or a file, and finds text that is safe to stream.
+
+A stream takes nothing back.
 """
 
 from __future__ import annotations

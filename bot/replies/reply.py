@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass
 class _Part:
-    """One message of the reply, and what it shows, None where that is unknown; `end` is how far the text goes in it."""
+    """One message of the reply, and what it shows, None if that is unknown; `end` is how far the text goes in it."""
 
     handle: MessageHandle
     shown: MessageContent | None
@@ -51,10 +51,10 @@ class _Part:
 class Reply:
     """The reply to one message. `note` is awaited with its messages whenever they change; `nonce` is its lasting name.
 
-    Given the messages of an earlier try, it continues in them; `recovered` says that there may be more, which were sent
-    and not noted. `on_stop` is called when a person presses a platform's own stop button, `on_shown` whenever the reply
-    shows something. `is_taken` tells whether a message is part of another reply, `may_grow` whether this one may still
-    show how far it has come: whoever stood still must not write over what another process has shown meanwhile.
+    With the messages of an earlier try, it continues in them; `recovered` means that there may be more, sent but not
+    noted. `on_stop` is called when a person presses a platform's own stop button, `on_shown` whenever the reply shows
+    something. `is_taken` tells whether a message is part of another reply, `may_grow` whether this one may still show
+    progress: a process that was suspended must not overwrite the progress of another.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Reply:
 
     @property
     def platform_messages(self) -> Sequence[MessageHandle] | None:
-        """All messages that were sent here; None where that is not known yet."""
+        """All messages that were sent here; None if that is not known yet."""
         return (*self.handles, *self._posted_late) if not self._late else None
 
     @property
@@ -236,7 +236,7 @@ class Reply:
                 return
 
     async def _begin_stream(self, content: MessageContent) -> bool:
-        """Begin with a stream; False where the platform offers none here."""
+        """Begin with a stream; False if the platform offers none here."""
         if not self._transport.may_stream(self._place):
             return False
         try:
@@ -254,7 +254,7 @@ class Reply:
         return True
 
     async def _send_by_stream(self, stream: LiveStream, content: MessageContent, *, final: bool) -> bool:
-        """Add what is new to the stream; False where that does not make it show the content."""
+        """Add what is new to the stream; False if that does not make it show the content."""
         text = content.text if final else cut_to_stable(content.text)
         pages = await self._lay_out(content)
         if len(pages) > 1 or not text.startswith(self._streamed):
@@ -305,7 +305,7 @@ class Reply:
         return lay_out() if len(content.text) < LONG else await asyncio.to_thread(lay_out)
 
     async def _edit_message(self, number: int, page: Page) -> bool:
-        """Change a message; False where it could not be changed, and has been deleted or given up."""
+        """Change a message; False if it could not be changed, and has been deleted or given up."""
         part = self._parts[number]
         try:
             await self._call("edit", lambda: self._platform.edit(part.handle, page.content))

@@ -53,7 +53,7 @@ class SendBudget:
         return not growing and self._get_bucket(method, place).take_spare()
 
     def hold(self, method: SendMethod, place: Place, seconds: float) -> None:
-        """Let nobody call for so long: the platform has asked for that."""
+        """Let nobody call for that long: the platform has asked for that."""
         self._on_hold(method)
         self._get_bucket(method, place).hold(seconds)
 

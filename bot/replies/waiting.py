@@ -17,7 +17,7 @@ LONGEST_ADDRESS = 500  # a longer one would leave little room in a message
 
 
 def describe_stage(event: AgentEvent) -> str:
-    """Say what a run does from an event on, with which tool and on what; empty where the event begins nothing."""
+    """Describe the stage that an event begins, with its tool and arguments; empty if it begins none."""
     payload = event.payload
     if event.kind == "tool_start":
         target = to_one_line(str(payload["shown"])).replace("`", "") or str(payload["tool"])

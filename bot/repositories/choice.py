@@ -53,7 +53,7 @@ class AmbiguousRepository:
 
 
 def make_clarifying_question(unclear: AmbiguousRepository, run_id: str) -> MessageContent:
-    """Ask back. A button stands for the place of a repository among those offered: its value has to be short."""
+    """Ask back. A button stands for the place of a repository among those offered: its value must be short."""
     buttons = tuple(
         Button(action="choose", label=name[:LONGEST_LABEL], value=f"{run_id}.{number}")
         for number, name in enumerate(unclear.likeliest)

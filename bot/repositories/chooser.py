@@ -20,7 +20,7 @@ from bot.storage.inbox import InboxEntry
 from bot.storage.threads import GOES_ON_SECONDS, ThreadStore
 
 _REPLIES: tuple[ButtonAction, ...] = ("approve", "abort")
-NONE_VISIBLE = "There is no repository that you may ask about here."
+NONE_VISIBLE = "There are no repositories here that you may ask about."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,11 +34,11 @@ class _Asking:
 
 
 class RepositoryChooser:
-    """Routes questions; only what the author may ask about in the place of a message is ever considered.
+    """Routes questions to repositories that the author may ask about in the place of the message.
 
-    A question goes to the repositories that it names; else to those that its conversation is about, which are those of
-    the first question there, or the one of `use`; else to the one in use in the channel, or the channel's by
-    configuration; else to the only one that clearly has what the question names; else its author is asked.
+    A question goes to the repositories that it names; else to those of its conversation, which are those of the first
+    question there, or the one of `use`; else to the one in use in the channel, or the channel's by configuration; else
+    to the only one that clearly has the names in the question; else its author is asked.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class RepositoryChooser:
     async def choose(self, entry: RoutedQuestion, context: str) -> RepositoryChoice | AmbiguousRepository:
         """Decide for a turn, the same again after a restart; `context` is the question with the messages around it.
 
-        What is unclear is kept until its author has chosen. Raises `NotAllowed` where nothing may be answered.
+        What is unclear is kept until its author has chosen. Raises `NotAllowed` if nothing may be answered.
         """
         asking = self._make_asking(entry.message, entry.conversation)
         if self._has_one:
@@ -135,7 +135,7 @@ class RepositoryChooser:
 
     @property
     def _has_one(self) -> bool:
-        """Whether there is nothing to choose, so that nothing has to be kept of it."""
+        """Whether there is only one choice, so that none must be stored."""
         return len(self._repositories.list_names()) == 1
 
     def _make_asking(self, message: IncomingMessage, conversation: str) -> _Asking:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class ClonedIndex:
     """An index whose HEAD is fetched first, at most once in `interval` seconds; a `refresh` always fetches.
 
-    `say` is told of the first fetch, which may take long.
+    `say` announces the first fetch, which may take long.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ _COMMIT = re.compile(rb"(?<![0-9a-zA-Z])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-zA
 class ConfiguredMarks:
     """The environments of one repository, by name, each with a branch, a tag, a pattern of tags, or an address.
 
-    The file at an address holds the id of one commit, whatever stands around it. It is read anew after a minute, and a
+    The file at an address holds the id of one commit, whatever stands around it. It is read again after a minute, and a
     redirect is not followed: only the operator says where requests go.
     """
 

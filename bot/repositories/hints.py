@@ -39,7 +39,7 @@ CLEARLY = 2  # times as much must speak for one repository as for another, what 
 class RepositoryHint:
     """A file or a name that may be in a repository; `weight` says how much it proves.
 
-    An `exact` name has to be written just so: a capitalised word of the question is seldom a class.
+    An `exact` name must be written just so: a capitalised word of the question is seldom a class.
     """
 
     kind: Literal["path", "name", "hint", "word"]

@@ -113,7 +113,7 @@ class RepositoryLibrary:
         """Hold a repository at its newest indexed commit, or `at` a branch, a tag, a commit or a pull request.
 
         The name of the repository may say the commit itself: `shop@` and the whole id. What was not asked for before
-        is indexed first. Raises `UnknownRevision`, with the nearest names, where there is no such thing.
+        is indexed first. Raises `UnknownRevision`, with the nearest names, if it does not exist.
         """
         name, commit = split_pinned_name(repository if repository is not None else self.list_names()[0])
         index = self._index(name)
@@ -136,7 +136,7 @@ class RepositoryLibrary:
         return code
 
     async def _catch_up(self, name: str, commit: str) -> bool:
-        """Wait for a refresh in progress or due; whether it continues. `CodeMoved` where it brought a commit."""
+        """Wait for a refresh in progress or due; whether it continues. `CodeMoved` if it brought a commit."""
         index = self._index(name)
         is_behind = False
         try:

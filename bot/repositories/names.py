@@ -79,7 +79,7 @@ def pin_name(repository: str, commit: str) -> str:
 
 
 def split_pinned_name(name: str) -> tuple[str, str]:
-    """Return the repository and the commit that a name says, which is empty where it says none."""
+    """Return the repository and the commit that a name says, which is empty if it says none."""
     repository, _, commit = name.rpartition("@")
     return (repository, commit) if repository and _COMMIT.fullmatch(commit) else (name, "")
 
@@ -110,7 +110,7 @@ def find_only_named(text: str, signs: Mapping[str, RepositoryProfile]) -> tuple[
 
 
 def find_hinted(text: str, signs: Mapping[str, RepositoryProfile]) -> Collection[str]:
-    """Return the repositories whose names occur in a text at all, but for everyday words."""
+    """Return the repositories whose names occur in a text at all, except everyday words."""
     _, found = _Names(signs).remove_names(text[:_LONGEST_TEXT])
     return [name for name in found if name.casefold() not in EVERYDAY]
 

@@ -1,4 +1,4 @@
-"""Decides at which commit a question is answered: what it names, else what its thread was about last."""
+"""Decides the commit at which a question is answered: the one that it names, else the last of its thread."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 class RefChoice:
     """The ref of a question; None is the newest commit of the followed branch.
 
-    `question` lacks the words that only say so. `remark` is a line that the answer has to begin with, or empty. Where
-    it is not `is_lasting`, the questions that follow stay where those before it were.
+    `question` is the question without the words for the ref. `remark` is the first line of the answer, or empty. Unless
+    it `is_lasting`, later questions return to the earlier ref.
     """
 
     question: str
@@ -78,9 +78,9 @@ class RefChooser:
         return RefChoice(question=question, ref=await self._find_again(name, before), remark=remark)
 
     async def find(self, repository: str, written: str) -> NamedRef | None:
-        """Find what a person has named expressly; None for the followed branch.
+        """Find an explicitly named ref; None for the followed branch.
 
-        Raises `UnknownRevision` where there is nothing of that name, or nothing but the newest commit can be read here.
+        Raises `UnknownRevision` if there is no such ref, or if only the newest commit can be read here.
         """
         source = self._refs.get(repository)
         if source is None:
@@ -193,7 +193,7 @@ def write_ref(ref: NamedRef | None) -> Mapping[str, str]:
 
 
 def read_ref(fields: Mapping[str, str]) -> NamedRef | None:
-    """Read what was written down; None where that is nothing."""
+    """Read what was written down; None if that is nothing."""
     kind = fields.get("kind")
     if kind not in get_args(RefKind):
         return None

@@ -65,7 +65,7 @@ _PULL_SIGN = re.compile(
     r"(?![.-]?\w)",
     re.IGNORECASE,
 )
-# What a pull request changes is asked in two orders: `what changed in the parser in #12`, `what does #12 change`.
+# Questions about a pull request come in two orders: `what changed in the parser in #12`, `what does #12 change`.
 _WHAT_CHANGED = re.compile(r"\bwhat(?:\s(?:has|is|was|all))?\schang(?:e|ed|es)\b", re.IGNORECASE)
 _WHAT_DOES = re.compile(r"\bwhat\s(?:does|did|would|will)(?:\sthe)?\s?$", re.IGNORECASE)
 _CHANGE = re.compile(r"\s?change\b", re.IGNORECASE)
@@ -76,10 +76,10 @@ _PULL_PAGES = frozenset({"pull", "pulls", "pull-requests", "merge_requests"})
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RefMention:
-    """A place in a text that names what to read; `names` are what it may be called, the likeliest first.
+    """A mention of a ref in a text; `names` are its possible names, the likeliest first.
 
-    Where it is `strict`, nothing else can be meant; where it is `likely`, something else is only if no name is like it.
-    Where it `is_named`, an answer from elsewhere has to say so.
+    A `strict` mention can mean nothing else; a `likely` one means something else only if no ref has a similar name. If
+    it `is_named`, an answer from elsewhere has to say so.
     """
 
     names: tuple[str, ...]
@@ -129,7 +129,7 @@ def spell_out_comparison(text: str, page: str) -> Sequence[str]:
 def spell_out_pull_request(text: str, page: str) -> str:
     """Say as a comparison with the commit that is read what a question asks about the changes of a pull request.
 
-    Empty where it asks for nothing of the kind.
+    Empty if it asks for nothing of the kind.
     """
     seen = text[:_LONGEST_TEXT]
     linked = next((one for one in _find_addresses(seen, page) if one.kind == "pull request"), None)

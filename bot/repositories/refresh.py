@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# A refresh of a few files is over before anybody wonders what is going on.
+# A refresh of a few files is over before anybody wonders what is in progress.
 PATIENCE_SECONDS = 1.0
-# A refresh reports several times a second; one that does not is left to end by itself.
+# A refresh reports several times a second; one that does not is left to end on its own.
 STOP_SECONDS = 10.0
 # How long the first index that another process makes is waited for, and how often it is looked for.
 WAIT_SECONDS = 1800.0
@@ -62,7 +62,7 @@ class StoppableProgress:
     def __call__(self, progress: Progress) -> None:
         """Pass the progress on, or raise `RefreshStopped`."""
         if self._stopped:
-            raise RefreshStopped("Indexing was stopped. What was indexed before is still there.")
+            raise RefreshStopped("Indexing was stopped. The previous index is still in use.")
         self._inner(progress)
 
     def stop(self) -> None:
@@ -83,7 +83,7 @@ async def refresh_if_stale(index: RepositoryIndex, display: ProgressDisplay) -> 
         indexed = (await index.status()).commit
         if indexed is None:
             raise
-        display.note(f"Using what was indexed at {indexed[:7]}. {reason}")
+        display.note(f"Using the index at {indexed[:7]}. {reason}")
 
 
 async def _index_first(index: RepositoryIndex, display: ProgressDisplay) -> None:

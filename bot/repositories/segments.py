@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         SharedIndex,
     )
 
-# Calls what it is given whenever something may have been published, as long as its context is open.
+# Calls the callback whenever a publication is possible, while its context is open.
 Listen = Callable[[Callable[[], None]], AbstractAsyncContextManager[None]]
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class SharedSegments:
         return PublishedIndex(index, Publisher(self.store, self.manifests, self.scratch), self.manifests)
 
     def publish_refs(self, refs: Mapping[str, RepositoryRefs]) -> RefPublisher:
-        """Return what publishes other commits of repositories on this machine, and which of them have names."""
+        """Return the publisher of other commits for the repositories on this machine, and their refs."""
         from indexer import Publisher
 
         return RefPublisher(refs, Publisher(self.store, self.manifests, self.scratch), self.manifests)
@@ -137,7 +137,7 @@ class SharedSegments:
 
 
 class RefPublisher:
-    """Publishes what somebody asks about beside the newest commits, and which refs there are."""
+    """Publishes requested commits other than the newest, and the list of refs."""
 
     def __init__(self, refs: Mapping[str, RepositoryRefs], publisher: Publisher, manifests: Manifests) -> None:
         self._refs = refs
@@ -148,7 +148,7 @@ class RefPublisher:
     async def publish(self, name: str, written: str, progress: Callable[[Progress], None]) -> RefreshReport:
         """Index and publish a repository at a ref; what is published already is left as it is.
 
-        Raises `UnknownRevision` where there is no such ref.
+        Raises `UnknownRevision` if there is no such ref.
         """
         began = time.monotonic()
         reader = await self._refs[name].publish(written, self._publisher, progress)
@@ -190,13 +190,13 @@ class SharedRefs:
 
     @property
     def page(self) -> str:
-        """The address of the repository's page at its host; empty where that is not known."""
+        """The address of the repository's page at its host; empty if that is not known."""
         return self._newest.web_url or ""
 
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
         """Find what a name means; an indexer is asked for pull requests, and for commits by a part of their ids.
 
-        None where the repository has nothing of that name and kind.
+        None if the repository has nothing of that name and kind.
         """
         name = written.strip()
         if kind == "pull request":
@@ -286,7 +286,7 @@ class SharedRefs:
 
 
 def _hear_nothing(_: Callable[[], None]) -> AbstractAsyncContextManager[None]:
-    """Leave it to whoever follows to look now and then."""
+    """Leave it to anyone who follows to look now and then."""
     return nullcontext()
 
 

@@ -10,12 +10,12 @@ from typing import Any
 from bot.markdown.formatting import to_one_line
 from indexer import IndexerError, IndexStatus, WatchStatus
 
-UNINDEXED = "It is not indexed yet: the first question or `citebot index` does it."
+UNINDEXED = "It is not indexed yet: the first question or `citebot index` indexes it."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RepositoryState:
-    """One repository: `current`, `behind`, `not indexed`, `failed`, or what its watcher says; `status` where known."""
+    """One repository: `current`, `behind`, `not indexed`, `failed`, or what its watcher says; `status` if known."""
 
     name: str
     state: str

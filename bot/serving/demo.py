@@ -91,7 +91,7 @@ async def serve_demo(settings: Settings, table: RepositoryTable, say: Announce, 
         link.announce = lambda: say(f"Signed in. To sign in again, open {address}/login?t={link.token}")
         say(
             f"Open {address}/login?t={link.token} in a browser on this machine. Everything stays in {home}: delete "
-            "that folder to begin again. Ctrl-C stops the server."
+            "that folder to start over. Ctrl-C stops the server."
         )
         gc.freeze()
         gc.enable()

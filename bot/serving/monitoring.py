@@ -58,9 +58,9 @@ async def open_monitoring(
     duties: Duties,
     surfaces: Sequence[ServedSurface] = (),
 ) -> AsyncIterator[ServiceMonitoring]:
-    """Open everything; `doors` are the paths that platforms receive at, beside those of surfaces.
+    """Open the server and all monitoring; `doors` are the paths for platforms, `surfaces` those for other access.
 
-    Without any of both, citebot runs without the server. Raises `SettingsError` if there are some and nothing listens.
+    Without either, citebot runs without the server. Raises `SettingsError` if there are some and no port.
     """
     metrics = ConversationMetrics()
     watcher = team.stock.watcher
@@ -94,7 +94,7 @@ async def open_monitoring(
             count_request=metrics.count_request,
             advice="Set CITEBOT_METRICS_PORT (0 = any free port).",
         )  # fmt: skip
-        metrics_address = await _enter(stack, listening, "/metrics and the whole of /readyz", needed=False)
+        metrics_address = await _enter(stack, listening, "/metrics and the details of /readyz", needed=False)
         yield ServiceMonitoring(
             metrics=metrics, health=health, probes=probes, doors=entrance,
             address=address, metrics_address=metrics_address,
@@ -110,5 +110,5 @@ async def _enter(
     except SettingsError as error:
         if needed:
             raise
-        log.warning("%s Until then %s are missing; questions are answered.", error, missing)
+        log.warning("%s Until then, %s are unavailable; questions are answered.", error, missing)
         return ""

@@ -31,8 +31,8 @@ NO_PLATFORM = (
     "DISCORD_TOKEN (docs/discord.md)."
 )
 HALF_SLACK = (
-    "{given} is set, but SLACK_BOT_TOKEN is not, so Slack cannot be served. Set it as well (docs/slack.md), or take "
-    "{given} out to serve without Slack."
+    "{given} is set, but SLACK_BOT_TOKEN is not, so Slack cannot be served. Set it as well (docs/slack.md), or "
+    "remove {given} to serve without Slack."
 )
 
 

@@ -112,22 +112,22 @@ async def serve_team(settings: Settings, repository: Path, say: Announce, *, rol
 def describe_role(role: Role) -> str:
     """Say what a process of several does."""
     return {
-        "all": "This process takes questions in, answers them and keeps the indexes, as others may.",
-        "front": "This process takes questions in, and others answer them.",
-        "answer": "This process answers what others take in.",
-        "index": "This process keeps the indexes, and answers nobody.",
+        "all": "This process receives questions, answers them and indexes, as others may.",
+        "front": "This process receives questions, and others answer them.",
+        "answer": "This process answers questions that others receive.",
+        "index": "This process only indexes.",
     }[role]
 
 
 def describe_without_platform(settings: Settings) -> str:
     """Say what is not running where no platform is set up, and what is."""
     pushes = (
-        "push webhooks are taken"
+        "push webhooks are on"
         if settings.webhook_secret is not None
         else "push webhooks are off until CITEBOT_WEBHOOK_SECRET is set"
     )
     answered = "No chat platform is configured: /api and /v1 answer anyone with a token."
-    return f"{answered if settings.mcp.tokens else NO_PLATFORM} New commits are indexed as they come; {pushes}."
+    return f"{answered if settings.mcp.tokens else NO_PLATFORM} New commits are indexed as they arrive; {pushes}."
 
 
 def make_retention(settings: Settings, team: TeamApp, published: SegmentSweeper | None) -> Retention:
@@ -168,7 +168,7 @@ class _Service:
         return f"{listening}{metrics} Repositories: {names}. Ctrl-C ends it."
 
     async def read_cluster_state(self) -> ClusterState:
-        """Read what the processes share, and what this one has of it; raises `InboxError`."""
+        """Read the state shared by processes, and this process's part in it; raises `InboxError`."""
         return await read_cluster_state(
             self.database,
             role=self.role,
@@ -244,7 +244,7 @@ class _Service:
                 self.operations.health.set_store(None)
 
     async def _open_goals(self, stack: AsyncExitStack) -> tuple[GoalRuns | None, str]:
-        """Open goal runs where people may have them begin; None where there are none, and why."""
+        """Open goal runs where people may have them begin; None if there are none, and why."""
         if not self.duties.answers or not self.settings.access.run:
             return None, OFF
         try:

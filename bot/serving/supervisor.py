@@ -23,18 +23,17 @@ Announce = Callable[[str], None]
 
 LONGEST_PAUSE = 60.0
 SENDS_ONLY = "This process answers; others receive."
-STANDS_BY = "Another process receives at the moment; this one takes over when that ends."
+STANDS_BY = "Another process receives at the moment; this one is on standby."
 
 log = logging.getLogger(__name__)
 
 
 class PlatformSupervisor:
-    """Serves each platform on its own: what happens to one of them holds no other up.
+    """Serves each platform separately, so that a failure of one delays no other.
 
-    A platform that is away is tried again without end. One that refuses citebot is not: at its first try that is a
-    mistake in the settings, which ends everything; later it is lost alone, unless no other is left.
-
-    Where several processes serve a platform, one of them at a time dials it, and the others stand by. One that takes no
+    An unreachable platform is tried again without end. One that refuses citebot is not: a refusal at the first try is a
+    mistake in the settings, which ends everything; a later one ends only that platform, unless no other is left. If
+    several processes serve a platform, one of them at a time connects, and the others stand by. One that receives no
     events only sends.
     """
 

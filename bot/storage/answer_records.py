@@ -32,12 +32,12 @@ class EvidencePlace:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerRecord:
-    """All that an answer depends on.
+    """All inputs of an answer.
 
-    `commits` has one commit per repository, `at` names what the question was read at unless that was the newest
-    commit. `history` are the turns before it. `mode` is an `AnswerMode`, and `replies` are those of models, in the form
-    of `agent.llm.recorded_model`. `versions` name what the same derivation needs. `obstacle` says why the answer cannot
-    be derived again; empty where it can.
+    `commits` has one commit per repository, `at` the ref of the question unless that was the newest commit. `history`
+    are the earlier turns. `mode` is an `AnswerMode`, and `replies` are those of models, in the form of
+    `agent.llm.recorded_model`. `versions` name the versions that the derivation depends on. `obstacle` says why the
+    answer cannot be derived again; empty if it can.
     """
 
     question: str
@@ -114,7 +114,7 @@ class AnswerRecordStore:
         ]
 
     async def find(self, run_id: str) -> KeptAnswer | None:
-        """Return the record of a run; None where none is kept."""
+        """Return the record of a run; None if none is kept."""
         rows = await self._database.rows("SELECT run_id, at, record FROM answer_records WHERE run_id = ?", (run_id,))
         return next(map(_parse, rows), None)
 

@@ -33,17 +33,17 @@ _CONNECTIONS = 8
 
 
 def open_store(home: Path, url: SecretStr | None) -> AbstractAsyncContextManager[Database]:
-    """Open the database for as long as the context is entered; raises `InboxError`.
+    """Open the database while the context is open; raises `InboxError`.
 
-    Statements are written so that SQLite and Postgres take them. What the two have no common word for are functions
-    that Postgres has in its schema, and SQLite is given when it is opened: `lease_clock()` is the time that leases go
-    by, and `has_handle(handles, channel, message)` says whether a message is among those of a reply.
+    SQLite and Postgres both accept the statements. Two functions cover the differences, defined in Postgres's schema
+    and registered in SQLite: `lease_clock()` is the clock for leases, and `has_handle(handles, channel, message)` says
+    whether a message belongs to a reply.
     """
     return open_database(home / INBOX_FILE) if url is None else open_postgres(url.get_secret_value())
 
 
 def has_store(home: Path, url: SecretStr | None) -> bool:
-    """Whether anything was ever stored; the answer for Postgres is yes, as it would have to be asked."""
+    """Whether anything was ever stored; the answer for Postgres is yes, as it would must be asked."""
     return url is not None or (home / INBOX_FILE).is_file()
 
 

@@ -59,12 +59,12 @@ _KEY = "platform = :platform AND workspace = :workspace AND channel = :channel A
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InboxEntry:
-    """A message in the inbox: the run that answers it, the messages that the reply consists of, how often it was tried.
+    """A message in the inbox: its run, the messages of its reply, and the number of tries.
 
-    `conversation` is what the agent remembers it under. `token` is the number of its newest claim, which the holder
-    shows for all it does; beyond one, an earlier claim was not brought to its end, or was for the message as it was
-    before an edit. `owner` is the process that holds it, if any. `deaths` counts the processes that died
-    while they answered it, `age` how many seconds ago it was received, or revised. An entry that is over keeps no text.
+    `conversation` is its key in the agent's memory. `token` is the number of its newest claim, which the holder must
+    show; above one, an earlier claim was not finished, or was for the message before an edit. `owner` is the process
+    that holds it, if any. `deaths` counts the processes that died while answering it, `age` the seconds since it was
+    received or revised. A finished entry keeps no text.
     """
 
     id: int
@@ -83,8 +83,7 @@ class InboxEntry:
 class Inbox:
     """The table `inbox`, shared by all processes that answer; `owner` is the name of this one.
 
-    What may be done to a message, when and by whom, is in `message_states`. A holder whose lease was lost changes
-    nothing any more.
+    `message_states` defines the moves of a message. A holder that lost its lease can change nothing.
     """
 
     def __init__(self, database: Database, clock: Clock, owner: str) -> None:
@@ -165,7 +164,7 @@ class Inbox:
     async def claim(self, entry_id: int, *, beside: bool = False, risky: bool = True) -> InboxEntry | None:
         """Take a message for this process; None if another process has it, or its conversation, or it is over.
 
-        A message `beside` a conversation, such as a command, is taken whoever has the conversation. Where it is not
+        A message `beside` a conversation, such as a command, is taken anyone who has the conversation. Where it is not
         `risky`, because nothing reads it, a death of this process is not held against it.
         """
         known = await self._database.row("SELECT conversation FROM inbox WHERE id = ?", (entry_id,))
@@ -222,7 +221,7 @@ class Inbox:
         await self._change(BURY.make_statement("owner = :dead"), owner=self.owner, dead=owner)
 
     async def take_expired(self) -> None:
-        """Free what other processes held whose leases have run out: they have died, or do nothing any more."""
+        """Free messages whose holders' leases have expired: those processes have died, or do nothing any more."""
         await self._change(BURY.make_statement("lease_until < lease_clock()"), owner=self.owner)
 
     async def excuse(self, held: Collection[InboxEntry]) -> None:
@@ -233,7 +232,7 @@ class Inbox:
     async def note_handles(self, entry: InboxEntry, handles: Sequence[MessageHandle]) -> bool:
         """Store which messages the reply consists of; False if the message was edited, or claimed by another process.
 
-        As long as nobody has claimed it anew, also what was posted too late can be noted.
+        As long as nobody has claimed it again, also what was posted too late can be noted.
         """
         listed = json.dumps([dataclasses.asdict(handle) for handle in handles])
         return await self._change(NOTE_HANDLES.make_statement(), handles=listed, **_make_claim_values([entry]))
@@ -270,9 +269,9 @@ class Inbox:
         await self._change(POSTPONE.make_statement(), seconds=seconds, **_make_claim_values([entry]))
 
     async def ask_to_stop(self, conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
-        """Ask the other processes to stop what they answer in a conversation; False if they answer nothing.
+        """Ask the other processes to stop their answers in a conversation; False if there are none.
 
-        With a message, also what its author has asked anywhere in its channel.
+        With a message, also its author's questions anywhere in its channel.
         """
         place = asked_like.place if asked_like is not None else Place(platform="", workspace="", channel="")
         rows = await self._fetch_rows(
@@ -296,7 +295,7 @@ class Inbox:
     async def still_holds(self, entry: InboxEntry, *, is_answered: bool = False) -> bool:
         """Whether a message is still this process's to end; deaths are not held against one that is answered.
 
-        Raises `InboxError` where others may have taken it and this process cannot ask. Where nobody can, they have not.
+        Raises `InboxError` if others may have taken it and this process cannot ask. Where nobody can, they have not.
         """
         try:
             held, _ = await self._prolong(ANSWER if is_answered else RENEW, [entry])

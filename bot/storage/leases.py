@@ -1,9 +1,9 @@
-"""Leases: one process at a time has a message, a platform's connection or a refresh, until it ends or is dead.
+"""Leases: one process at a time holds a message, a platform's connection or a refresh, until it ends or dies.
 
-A lease is a few columns of a row: an owner, a time until which it is theirs, and a token, the number of the claim. It
-ends by itself, by the clock of the database. The token is what fences: whoever writes as the holder shows it, and is
-refused once somebody else has claimed the row, however late it wakes up. Messages have these columns in their own table
-(`message_states`), all else has a row of the table `leases`.
+A lease is a few columns of a row: an owner, an end, and a token, the number of the claim. It expires by the clock of
+the database. The token fences: a process that writes as the holder shows it, and is refused once another has claimed
+the row, however late it wakes up. Messages have these columns in their own table (`message_states`), all other leases
+have a row in the table `leases`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Leases:
                 log.warning("the lease of %s ends by itself: %s", name, error)
 
     async def take(self, name: str, seconds: float = LEASE_SECONDS) -> Lease | None:
-        """Take a lease that nobody holds, or this process, for so long; None if it is held.
+        """Take a lease that nobody holds, or this process, for that long; None if it is held.
 
         Its token is greater than all before it, and worth nothing once there is another one.
         """

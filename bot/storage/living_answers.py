@@ -105,10 +105,16 @@ class FollowedPlace:
         """The key that identifies the answer."""
         return self.answer, self.cited.mark
 
+    @property
+    def has_moved(self) -> bool:
+        """Whether it is elsewhere by now."""
+        cited, now = self.cited, self.now
+        return (cited.path, cited.start_line, cited.end_line) != (now.path, now.start_line, now.end_line)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FollowedQuery:
-    """A lookup that an answer rests on, and what it finds otherwise by now; empty where it finds the same."""
+    """A lookup that an answer rests on, and what it finds otherwise by now; empty if it finds the same."""
 
     answer: str
     number: int
@@ -120,7 +126,7 @@ class FollowedQuery:
 class LivingAnswer:
     """An answer as it was sent, in reply to the message of an inbox entry.
 
-    `since` is the commit at which the first of its evidence changed, empty where none has; `changes` are sentences that
+    `since` is the commit at which the first of its evidence changed, empty if none has; `changes` are sentences that
     name what did. `links` are the addresses of moved lines by those that were sent, `shared` the messages in which
     everybody sees what only its asker saw, and `is_watched` says that its asker is to be told of a change.
     """
@@ -250,7 +256,7 @@ class LivingAnswerStore:
         await self._database.write(_END, {"again": int(again), "told": int(told), "id": answer.run_id[:_ID]})
 
     async def mark(self, run_id: str, **columns: int) -> bool:
-        """Note that an answer is watched or pinned, or is so no more; False where it is not followed."""
+        """Note that an answer is watched or pinned, or is so no more; False if it is not followed."""
         named = ", ".join(f"{name} = :{name}" for name in columns)
         return await self._database.write(
             f"UPDATE living_answers SET {named} WHERE run_id = :run_id", {**columns, "run_id": run_id}

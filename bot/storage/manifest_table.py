@@ -66,7 +66,7 @@ class ManifestTable:
         return [_make_manifest(row) for row in await self._rows(f"{_SELECT} ORDER BY version", repository=repository)]
 
     async def switch(self, repository: str, expected_version: int, manifest: Manifest) -> bool:
-        """Make a manifest the version after the expected one; False where that is not the newest, or no pin holds.
+        """Make a manifest the version after the expected one; False if that is not the newest, or no pin holds.
 
         Who listens is told in the same transaction. Whether it was done is looked at afterwards, as a statement whose
         connection broke is run twice.
@@ -85,13 +85,13 @@ class ManifestTable:
         return bool(rows) and _make_manifest(rows[0]).publication == manifest.publication
 
     async def pin(self, repository: str, holder: str, seconds: float) -> Manifest | None:
-        """Pin the newest version at once and return it; None where there is none, but the pin holds all the same."""
+        """Pin the newest version at once and return it; None if there is none, but the pin holds all the same."""
         ((version,),) = await self._rows(_PIN, repository=repository, holder=holder, seconds=seconds)
         rows = await self._rows(f"{_SELECT} AND version = :version", repository=repository, version=version)
         return _make_manifest(rows[0]) if rows else None
 
     async def renew(self, holder: str, seconds: float) -> bool:
-        """Extend a pin; False where it has run out."""
+        """Extend a pin; False if it has run out."""
         sql = """UPDATE manifest_pins SET until = lease_clock() + :seconds
             WHERE holder = :holder AND until > lease_clock() RETURNING version"""
         return bool(await self._rows(sql, holder=holder, seconds=seconds))
@@ -118,7 +118,7 @@ class ManifestTable:
         await self._rows(sql, repository=repository, refs=encode_refs(refs))
 
     async def read_refs(self, repository: str) -> ListedRefs:
-        """Return what was noted last; nothing where nothing was."""
+        """Return what was noted last; nothing if nothing was."""
         rows = await self._rows("SELECT refs FROM listed_refs WHERE repository = :repository", repository=repository)
         return decode_refs(rows[0][0]) if rows else ListedRefs()
 

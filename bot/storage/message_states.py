@@ -9,7 +9,7 @@
 
 A message is `received` while it waits for a process, and `claimed` while one reads it, chooses what it is about and
 waits for a place: there can be no run of it yet. It is `running` from the moment that its run may have begun, also
-while no process has it, so that whoever claims it next continues the run. What is over is `settled`: the reply shows
+while no process has it, so that anyone who claims it next continues the run. What is over is `settled`: the reply shows
 the final content; `paused`: the reply asks a person something, and the answer to that is a message of its own, or this
 one revised; `closed`: there is no answer and must not be one; or `withdrawn`: its author deleted it. A paused message
 is settled in the statement with which another one of its conversation begins its run, be that the person's answer or
@@ -17,7 +17,7 @@ a question that leaves the earlier one behind. What is over is dropped some week
 
 Every move is one statement, so that it is made as a whole or not at all, and only from the states it names. What a
 claim gives is a lease (`leases.py`), whose token is the number of the claim among all claims of the message (`claims`).
-Whoever acts as the holder shows its token and its run, and is refused where another claim, an edit, or a burial came
+Anyone who acts as the holder shows its token and its run, and is refused where another claim, an edit, or a burial came
 between; after a burial it may still note what it has posted, until the next claim. What has no run, such as a command,
 is settled from `claimed`.
 
@@ -28,7 +28,7 @@ process ends in order, takes a try without a death. The agent counts no tries of
 
 A run claims its conversation as well, in the database of conversations (`agent/persistence/evidence_store.py`): a lease
 is one of messages, and the two databases need not be one, so that no transaction compares both. A run may `begin` only
-after that claim. Whoever takes the message from its holder later begins, and so claims the conversation, later too:
+after that claim. Anyone who takes the message from its holder later begins, and so claims the conversation, later too:
 what the former holder had begun can write nothing from then on.
 
 What the lease does not do, two locks do. Within one process, turns of one conversation wait for each other at the lock
@@ -75,7 +75,7 @@ FREE = f"""(state = 'received' OR (state IN ('claimed', 'running') AND {leases.I
 class Move:
     """A move from any of some states to a state, or to none where the state stays; `writes` are the columns it sets.
 
-    The words after a colon are values of whoever makes it.
+    The words after a colon are values of anyone who makes it.
     """
 
     mover: Mover
@@ -138,14 +138,14 @@ BEGIN = Move(
     writes="state = CASE state WHEN 'paused' THEN 'settled' ELSE 'running' END, updated_at = :now",
 )
 RENEW = Move(mover="holder", sources=HELD, writes=leases.RENEW)
-# An answer that is complete only has to be delivered: nothing of the message is read any more.
+# An answer that is complete only must be delivered: nothing of the message is read any more.
 ANSWER = Move(mover="holder", sources=HELD, writes=f"{leases.RENEW}, deaths = 0, under_way = 0")
 EXCUSE = Move(mover="holder", sources=HELD, writes="under_way = 0")
 POSTPONE = Move(mover="holder", sources=HELD, writes=f"under_way = 0, {leases.RENEW}")
 RELEASE = Move(mover="holder", sources=HELD, writes=f"{_FREE_IT}, under_way = 0, tries = tries - 1")
 # A front has shown that the question came in: that was the first try, at which it was counted.
 HAND_ON = Move(mover="holder", sources=HELD, writes=f"{_FREE_IT}, under_way = 0")
-# Also of a message that was freed or withdrawn meanwhile, the reply has to be found.
+# Also of a message that was freed or withdrawn meanwhile, the reply must be found.
 NOTE_HANDLES = Move(mover="poster", sources=KNOWN, writes="handles = :handles")
 SETTLE = Move(
     mover="holder",

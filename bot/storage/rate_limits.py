@@ -1,7 +1,7 @@
-"""Limits how much one person may ask: counted in the database, so that a restart resets nothing.
+"""Limits questions per person, counted in the database, so that a restart resets nothing.
 
-A person is counted as one on all of their platform: in each of its workspaces, in direct messages, and where they ask
-with a token, which tells no workspace. Should two workspaces give one id to two people, they share the limits.
+A person counts as one on their whole platform: in each of its workspaces, in direct messages, and with a token, which
+names no workspace. If two workspaces give one id to two people, they share the limits.
 """
 
 from __future__ import annotations

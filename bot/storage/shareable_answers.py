@@ -39,7 +39,7 @@ class ShareableAnswerStore:
         )
 
     async def take(self, run_id: str) -> ShareableAnswer | None:
-        """Take an answer to share it, as one process alone can; None where it was shared, or is not kept."""
+        """Take an answer to share it, as one process alone can; None if it was shared, or is not kept."""
         since = self._clock.now() - KEPT_SECONDS
         row = await self._database.row(
             "SELECT answer FROM shareable_answers WHERE run_id = ? AND answer <> '' AND at >= ?", (run_id, since)

@@ -49,7 +49,7 @@ class ThreadStore:
     async def enter(self, message: IncomingMessage) -> str:
         """Take part in the thread of a message to be answered; return the conversation that it belongs to.
 
-        A direct message outside threads goes on with the conversation of the last one for half an hour.
+        A direct message outside threads continues the conversation of the last one for half an hour.
         """
         columns: dict[str, object] = {"takes_part": True, "last_at": self._clock.now()}
         if message.kind == "direct" and not message.in_thread:
@@ -88,9 +88,9 @@ class ThreadStore:
         return (await self.settings(message)).repository or (await self.settings(channel)).repository
 
     async def forget_old(self, before: float) -> int:
-        """Drop the threads in which citebot was last asked before a time; return how many.
+        """Delete the threads without a question since a time; return how many.
 
-        What a channel chose stays: nothing was ever asked in it but in threads of its own.
+        A channel's choice stays, because questions are only in its threads.
         """
         return await self._database.write("DELETE FROM threads WHERE last_at < ? AND last_at > 0", (before,))
 
@@ -112,7 +112,7 @@ class ThreadStore:
         return str(conversation)
 
     async def _note_author(self, message: IncomingMessage) -> ThreadState | None:
-        """Add an author to a thread that citebot takes part in, and return it; None where it does not."""
+        """Add an author to a thread that citebot takes part in, and return it; None if it does not."""
         while True:
             thread = await self.find(message.place)
             if thread is None or not thread.takes_part:
@@ -144,9 +144,9 @@ class ThreadStore:
         )
 
     async def _change(self, key: str, **columns: object) -> str:
-        """Write some columns of a thread, which is made when missing, and return the conversation that it belongs to.
+        """Write some columns of a thread, which is created if missing, and return its conversation.
 
-        It is one statement that leaves the others alone: another process may be writing those.
+        One statement leaves the other columns alone, because another process may be writing them.
         """
         row = {"key": key, "conversation": key, "last_at": 0.0} | columns
         changes = ", ".join(f"{name} = excluded.{name}" for name in columns)

@@ -29,7 +29,7 @@ class TurnRecord:
 
     `why` tells how its repository was found. An answer about several names them in `repositories` as well, and has a
     commit of each in `commits`. `watched` is the guard's verdict, `flagged` the number of passages of the evidence that
-    gave orders. `found` is None where it was not noted whether the repository has what was asked for. `goal` is the
+    gave orders. `found` is None if it was not noted whether the repository has what was asked for. `goal` is the
     goal run that the reply proposes, or offers to propose; `is_reminded` that somebody wrote neither yes nor no to it.
     `at` has the kind, the name and the commit of the ref that was read, unless it was the newest commit. `meanings` are
     the questions that buttons ask. `question` and `lookup`, which was chosen for it, are kept only where the operator
@@ -109,10 +109,10 @@ class TurnRecordStore:
         self._mask_question = mask_question
 
     async def keep(self, run_id: str, conversation: str, record: TurnRecord, *, held: InboxEntry | None = None) -> bool:
-        """Keep a turn; a run that was taken up again replaces what was kept of it.
+        """Store a turn; a resumed run replaces its earlier record.
 
-        With the message that it answers, nothing is kept, and this is False, once another process has claimed that, or
-        it was edited or settled: its process stood still, and must not overwrite the record of the newest turn.
+        With the message that it answers, nothing is stored, and this is False, once another process has claimed the
+        message, or it was edited or settled: a process that was suspended must not overwrite the newest record.
         """
         question = self._mask_question(record.question) if self._mask_question is not None else ""
         record = dataclasses.replace(record, question=question, lookup=record.lookup if question else "")

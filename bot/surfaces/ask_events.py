@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Line = Annotated[int, Field(ge=1)]
 
-# Why there is no answer: the person has asked too much, or may not; the repository is not there, or not for them; it
+# Why there is no answer: the person has asked too much, or may not; the repository is missing, or not for them; it
 # is unclear which one is meant; the question is empty or too long; it was stopped; it took too long; something failed.
 Reason = Literal[
     "limit", "not_allowed", "unknown_repository", "unclear_repository", "unknown_ref", "bad_question", "stopped",
@@ -24,7 +24,7 @@ class SurfaceValue(BaseModel):
 
 class RunBegun(SurfaceValue):
     """The question is accepted. `run_id` names the run, for `stop`; `conversation` is what the next question continues
-    with, empty where nothing is remembered.
+    with, empty if nothing is remembered.
     """
 
     kind: Literal["begun"] = "begun"
@@ -77,7 +77,7 @@ class CitedPlace(SurfaceValue):
 
 
 class AnswerCost(SurfaceValue):
-    """The cost of an answer; `dollars` is None where the price of a model is not in the settings."""
+    """The cost of an answer; `dollars` is None if the price of a model is not in the settings."""
 
     seconds: float = 0.0
     model_calls: int = 0
@@ -87,12 +87,12 @@ class AnswerCost(SurfaceValue):
 
 
 class Answered(SurfaceValue):
-    """The answer. `text` is safe Markdown with marks such as `[1]`; in `linked` they are links, with the places that
-    have no address listed below.
+    """The answer. `text` is safe Markdown with marks such as `[1]`.
 
-    `found` is False where the repository has nothing that clearly answers. `waits` says that the text asks something
-    back, which a message in the same conversation answers. `repository` and `commit` are empty where none was read, or
-    several: those are in `commits`. `freshness` says how far the commit is behind.
+    In `linked` they are links, and the places without an address are listed below. `found` is False if the repository
+    has nothing that clearly answers. `waits` means that the text asks something back, which a message in the same
+    conversation answers. `repository` and `commit` are empty if none was read, or several: those are in `commits`.
+    `freshness` describes the age of the commit.
     """
 
     kind: Literal["answer"] = "answer"

@@ -19,7 +19,7 @@ from bot.errors import (
     UnknownRepository,
     describe_unexpected,
 )
-from bot.messages import IncomingMessage
+from bot.messages import IncomingMessage, MessageContent
 from bot.monitoring.observer import TurnOutcome
 from bot.questions.answer_run import AnswerRun, QuestionDeps, TakeEvent
 from bot.questions.descriptions import describe_progress
@@ -53,7 +53,7 @@ _OUTCOMES: Mapping[str, TurnOutcome] = {"paused": "paused", "blocked": "blocked"
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedQuestion:
     """A question that may be asked; `conversation` is what the agent remembers it under, `label` how its asker names
-    that. `at` is what the code is to be read at, whatever the question says.
+    that. `at` is what the code is to be read at, whatever the question says; `remark` comes before the answer.
     """
 
     message: IncomingMessage
@@ -62,6 +62,7 @@ class AskedQuestion:
     label: str = ""
     background: tuple[str, ...] = ()
     at: str = ""
+    remark: str = ""
 
 
 class AskedRun:
@@ -110,8 +111,13 @@ class AskedRun:
             async for event in self.replay():
                 yield event
         finally:
-            self.task.cancel()
+            self.give_up()
             await asyncio.wait({self.task})
+
+    def give_up(self) -> None:
+        """End the run, whose answer nobody waits for; what is told is followed all the same."""
+        if not (self.events and isinstance(self.events[-1], Answered | NotAnswered)):
+            self.task.cancel()
 
     async def stop(self) -> None:
         """End the run, which says so."""
@@ -132,6 +138,8 @@ class AskedRun:
             last, outcome = explain_failure(error, self._deps.mask)
         self._deps.observer.count_outcome(self._surface, outcome)
         self._add(last)
+        if outcome == "answered" and self._run is not None:
+            await self._run.keep_living(MessageContent(), "")
 
     def _add(self, event: AskEvent) -> None:
         self.events.append(event)
@@ -149,7 +157,7 @@ class AskedRun:
                 return NotAnswered(reason="unclear_repository", text=_ask_which(choice)), "paused"
             last = await deps.records.last(asked.conversation) if deps.records is not None else None
             at = await run.choose_ref(choice, last, at=asked.at)
-            self._draft.begin_with("\n\n".join(filter(None, (choice.remark, at.remark))))
+            self._draft.begin_with("\n\n".join(filter(None, (choice.remark, at.remark, asked.remark))))
             await run.ensure_indexed(choice.repositories, self._show_indexing)
             answer = await run.follow(
                 with_background(at.question, asked.background), await run.hold(self._show_indexing), self._take,

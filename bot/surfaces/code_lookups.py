@@ -27,7 +27,7 @@ Repository = Annotated[
     Field(
         min_length=1,
         max_length=100,
-        description="The repository, as the list of repositories names it; not needed where there is only one.",
+        description="The repository's name in the list of repositories; optional if there is only one.",
     ),
 ]
 At = Annotated[
@@ -150,7 +150,7 @@ class CodeLookups(VisibleCode):
         return tuple(listed)
 
     def _describe(self, name: str, status: IndexStatus) -> ListedRepository:
-        """Describe the index of a repository, but for its place on disk."""
+        """Describe the index of a repository, except its place on disk."""
         indexed = datetime.fromtimestamp(status.indexed_at, UTC) if status.indexed_at is not None else None
         return ListedRepository(
             repository=name,

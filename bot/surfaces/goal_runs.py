@@ -1,7 +1,7 @@
-"""Goal runs that people ask for outside chats: proposed, decided about and worked on exactly as those in chats.
+"""Goal runs outside chats: proposed, decided and run exactly as those in chats.
 
-Each is a message on a platform of its own (`SurfaceReplies`), in a conversation of its own. So the inbox takes it up
-after a crash, `ChatGoals` says who may decide, and its places and limits are those of the chats.
+Each is a message on a separate platform (`SurfaceReplies`), in its own conversation. So the inbox resumes it after a
+crash, `ChatGoals` decides who may approve it, and it shares the places and limits of the chats.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_WORDS = 50  # of one argument
 LOOK_SECONDS = 0.5  # from one look at a run to the next: another process may be at it
 MAX_LISTED = 50
 MAX_SEARCHED = 500  # of the newest runs, for those that a person may see
-UNKNOWN = "There is no goal run of this name that you may see."
+UNKNOWN = "There is no goal run of this name, or you have no access to it."
 
 Arguments = Mapping[str, str | list[str]]
 Decision = Literal["approve", "abort"]
@@ -46,7 +46,7 @@ class GoalRun(SurfaceValue):
     It is `proposed` until somebody decides, who names the `proposal` that they have seen. `text` is safe Markdown: the
     proposal, then what was done so far, at the end the verdict, or why there is none; `status` is what is done now.
     `achieved` says at the end whether the goal was reached, where there is a verdict. `may_approve` and `may_abort` are
-    said of whoever asks.
+    said of anyone who asks.
     """
 
     id: str
@@ -85,9 +85,9 @@ class TeamGoalRuns:
         repository: str | None = None,
         name: str = "",
     ) -> str:
-        """Have a run proposed, and return its name; one that is known by the name is not proposed again.
+        """Propose a run, and return its name; one that is known by the name is not proposed again.
 
-        It counts as a question. Raises `NotAllowed` where there are no runs, or no such repository.
+        It counts as a question. Raises `NotAllowed` if there are no runs, or no such repository.
         """
         deps, person, name = self._deps, principal.write(), name or uuid.uuid4().hex
         await deps.counter.count(person)
@@ -110,7 +110,7 @@ class TeamGoalRuns:
         return name
 
     async def find(self, principal: Principal, name: str) -> GoalRun:
-        """Return a run as it is now; `UnknownGoalRun` where there is none that the person may see."""
+        """Return a run as it is now; `UnknownGoalRun` if there is none that the person may see."""
         return await self._describe(principal, await self._find_entry(principal, name))
 
     async def follow(self, principal: Principal, name: str) -> AsyncGenerator[GoalRun, None]:
@@ -133,7 +133,7 @@ class TeamGoalRuns:
     async def decide(self, principal: Principal, name: str, decision: Decision, proposal: str) -> GoalRun:
         """Start the run that was proposed, or end it, also while it is in progress.
 
-        Raises `NotAllowed` where the person may not, and `NotProposed` where they have not seen what is proposed now.
+        Raises `NotAllowed` if the person may not, and `NotProposed` where they have not seen what is proposed now.
         """
         entry = await self._find_entry(principal, name)
         person = replace(principal.write(), place=entry.message.place, author=principal.key)
@@ -174,7 +174,7 @@ class TeamGoalRuns:
             patch=RunPatch(name=content.file.name, text=content.file.text) if content.file is not None else None,
             achieved=record.found if record is not None and record.route == "goal" and state == "ended" else None,
             may_approve=state == "proposed" and deps.access.may_run(principal.write(), repository),
-            may_abort=state in {"proposed", "waiting", "running"},  # whoever may see it may
+            may_abort=state in {"proposed", "waiting", "running"},  # anyone who may see it may
         )  # fmt: skip
 
 

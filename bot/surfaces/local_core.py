@@ -38,7 +38,7 @@ class NamedRepositoryRouter:
         self._profiles = dict.fromkeys(names, RepositoryProfile())
 
     def check(self, message: IncomingMessage) -> None:  # noqa: ARG002 - the port's
-        """Raise `NotAllowed` where there is nothing to ask about."""
+        """Raise `NotAllowed` if there is nothing to ask about."""
         if not self._profiles:
             raise NotAllowed("There is no repository to ask about.")
 

@@ -21,10 +21,10 @@ LONGEST_TOKEN = 400  # characters that are looked at
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Principal:
-    """A person, as the rules of access and the limits of questions know them: `platform` with their id there.
+    """A person in the rules of access and the limits of questions: `platform` with their id there.
 
-    `name` is what the log and the page call them. What they see through a surface is what they see in a direct message
-    on their platform.
+    `name` is their name in the log and on the page. Through a surface they see the same as in a direct message on their
+    platform.
     """
 
     name: str

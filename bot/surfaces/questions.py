@@ -11,8 +11,11 @@ from typing import Literal
 
 from agent import QUESTION_TOO_LONG, AgentEvent, fit_text
 from bot.errors import BadQuestion, UnknownRepository
+from bot.living.edits import describe_renewal
 from bot.messages import Place
 from bot.questions.answer_run import QuestionDeps, TakeEvent
+from bot.storage.living_answers import LivingAnswer
+from bot.surfaces.answer_states import AnswerState, read_state
 from bot.surfaces.asked_run import AskedQuestion, AskedRun
 from bot.surfaces.principals import Principal
 from bot.surfaces.visible_code import explain_choice
@@ -20,7 +23,7 @@ from bot.surfaces.visible_code import explain_choice
 Surface = Literal["mcp", "api", "web"]
 
 NO_QUESTION = "The question is empty. Ask about the code."
-NO_CONVERSATION = "This names no conversation. Leave it out, or give the one that an answer came with."
+NO_CONVERSATION = "There is no such conversation. Leave it out, or send the `conversation` of an answer."
 _CONVERSATION = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -45,16 +48,17 @@ class Questions:
         at: str | None = None,
         conversation: str | None = None,
         background: Sequence[str] = (),
+        remark: str = "",
         anew: bool = False,
         watch: TakeEvent = _watch_nothing,
     ) -> AskedRun:
-        """Begin with a question, which runs by itself. Where its first event is `NotAnswered`, it was refused.
+        """Start a question, which runs on its own. If its first event is `NotAnswered`, it was refused.
 
         `repository` is the one that is meant, and `at` the branch, tag, commit or pull request that it is read at, else
-        the question or its conversation tells. `conversation` is a name
-        that the asker gives it; without one the question begins a new one. `background` are lines of `quote_line`:
-        what was said before, where no conversation remembers it. What is asked `anew` gets no earlier answer.
-        `watch` is called with all that the agent does.
+        the question or its conversation tells. `conversation` is a name that the asker gives it; without one the
+        question begins a new one. `background` are lines of `quote_line`: what was said before, where no conversation
+        remembers it. `remark` comes before the answer; what is asked `anew` gets no
+        earlier answer. `watch` is called with all that the agent does.
         """
         text, run_id, label = fit_text(question), uuid.uuid4().hex, conversation or uuid.uuid4().hex
         problem = QUESTION_TOO_LONG if text is None else NO_QUESTION * (not text.strip())
@@ -68,6 +72,7 @@ class Questions:
             label=label if self._deps.remembers else "",
             background=tuple(background),
             at=(at or "").strip(),
+            remark=remark,
         )
         run = AskedRun(surface, partial(self._admit, asked, problem), self._deps, watch)
         self._running[run_id] = principal.key, run
@@ -75,12 +80,29 @@ class Questions:
         return run
 
     async def stop(self, principal: Principal, run_id: str) -> bool:
-        """End a run of a person's own; False where there is none."""
+        """End a run of a person's own; False if there is none."""
         owner, run = self._running.get(run_id, ("", None))
         if run is None or owner != principal.key:
             return False
         await run.stop()
         return True
+
+    async def find_state(self, principal: Principal, run_id: str) -> AnswerState | None:
+        """Return the state of an answer; None where it is not followed, or a person may not ask about it now."""
+        answer = await self._find_living(principal, run_id)
+        return await read_state(self._deps.living, answer, self._deps.hosts) if self._deps.living and answer else None
+
+    async def describe_renewal(self, principal: Principal, run_id: str) -> str:
+        """Say what has changed since an answer, for one that is given instead; empty where nothing has."""
+        return describe_renewal(await self._find_living(principal, run_id))
+
+    async def _find_living(self, principal: Principal, run_id: str) -> LivingAnswer | None:
+        living, message = self._deps.living, principal.write()
+        answer = await living.find(run_id) if living is not None else None
+        if answer is None or answer.run_id != run_id:
+            return None
+        visible = self._deps.access.list_visible(message, self._deps.repositories.list_names())
+        return answer if answer.commits.keys() <= set(visible) else None
 
     async def _admit(self, asked: AskedQuestion, problem: str) -> AskedQuestion:
         """Count a question, and check that it may be asked: `NotAllowed`, or `BadQuestion` where it is none."""

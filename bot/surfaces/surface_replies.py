@@ -1,4 +1,4 @@
-"""The replies to what is asked for outside chats: kept in the database, where whoever asked reads them."""
+"""The replies to what is asked for outside chats: kept in the database, where anyone who asked reads them."""
 
 from __future__ import annotations
 

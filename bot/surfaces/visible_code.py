@@ -46,7 +46,7 @@ class VisibleCode:
     access: AccessPolicy = field(default_factory=AccessPolicy)
     mask: Callable[[str], str] = str
     counter: QuestionLimiter | None = None
-    is_followed: bool = True  # a "no" waits for newer commits, and raises `CodeMoved` where they come
+    is_followed: bool = True  # a "no" waits for newer commits, and raises `CodeMoved` if they come
 
     def list_visible(self, principal: Principal) -> Sequence[str]:
         """Name the repositories that a person may ask about."""
@@ -70,9 +70,9 @@ class VisibleCode:
     async def open_code(
         self, principal: Principal, repository: str | None, at: str | None = None
     ) -> AsyncIterator[CodeSearch]:
-        """Count a lookup, and hold the repository that it reads; `NotIndexed` where that takes too long at first.
+        """Count a lookup, and hold the repository that it reads; `NotIndexed` if that takes too long at first.
 
-        `at` names what it is read at, its newest commit where it is empty; `UnknownRevision` where there is no such
+        `at` names what it is read at, its newest commit where it is empty; `UnknownRevision` if there is no such
         thing. Whether the repository may be seen at all is decided before that. An `UnknownPath` has
         how much was read.
         """
@@ -113,7 +113,7 @@ def look_again(
 def explain_choice(repository: str | None, visible: Sequence[str]) -> str:
     """Say which repositories there are for a person who named none of them; others are never mentioned."""
     if not visible:
-        return "There is no repository that you may ask about."
+        return "There are no repositories that you may ask about."
     names = ", ".join(visible)
     if repository is None:
         return f"Which repository is meant? Name one: {names}."

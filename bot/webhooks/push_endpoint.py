@@ -51,9 +51,9 @@ def make_push_handler(
 ) -> Respond:
     """Make the handler of `POST` requests from hosts that share one of the secrets.
 
-    It answers 200 to pings, 202 to pushes that were passed on or came before, 204 to what concerns nobody here, 401
-    without proof of the secret, 4xx to what cannot be read, and 503 where it gave way to others. A body
-    whose headers prove nothing is not read at all. `SettingsError` if there is no secret.
+    It answers 200 to pings, 202 to pushes that were passed on or came before, 204 to irrelevant events, 401 without
+    proof of the secret, 4xx to malformed requests, and 503 if it gave way to others. A body whose headers prove nothing
+    is not read at all. `SettingsError` if there is no secret.
     """
     texts = [secret.get_secret_value() for secret in secrets]
     if not texts or not all(texts):
@@ -107,9 +107,9 @@ class SeenDeliveries:
     """The last deliveries, by their ids and bodies together.
 
     A body alone is not enough: for a branch that is pushed back and forth, hosts send the same body again for a new
-    push. Most ids are not signed, so that anybody who got hold of a delivery can send it under another one. That does
-    no harm: what is indexed is what the host shows, never what a delivery claims, and however many come while a
-    repository is being checked, it is checked only once more.
+    push. Most ids are not signed, so anybody who obtained a delivery can send it under another one. That does no harm:
+    the host's own state is indexed, never a delivery's claim, and however many arrive during a check, there is only one
+    more check.
     """
 
     def __init__(self, most: int = _MOST) -> None:

@@ -75,7 +75,7 @@ def _is_signed(headers: Mapping[str, str], body: bytes, secrets: Sequence[str], 
 
 
 def _is_one_of(given: str, expected: Sequence[str]) -> bool:
-    """Compare with every one of them, so that the time it takes tells nothing."""
+    """Compare with every one of them, so that the duration reveals nothing."""
     return any([hmac.compare_digest(_read_header(given), _to_bytes(each)) for each in expected])  # noqa: C419
 
 

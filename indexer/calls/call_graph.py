@@ -104,9 +104,9 @@ class _Question:
         self._inference = TypeInference(self._view)
 
     def find_calls_to(self, name: str, wanted: set[Definition], *, unresolved: bool) -> Iterable[CallSite]:
-        """The calls of a plain name that may mean one of the wanted definitions.
+        """Find the calls of a plain name that may mean one of the wanted definitions.
 
-        What calls a method of a base class, and not of this one alone, possibly calls the one that overrides it.
+        A call of a base class's method may also reach the method that overrides it.
         """
         overriders = {definition: self._inference.find_overridden(definition) for definition in wanted}
         for path, use in self._find_uses(name):
@@ -131,7 +131,7 @@ class _Question:
         return sorted(uses, key=lambda place: (place[0], place[1].line))
 
     def find_subclasses(self, name: str, wanted: frozenset[Definition]) -> Iterator[Subclass]:
-        """Yield what inherits from the wanted definitions, level by level; from the name alone where there are none."""
+        """Yield what inherits from the wanted definitions, level by level; from the name alone if there are none."""
         seen: set[Definition] = set(wanted)
         names = {definition.symbol.name for definition in wanted} or {name}
         level = [(each, frozenset(one for one in wanted if one.symbol.name == each)) for each in sorted(names)]
@@ -148,7 +148,7 @@ class _Question:
             is_direct = False
 
     def _find_heirs(self, base: str, bases: frozenset[Definition]) -> Iterator[Definition]:
-        """Yield the types that inherit from one of the bases, or from the name alone where there are none."""
+        """Yield the types that inherit from one of the bases, or from the name alone if there are none."""
         for path, use in self._find_uses(base):
             if use.kind != "inherit" or not use.scope:
                 continue
@@ -163,7 +163,7 @@ class _Question:
                 yield from (one for one in here[:1] if one.symbol.kind in TYPE_KINDS)
 
     def find_calls_in(self, caller: Definition) -> Iterable[CallSite]:
-        """The calls that stand in a definition."""
+        """The calls in a definition."""
         for use in self._catalog.list_references_in(self._generation, caller.path):
             if use.kind == "call" and _is_inside(use, caller):
                 resolution = self._resolve(caller.path, use)

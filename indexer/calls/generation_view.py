@@ -62,7 +62,7 @@ class GenerationView:
         return self._symbols[path]
 
     def find_spanning(self, path: str, scope: str, line: int) -> Symbol | None:
-        """The definition of a qualified name that a line lies in, the innermost of several."""
+        """The definition of a qualified name that a line is in, the innermost of several."""
         if path not in self._by_scope:
             by_scope: dict[str, list[Symbol]] = {}
             for each in self.symbols(path):

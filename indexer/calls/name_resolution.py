@@ -15,7 +15,7 @@ SELF = frozenset({"self", "cls", "this", "Self", "@", "$this", "static"})
 SUPER = frozenset({"super", "super()", "parent", "base"})
 _MOST_NAMESAKES = 20  # beyond this many candidates an object of unknown class says nothing
 
-# Where a bare name in a class may mean its member, and where a type's members may stand in several files.
+# Where a bare name in a class may mean its member, and where a type's members may be in several files.
 _IMPLICIT_SELF = frozenset({"jvm", "c", "csharp", "ruby", "swift"})
 _SPREAD = frozenset({"go", "rust", "c", "csharp", "ruby", "swift"})
 # Where a bare name must be defined in the file or imported.
@@ -62,7 +62,7 @@ class UseSite:
 
     `named` says where the file imports the name from, `qualified` the same of its qualifier; None if it does not.
     `lineages` are the classes that the receiver can be of, each with its base classes behind it in the order of
-    lookup: none where the class comes from outside, None where it is not known. A bare name's receiver is the object
+    lookup: none where the class comes from outside, None if it is not known. A bare name's receiver is the object
     around it in languages that leave that out.
     """
 
@@ -134,11 +134,10 @@ def group_by_language(definitions: Iterable[Definition]) -> dict[str, list[Defin
 
 
 def resolve_name(site: UseSite, candidates: Sequence[Definition]) -> Resolution:
-    """Choose among the definitions of a name, in the languages of the file, those that a use of it can mean.
+    """Choose the definitions that a use of a name can mean, in the languages of the file.
 
-    A qualified name is a member of the class that its receiver is known to have, of the class or module that the
-    qualifier names, or of any class. A bare name is what its file defines around or beside it, what the file imports,
-    a member of the class around it, or the only definition there is.
+    A qualified name is a member of its receiver's class, of the qualifier's class or module, or of any class. A bare
+    name is defined or imported in its file, is a member of the enclosing class, or has only one definition.
     """
     for choose in _QUALIFIED if site.use.qualifier else _BARE:
         resolution = choose(site, candidates) if candidates else None

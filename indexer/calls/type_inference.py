@@ -259,7 +259,7 @@ class TypeInference:
         """Infer the type of a field from the text of its class, or of its bases."""
         key = (lineage[0].path, lineage[0].symbol.qualified_name, name)
         if key not in self._fields:
-            self._fields[key] = None  # what a field is said to be by way of itself, it is not
+            self._fields[key] = None  # a field's type cannot come from the field itself
             self._fields[key] = self._search_lineage(lineage, name, depth)
         return self._fields[key]
 
@@ -308,7 +308,7 @@ class TypeInference:
         return self._followed[key]
 
     def _find_visible_clues(self, name: str, place: ScopedLine) -> Iterator[TypeHint]:
-        """Clues by nearness: those in a block around the place, then those elsewhere in its function, then globals."""
+        """Sort clues by nearness: enclosing blocks, then the rest of the function, then globals."""
         clues = self._view.clues(place.path, name)
         indents = self._view.measure_indents(place.path) if clues else []
         before = [each for each in clues if each.line <= place.line]

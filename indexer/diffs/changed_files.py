@@ -41,7 +41,7 @@ class FileDifferences:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Raw:
-    """A line of git's list; names are as git has them, and empty on the side where there is no such file."""
+    """A line of git's list; names are as git has them, and empty on the side if there is no such file."""
 
     fate: FileFate
     old: bytes

@@ -48,7 +48,7 @@ _TO_CHECKERS = re.compile(
 
 
 def read_places(repository: Repository, one: FileDifference, query: DiffQuery) -> Sequence[ChangedPlace] | str:
-    """Read the places of a file that differ, in their order; or why nothing of it is to be shown."""
+    """Read the changed places of a file, in order, or the reason for showing none."""
     old, new = _read_side(repository, one.old), _read_side(repository, one.new)
     for side in (old, new):
         if isinstance(side, str):
@@ -63,7 +63,7 @@ def read_places(repository: Repository, one: FileDifference, query: DiffQuery) -
 
 
 def _read_side(repository: Repository, entry: TreeEntry | None) -> list[str] | str:
-    """Return the masked lines of a side, none where there is no file; or why it is not indexed."""
+    """Return the masked lines of a side, none if there is no file; or why it is not indexed."""
     return [] if entry is None else read_masked_lines(repository, entry)
 
 
@@ -77,7 +77,7 @@ def _list_hunks(git: GitCommand, one: FileDifference, old: Sequence[str], new: S
 
 
 def _read_hunks(output: bytes) -> Iterator[_Hunk]:
-    """Read the headings of a diff; what stands below them is passed over by its count, whatever it looks like."""
+    """Read the headings of a diff; the lines below each are skipped by their count, whatever they look like."""
     left = 0
     for line in output.split(b"\n"):
         if left > 0 and line[:1] in {b"+", b"-"}:

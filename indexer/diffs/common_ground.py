@@ -11,7 +11,7 @@ _SECONDS = 10.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommonGround:
-    """`base` is empty where the two have no commit in common, or none that is known here; counts are None then."""
+    """`base` is empty if the two have no commit in common, or none that is known here; counts are None then."""
 
     base: str
     ahead: int | None = None

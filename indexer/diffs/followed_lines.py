@@ -49,7 +49,7 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A file that differs: its newer name, empty where it is gone, and its contents on both sides."""
+    """A file that differs: its newer name, empty if it is gone, and its contents on both sides."""
 
     path: str
     old_blob: str
@@ -78,7 +78,7 @@ class Shift:
 def open_push(path: Path, older: str, newer: str) -> Push | None:
     """Open what differs between two commits of the repository at a path; the newer need not come from the older.
 
-    None where one of the two is not here. Close it; raises `RepositoryError`.
+    None if one of the two is not here. Close it; raises `RepositoryError`.
     """
     repository = Repository.open(path)
     push = None
@@ -104,10 +104,10 @@ def _read_push(repository: Repository, older: str, newer: str) -> Push | None:
 
 
 def shift_range(hunks: Sequence[Hunk], start: int, end: int) -> Shift:
-    """Compute what the hunks of a file, in their order, do to a range of lines.
+    """Shift a range of lines by a file's hunks, in order.
 
-    Of lines that are touched, the range reaches from the image of the first to that of the last, with what replaced
-    them; where nothing did, it ends before it begins. An insertion directly above or below is outside.
+    A touched range reaches from the image of its first line to that of its last, replacements included; if nothing
+    replaced it, it ends before it begins. An insertion directly above or below is outside.
     """
     delta, touched, kept, first = 0, 0, end - start + 1, start
     for hunk in hunks:
@@ -200,7 +200,7 @@ class Push:
         return self._texts[blob]
 
     def _find_moved(self, cited: CitedLines, change: _Change) -> FollowedLines | None:
-        """Find lines that are gone among those that were added: nearly all of them in order, in one place alone."""
+        """Find deleted lines among the added ones: nearly all of them in order, in exactly one place."""
         old = self._read(change.old_blob)[cited.start_line - 1 : cited.end_line]
         telling = [(number, text) for number, line in enumerate(old) if len(text := _squeeze([line])) >= _SHORTEST_LINE]
         if sum(len(text) for _, text in telling) < _SHORTEST_MOVE:
@@ -307,7 +307,7 @@ def _list_words(lines: Sequence[str]) -> frozenset[str]:
 
 
 def _drop_comments(lines: Sequence[str], path: str) -> Sequence[str]:
-    """Return the lines without comments, but for those behind a string, which may only look like one."""
+    """Return the lines without comments, except those behind a string, which may only look like one."""
     language = find_language_by_ending(PurePosixPath(path).suffix.lower().removeprefix("."))
     marks = language.line_comments if language is not None else ()
     return [cut for line in lines if (cut := _cut_comment(line, marks))]

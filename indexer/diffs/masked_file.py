@@ -23,7 +23,7 @@ def read_masked_lines(repository: Repository, entry: TreeEntry) -> list[str] | s
 
 
 def read_file_at(repository: Repository, sha: str, path: str) -> list[str] | None:
-    """Return the lines of a file at a commit that is here; None where it has none of that name that may be shown."""
+    """Return the lines of a file at a commit that is here; None if it has none of that name that may be shown."""
     if not is_safe_path(path):
         return None
     listing = repository.list_paths(sha, [os.fsencode(path)])

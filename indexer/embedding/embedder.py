@@ -32,7 +32,7 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """The length of a vector; `EmbedderError` if the model has to be asked and does not answer."""
+        """The length of a vector; `EmbedderError` if the model must be asked and does not answer."""
 
     def embed_documents(self, inputs: Sequence[EmbeddingInput]) -> FloatArray:
         """Return one unit row for each input, zeros where nothing is known; `EmbedderError` if there is no answer."""

@@ -177,7 +177,7 @@ def _start_call(call: Callable[[], T]) -> Future[T]:
     def run() -> None:
         try:
             outcome.set_result(call())
-        except BaseException as error:  # noqa: BLE001  (handed to whoever waits for the outcome)
+        except BaseException as error:  # noqa: BLE001  (handed to anyone who waits for the outcome)
             outcome.set_exception(error)
 
     Thread(target=run, name="embed-call", daemon=True).start()

@@ -33,11 +33,11 @@ class EmbeddingProvider:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def size(self, model: str) -> int | None:
-        """The length of a vector that the model is asked for; None where it decides."""
+        """The length of a vector that the model is asked for; None if it decides."""
         return SHORT if self.shortens and model.startswith(self.shortens) else None
 
 
-# Gemini's class sends the task type (RETRIEVAL_DOCUMENT, RETRIEVAL_QUERY) by itself.
+# Gemini's class sends the task type (RETRIEVAL_DOCUMENT, RETRIEVAL_QUERY) on its own.
 PROVIDERS: Mapping[str, EmbeddingProvider] = {
     "google_genai": EmbeddingProvider(
         package="langchain_google_genai",

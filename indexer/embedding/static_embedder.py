@@ -31,9 +31,9 @@ _LONGEST_WORD = 100  # the model never saw longer words; they are noise such as 
 class WordPieceTokenizer:
     """Cuts lower-case words into the pieces of a WordPiece vocabulary, longest piece first, as BERT does.
 
-    It gives what the `tokenizers` library gives (a test holds it to that) and is ready in a fifth of the time,
-    which a single question would otherwise spend mostly on loading. `of_word` takes one word, `of_identifier` all
-    words of an identifier; what cannot be spelled has no pieces.
+    A test compares it with the `tokenizers` library. It loads in a fifth of that library's time, which would dominate a
+    single question. `of_word` takes one word, `of_identifier` all words of an identifier; words outside the vocabulary
+    have no pieces.
     """
 
     def __init__(self, tokens: Sequence[str]) -> None:

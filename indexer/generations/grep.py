@@ -26,11 +26,11 @@ def grep_texts(
     seconds: float = CPU_SECONDS,
     clock: Callable[[], float] = time.thread_time,
 ) -> Matches:
-    """Search paths with their texts for patterns in RE2's syntax, line by line; raises `BadPattern`.
+    """Search texts for RE2 patterns, line by line; raises `BadPattern`.
 
-    Every text is read once, whatever the number of patterns, each of which may have `limit` lines. RE2 takes linear
-    time; `seconds` of this thread limit how many of the `total` texts are searched, and those keep counting only while
-    it works, so that a busy machine finds as much as an idle one.
+    Every text is read once for all patterns, each of which may have `limit` lines. RE2 takes linear time. `seconds` of
+    this thread's CPU time limit how many of the `total` texts are searched, so a busy machine finds as much as an idle
+    one.
     """
     if not 0 < len(patterns) <= MAX_PATTERNS:
         raise BadPattern(f"Between 1 and {MAX_PATTERNS} patterns are searched for at once.")
@@ -81,7 +81,7 @@ def _compile_pattern(pattern: str) -> Any:
     options.log_errors = False
     options.max_mem = _MEMORY
     try:
-        # A group, so that an alternative does not escape the flag; bytes, so that offsets cost nothing.
+        # A group, so that an alternative does not escape the flag; bytes, so that offsets are free.
         return re2.compile(f"(?m:{pattern})".encode(), options)
     except (re2.error, UnicodeEncodeError) as error:
         reason = error.args[0].decode(errors="replace") if isinstance(error.args[0], bytes) else str(error)

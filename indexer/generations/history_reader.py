@@ -55,7 +55,7 @@ class HistoryReader:
         self._find_ref = find_ref
 
     async def log(self, query: LogQuery) -> CommitLog:
-        """List commits up to the one that is held; `UnknownRevision` where the query names none that there is."""
+        """List commits up to the one that is held; `UnknownRevision` if the query names none that there is."""
         known = {name: await self._find_end(name) for name in (query.after, query.until) if name}
         return await asyncio.to_thread(
             self._repository.commits.list_commits, self._sha, query, is_file=self._is_file(query.path), known=known
@@ -70,7 +70,7 @@ class HistoryReader:
         return await asyncio.to_thread(compare_commits, self._repository, older, newer, query)
 
     async def releases(self, shas: Sequence[str]) -> Releases:
-        """Find since which release commits are released, and which of them each environment runs."""
+        """Find the first release of each commit, and the commits that each environment lacks."""
         by_name = await self._read_marks() if self._read_marks is not None else {}
         marks = [mark.ref for mark in by_name.values()]
         since = await asyncio.to_thread(self._repository.releases.find_first, shas, marks) if shas else {}
@@ -92,13 +92,13 @@ class HistoryReader:
         except IndexerError as error:
             return Deployment(environment=name, written=mark.written, problem=str(error))
         if tag is None:
-            return Deployment(environment=name, written=mark.written, problem=f"No tag is called like {mark.ref}.")
+            return Deployment(environment=name, written=mark.written, problem=f"No tag matches {mark.ref}.")
         return await asyncio.to_thread(
             releases.compare, tag, shas, self._sha, name=name, written=mark.written, marks=marks
         )
 
     async def _find_end(self, name: str) -> Tag:
-        """Find one end of a range: what the repository has of that name, else what can be brought here."""
+        """Find one end of a range, in the repository or at its host."""
         try:
             return await asyncio.to_thread(self._repository.commits.find_name, self._sha, name)
         except UnknownRevision:
@@ -136,7 +136,7 @@ class HistoryReader:
         return Passage(location=shown, text=text, language=detect_language(path, text))
 
     async def people(self, path: str = "") -> Contributors:
-        """Count who changed a file, what lies in a folder, or everything."""
+        """Count who changed a file, what is in a folder, or everything."""
         is_file = self._is_file(path)
         return await asyncio.to_thread(self._repository.commits.count_people, self._sha, path, is_file=is_file)
 

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def save_overview(path: Path, overview: RepositoryOverview) -> None:
-    """Write an overview; whoever reads it meanwhile notices that it is not whole. Raises OSError."""
+    """Write an overview; anyone who reads it meanwhile notices that it is not whole. Raises OSError."""
     text = json.dumps(asdict(overview)).encode()
     with path.open("wb") as file:
         np.save(file, np.frombuffer(text, dtype=np.uint8))
@@ -28,7 +28,7 @@ def save_overview(path: Path, overview: RepositoryOverview) -> None:
 
 
 def load_overview(path: Path) -> RepositoryOverview | None:
-    """Read an overview; None where none was written, or it is damaged."""
+    """Read an overview; None if none was written, or it is damaged."""
     try:
         with open_checked(path) as file:
             text = np.load(file, allow_pickle=False).tobytes()

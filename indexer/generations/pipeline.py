@@ -181,9 +181,10 @@ def _plan_from_listing(parts: RefreshParts, commit: Commit, generation: Generati
 
 
 def update_history(parts: RefreshParts, commit: Commit, current: tuple[Generation, Snapshot] | None) -> CommitHistory:
-    """Read what commits say: those since the current generation, or all where it knows few or does not lead here.
+    """Read new commit messages, or all of them if the current generation is no ancestor or knows few.
 
-    Of another branch, what its generation knows is kept: it only helps to rank, and to read all would take seconds.
+    For another branch, the messages of its generation are kept: they only help to rank, and reading all would take
+    seconds.
     """
     if current is not None and current[1].history.is_rich:
         base = current[0].commit.sha
@@ -240,7 +241,7 @@ class _Build:
         return compact_if_needed(snapshot)
 
     def _find_exceeded_limit(self, parsed: ParsedFile) -> str:
-        """Name the limit that a file would exceed, or that the ones before have reached; empty where there is none."""
+        """Name the limit that a file would exceed, or that the ones before have reached; empty if there is none."""
         limits = self._parts.limits
         if self._chunks + len(parsed.chunks) > limits.chunks:
             return OVER_CHUNKS

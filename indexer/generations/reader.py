@@ -169,7 +169,7 @@ class IndexReader:
         return scores
 
     def _make_mask(self, filters: Filters) -> Mask | None:
-        """Select the chunks that pass the filters; None where all do."""
+        """Select the chunks that pass the filters; None if all do."""
         if filters == Filters():
             return None
         table = self._snapshot.files
@@ -217,7 +217,7 @@ class IndexReader:
         location = Location(path=entry.path, start_line=max(start_line, 1), end_line=last)
         if location.start_line > max(last, 1):
             raise UnknownPath(
-                f"{entry.path} has {entry.lines} lines at {self.commit.sha[:12]}; line {start_line} is past them."
+                f"{entry.path} has {entry.lines} lines at {self.commit.sha[:12]}; line {start_line} is beyond the end."
             )
         text = file.between(location.start_line, last)
         return Passage(location=location, text=text, language=entry.language)
@@ -245,10 +245,10 @@ class IndexReader:
         ]
 
     async def find_siblings(self, definition: Definition) -> Sequence[Definition]:
-        """The definitions that share the definition's parent in its file, in file order.
+        """Find the definitions with the same parent in the same file, in file order.
 
-        A parent that the file doesn't define itself counts for nothing: the type of a method in Go may be elsewhere,
-        and nothing is defined by the first word of the namespace `Shop.Orders` alone.
+        A parent that is defined elsewhere does not count: the type of a method in Go may be in another file, and the
+        first word of the namespace `Shop.Orders` defines nothing.
         """
         outline = await self._get_outline(definition.path)
         names = {each.qualified_name for each in outline}
@@ -385,7 +385,7 @@ class IndexReader:
         )
 
     def permalink(self, location: Location, commit: str = "") -> str | None:
-        """A web address of the lines at the commit, or another one; None where the repository has no web host."""
+        """A web address of the lines at the commit, or another one; None if the repository has no web host."""
         return make_permalink(self._web_url, commit or location.commit or self.commit.sha, location)
 
     def name_cells(self, location: Location) -> str:

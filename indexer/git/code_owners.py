@@ -27,7 +27,7 @@ class _Rule:
 
 
 def find_owners(text: str, path: str, *, file: str) -> CodeOwners | None:
-    """Find the rule of a CODEOWNERS file that decides who owns a path; None where none does, or it names nobody."""
+    """Find the rule of a CODEOWNERS file that decides who owns a path; None if none does, or it names nobody."""
     is_match = cache(partial(_is_match, path=path))  # a pattern may stand there many times
     for rule in reversed(list(_read_rules(text))):
         if is_match(rule.pattern):

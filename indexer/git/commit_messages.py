@@ -22,10 +22,10 @@ _TRAILER = re.compile(r"(?m)^[A-Z][\w-]*-by: .*$")  # who signed off or reviewed
 
 
 def read_commit_messages(git: GitCommand, history: GitHistory, sha: str, *, since: str = "") -> list[CommitMessage]:
-    """Read the newest commits up to `sha`, newest first, of which `since` has none; merges are left out.
+    """Read the newest commits from `sha` back to `since`, newest first, without merges.
 
-    Commits that touch very many files are left out, and so are those whose parents were not fetched, as they look as if
-    they had written everything. None are returned if git fails or takes too long.
+    Commits that touch very many files are left out, and so are those whose parents were not fetched, because git lists
+    all their files as changed. Returns none if git fails or takes too long.
     """
     options = ("--no-merges", f"--max-count={MOST_COMMITS}", f"--format={_FORMAT}", "--encoding=UTF-8", "-z")
     diff = ("--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--root")

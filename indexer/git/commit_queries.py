@@ -46,9 +46,9 @@ class CommitQueries:
     def list_commits(
         self, sha: str, query: LogQuery, *, is_file: bool, known: Mapping[str, Tag] = MappingProxyType({})
     ) -> CommitLog:
-        """List the commits that a query asks for, up to `sha` or to what it names; may raise `UnknownRevision`.
+        """List the commits of a query, up to `sha` or the query's own end; may raise `UnknownRevision`.
 
-        `known` are names that the query may have beside those of the repository.
+        `known` are additional names that the query may use.
         """
         after, until = self._find_range(sha, query, known)
         revisions = f"{after.sha}..{until.sha if until else sha}" if after else until.sha if until else sha
@@ -91,7 +91,7 @@ class CommitQueries:
         return after, known.get(query.until) or self.find_name(sha, query.until) if query.until else None
 
     def find_name(self, sha: str, name: str) -> Tag:
-        """Find what a name means beside a commit that is held, also as in `v1.0~3`; else `UnknownRevision`."""
+        """Resolve a name relative to a pinned commit, also as in `v1.0~3`; raises `UnknownRevision`."""
         if ancestor := _ANCESTOR.fullmatch(name):
             steps = len(ancestor["carets"] or "") or int(ancestor["steps"] or "1")
             return self._find_ancestor(self.find_name(sha, ancestor["name"]), steps, name)

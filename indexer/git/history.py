@@ -63,7 +63,7 @@ class GitHistory:
         return frozenset(self._shallow.read_text(encoding="ascii").split()) if self._shallow.is_file() else frozenset()
 
     def find_horizon(self) -> Revision | None:
-        """The newest of those commits: before it, nothing is sure to be known."""
+        """The newest commit whose parents were not fetched: history before it is incomplete."""
         severed = sorted(self.read_shallow_commits())[:_MOST_SEVERED]
         options = ("--no-walk", "--max-count=1", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-patch")
         output = self._git.try_run("log", *options, *severed, "--", seconds=_SECONDS) if severed else None

@@ -13,10 +13,10 @@ _Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
 class LocalHead:
-    """The tip of a local repository's branch, or of whatever is checked out where no branch is given.
+    """The tip of a local repository's branch, or of the checkout if no branch is given.
 
-    Git is run only when HEAD, the branch's file, the packed refs or the list of ref tables have changed, so looking
-    every second costs next to nothing.
+    Git runs only when HEAD, the branch's file, the packed refs or the list of ref tables has changed, so checking every
+    second costs almost nothing.
     """
 
     def __init__(self, name: str, path: Path, *, branch: str | None = None) -> None:

@@ -55,7 +55,7 @@ class TreeListing:
 
 
 def describe_limits(repository: str, skipped: Mapping[str, int], limits: IndexLimits) -> tuple[str, ...]:
-    """Say that files of a repository are left out because there are too many; nothing where none are."""
+    """Say that files of a repository are left out because there are too many; nothing if none are."""
     left = sum(count for reason, count in skipped.items() if reason in OVER)
     sentence = (
         f"{left:,} files of {repository} are not indexed: at most {limits.files:,} files, {limits.bytes:,} bytes and "
@@ -169,7 +169,7 @@ def _add_sizes(git: GitCommand, sha: str, items: Sequence[TreeItem]) -> list[Tre
 
 
 def describe_partial(repository: str, place: Path, skipped: Mapping[str, int]) -> tuple[str, ...]:
-    """Say that a partial clone lacks files of the commit, and how to fetch them; nothing where it lacks none."""
+    """Say that a partial clone lacks files of the commit, and how to fetch them; nothing if it lacks none."""
     left = skipped.get(NOT_FETCHED, 0)
     sentence = (
         f"{left:,} {'file' if left == 1 else 'files'} of {repository} {'is' if left == 1 else 'are'} not indexed: the "

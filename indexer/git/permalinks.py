@@ -46,7 +46,7 @@ def find_web_base(remote: str) -> str | None:
 
 
 def make_permalink(web_url: str | None, commit: str, location: Location) -> str | None:
-    """Link to lines of a file at a commit, or to the commit where there is no path.
+    """Link to lines of a file at a commit, or to the commit if there is no path.
 
     None without a web address, and for a path that would lead elsewhere.
     `web_url` is a project page, from `find_web_base` or configured; links to unknown hosts have the form of GitHub's.

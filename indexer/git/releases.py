@@ -1,4 +1,4 @@
-"""Finds since which release commits are released, and which of them the environments run."""
+"""Finds the first release of commits, and the commit that each environment runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ReleaseQueries:
     def compare(
         self, tag: Tag, shas: Sequence[str], held: str, *, name: str, written: str, marks: Collection[str]
     ) -> Deployment:
-        """Say what an environment runs, and what it lacks of some commits and of the one that is held."""
+        """Describe a deployment, and the commits that it lacks."""
         output = self._git.try_run(
             "rev-list", f"--max-count={_MAX_LACKING}", *shas, held, f"^{tag.sha}", "--", seconds=_SECONDS
         )

@@ -83,7 +83,7 @@ class Repository:
 
     @classmethod
     def open(cls, path: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Repository:
-        """Find the repository that a path lies in: a working tree, a bare repository, a worktree or a submodule.
+        """Find the repository that a path is in: a working tree, a bare repository, a worktree or a submodule.
 
         The globs are those of `FileSelection`. Raises `NotARepository`, or `RepositoryError` where git refuses.
         """
@@ -141,10 +141,10 @@ class Repository:
         return None if output is None else int(output)
 
     def commit_messages(self, sha: str, *, since: str = "", is_beside: bool = False) -> list[CommitMessage] | None:
-        """Read what the newest commits up to `sha` say, newest first, of those that `since` does not have.
+        """Read the messages of commits from `sha` back to `since`, newest first.
 
-        None if `since` is not one that `sha` was made from, as after a force-push; unless it `is_beside`, as the head
-        of another branch is.
+        Returns None if `since` is no ancestor of `sha`, as after a force-push, unless it `is_beside`: the head of
+        another branch.
         """
         if since and not is_beside and self.git.try_run("merge-base", "--is-ancestor", since, sha) is None:
             return None
@@ -198,7 +198,7 @@ class Repository:
     def compare_commits(self, old: str, new: str) -> TreeChanges | None:
         """Compare two commits under the same rules.
 
-        None if the whole tree has to be listed instead: `old` is gone, or `.gitattributes` changed and with it the
+        None if the whole tree must be listed instead: `old` is gone, or `.gitattributes` changed and with it the
         rules, or a name may look like another one, and only the whole tree tells which of them stays, or a name cannot
         be passed to git.
         """
@@ -262,7 +262,7 @@ class Repository:
 
     @cached_property
     def usual_encoding(self) -> str:
-        """The encoding of most of those files at HEAD that are not UTF-8, by a sample; empty where there are none."""
+        """The encoding of most of those files at HEAD that are not UTF-8, by a sample; empty if there are none."""
         head = self.git.try_run("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
         tree = read_tree(self.git, head.decode().strip()) if head else []
         shas = [item.sha for item in tree if item.mode != _SYMLINK and 0 < (item.size or 0) < _SAMPLED]
@@ -297,7 +297,7 @@ class Repository:
     def _explain_missing_commit(self, ref: str) -> RepositoryError:
         """Find out why a name does not resolve to a commit."""
         if not self.git_dir.exists():
-            return NotARepository(f"{format_path(self.root)} is no longer there. Give the path that it has now.")
+            return NotARepository(f"{format_path(self.root)} is no longer there. Give its new path.")
         head = self.git.try_run("rev-parse", "--verify", "--quiet", "HEAD")
         if head is None and not self.git.try_run("for-each-ref", "--count=1"):
             return EmptyRepository(f"{format_path(self.root)} has no commit yet. Commit something, then try again.")
@@ -320,13 +320,13 @@ class RepositoryPlace:
 
 
 def locate_repository(path: Path) -> RepositoryPlace:
-    """Find the repository that a path lies in; `RepositoryError` where there is none."""
+    """Find the repository that a path is in; `RepositoryError` if there is none."""
     with Repository.open(path) as found:
         return RepositoryPlace(name=found.name, root=found.root)
 
 
 def open_objects(path: Path) -> Repository:
-    """Open the repository that a path lies in for what its commits hold, whatever is indexed of them."""
+    """Open the repository around a path to read its commits, indexed or not."""
     return Repository.open(path)
 
 
@@ -342,6 +342,6 @@ def _find_folder(path: Path) -> Path:
 
 
 def _choose_name(root: Path, web_url: str | None) -> str:
-    """Choose what people call a repository: its name on the web, else that of its folder."""
+    """Choose a repository's display name: its name on the web, else that of its folder."""
     name = PurePosixPath(web_url).name if web_url else root.name.removesuffix(".git") or root.parent.name
     return decode_output(os.fsencode(name)) or "repository"

@@ -20,7 +20,7 @@ def is_safe_path(path: str) -> bool:
     """Whether a path can name a file, stays within its project on any system, and is shown as one line.
 
     A git tree may hold any names, such as `..`, or git's own folder. Backslashes may also be escapes of bytes that are
-    not UTF-8, but never between two dots. The percent-decoded path, which web servers see, has to be safe as well.
+    not UTF-8, but never between two dots. The percent-decoded path, which web servers see, must be safe as well.
     """
     return len(path) <= LONGEST and all(
         not (_CONTROLS.search(each) or _DRIVE.match(each) or _DOTS.search(each))

@@ -16,14 +16,14 @@ _PLAIN = frozenset({"100644", "100755"})
 
 
 class ScratchCopy:
-    """A bare copy, whose HEAD moves on with each commit; nothing of it is ever checked out."""
+    """A bare copy whose HEAD advances with each commit; nothing is ever checked out."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
     async def open(cls, source: Path, path: Path) -> ScratchCopy:
-        """Copy a repository, or open the copy that is there; it begins anew where the repository has moved on."""
+        """Copy a repository, or open the copy that is there; it begins again where the repository has moved on."""
         copy = cls(path)
         if not await asyncio.to_thread(path.exists):
             await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ class ScratchCopy:
         return copy
 
     async def read(self, file: str) -> bytes | None:
-        """Return what a file holds at HEAD; None where there is no plain file."""
+        """Return what a file holds at HEAD; None if there is no plain file."""
         if await self._find_mode(file) is None:
             return None
         return await self._git("cat-file", "blob", f"HEAD:{file}")

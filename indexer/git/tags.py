@@ -85,7 +85,7 @@ def is_release(name: str) -> bool:
 
 
 def read_version(name: str) -> tuple[int, ...] | None:
-    """Read the numbers of a version, zeros at the end left out: (1, 2) of `v1.2.0`; None where there are none."""
+    """Read the numbers of a version, zeros at the end left out: (1, 2) of `v1.2.0`; None if there are none."""
     found = _match_version(name)
     if found is None:
         return None
@@ -119,7 +119,7 @@ def _match_version(name: str) -> re.Match[str] | None:
 
 
 def _read_line(name: str) -> str:
-    """Read what precedes the version: the same for all releases of one package, but for a `v` that came later."""
+    """Read what precedes the version: the same for all releases of one package, except a `v` that came later."""
     found = _match_version(name)
     return name[: -len(found[0].removeprefix(found["prefix"]))].casefold().removesuffix("v") if found else ""
 

@@ -54,9 +54,9 @@ class WorkingTree:
         return data is None or _unify_lines(data) != _unify_lines(committed)
 
     def list_all_uncommitted(self, sha: str) -> tuple[str, ...]:
-        """List what differs from a commit, new files among it; nothing unless that commit is checked out.
+        """List the differences from a commit, new files included; nothing unless that commit is checked out.
 
-        The times and sizes in git's index tell which files have to be read at all.
+        Times and sizes in git's index decide which files must be read at all.
         """
         if self._is_bare or (self._git.try_run("rev-parse", "HEAD") or b"").strip() != sha.encode():
             return ()

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 class ConfinedWorker:
-    """Runs the `main` of a module in a process of its own, from the first request on, and anew where that has ended.
+    """Runs the `main` of a module in a process of its own, from the first request on, and again where that has ended.
 
     The module answers with `serve_requests`. Threads may share a worker.
     """
@@ -26,7 +26,7 @@ class ConfinedWorker:
         self._lock = threading.Lock()
 
     def exchange(self, body: bytes) -> bytes | None:
-        """Return the answer to a request; None where none came in time, or none can come."""
+        """Return the answer to a request; None if none came in time, or none can come."""
         with self._lock:
             try:
                 if self._process is None:

@@ -9,10 +9,10 @@ OUT_OF_MEMORY = 3  # the exit code of a parser that may take no more
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """Seconds and bytes; what goes beyond them is kept as plain text.
+    """Limits in seconds and bytes; a file that exceeds one is kept as plain text.
 
-    `tree` is the CPU time after which a syntax tree is given up, `cpu` that after which the parser is ended whatever
-    it does, `wall` the time after which nobody waits for it, and `idle` how long it waits for the next file.
+    `tree` is the CPU time for a syntax tree, `cpu` the CPU time after which the parser is killed, `wall` the longest
+    wait for a reply, and `idle` the time that a parser waits for its next file.
     """
 
     tree: float = 3.0

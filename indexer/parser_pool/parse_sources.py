@@ -39,8 +39,8 @@ FileSource = tuple[TreeEntry, bytes]
 Outcome = Future[ParsedContents | SkippedFile]
 ParseOutcome = tuple[TreeEntry, ParsedContents | SkippedFile]
 
-_RECENT = 16  # results at hand for equal contents, fewer where these are large
-_MOST_BYTES = 4_000_000  # of files whose results are at hand, and of those that are being parsed
+_RECENT = 16  # results available for equal contents, fewer where these are large
+_MOST_BYTES = 4_000_000  # of files whose results are available, and of those that are being parsed
 _AS_TEXT = f"text {FORMAT}"  # stands for a grammar where a file cannot even be read as plain text
 
 
@@ -69,10 +69,10 @@ class Parsers:
         *,
         find_usual: Callable[[], str] = str,
     ) -> Iterator[ParseOutcome]:
-        """Parse files, in their order; one that is too much for its parser is read as plain text, or left out.
+        """Parse files, in order; a file that is too much for its parser is read as plain text, or left out.
 
-        Equal contents are parsed once where nothing in their paths makes a difference, and so is what was `kept`.
-        `find_usual` says which encoding others of these files are in, for one that is not UTF-8.
+        Equal contents are parsed once if their paths make no difference, and `kept` ones not at all. `find_usual`
+        guesses the encoding of a file that is not UTF-8 from the others.
         """
         known = self._plain_files.load()
         recent: LRUCache[str, tuple[Outcome, int]] = LRUCache(_MOST_BYTES, itemgetter(1))

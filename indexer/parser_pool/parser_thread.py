@@ -75,14 +75,14 @@ class Lane(threading.Thread):
                     self._await_reply()
                 except ParserUnavailable as error:
                     self._fail_jobs(error)
-                except Exception:  # whoever waits for this thread would wait for ever if it ended
+                except Exception:  # anyone who waits for this thread would wait for ever if it ended
                     log.exception("Parsing failed.")
                     self._fail_jobs(ParserUnavailable("Parsing failed; the log tells why. Try again."))
         finally:
             self._release_parser()
 
     def _take_jobs(self) -> bool:
-        """Take some jobs, waiting for the first of them; False where no more will come."""
+        """Take some jobs, waiting for the first of them; False if no more will come."""
         while len(self._given) < AT_HAND:
             try:
                 job = self._jobs.get_nowait() if self._given else self._jobs.get(timeout=self._idle)
@@ -131,10 +131,10 @@ class Lane(threading.Thread):
             raise ParserEnded("crash", f"its answer is malformed: {error}") from error
 
     def _blame_file(self, ended: ParserEnded) -> None:
-        """Have the file that a parser ended over parsed as plain text.
+        """Parse a file as plain text after its parser ended.
 
-        What ended otherwise than by its time may have been brought down by a file before, or from outside: the file is
-        tried once more, by a parser that has parsed nothing else.
+        If the parser did not run out of time, an earlier file or an outside cause may have ended it: a fresh parser
+        tries the file once more.
         """
         job = self._given[0]
         job.ends += 1

@@ -35,7 +35,7 @@ class ParserEnded(Exception):
 
 
 class ParserProcess:
-    """A parser, used by one thread but for `kill`; it ends with this process, however that ends."""
+    """A parser, used by one thread except `kill`; it ends with this process, however that ends."""
 
     def __init__(self, module: str, limits: Limits) -> None:
         self._limits = limits
@@ -59,7 +59,7 @@ class ParserProcess:
         self._outgoing += frame
 
     def receive(self) -> bytes:
-        """Wait for the next reply; `ParserEnded` where there is none, and the parser is gone."""
+        """Wait for the next reply; `ParserEnded` if there is none, and the parser is gone."""
         deadline = time.monotonic() + self._limits.wall
         while (body := self._take_body()) is None:
             ready = self._selector.select(max(0.0, deadline - time.monotonic()))

@@ -1,7 +1,7 @@
-"""The messages between citebot and its parsers: values, and their form on the wire, which is data and nothing else.
+"""The messages between citebot and its parsers: values, and their form on the wire, which is only data.
 
-A parser has read hostile text with code in C. So nothing that comes back is executed in being read, as a pickle would
-be, and what does not have the expected form is an error.
+A parser has read hostile text with code in C. So nothing in its reply is executed, as a pickle would be, and unexpected
+forms are errors.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def pack_reply(reply: Reply) -> bytes:
 
 
 def unpack_reply(body: bytes) -> Reply:
-    """Read a reply; `Malformed` where it is none."""
+    """Read a reply; `Malformed` if it is none."""
     try:
         kind, *rest = ormsgpack.unpackb(body)
         if kind == "contents":

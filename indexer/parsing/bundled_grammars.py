@@ -66,7 +66,7 @@ def _find_folder() -> Traversable:
 
 @cache
 def _read_manifest() -> dict[str, Any]:
-    """Return what the wheel lists; nothing where it is not installed, or a library cannot be loaded from memory."""
+    """Return what the wheel lists; nothing if it is not installed, or a library cannot be loaded from memory."""
     if importlib.util.find_spec(PACKAGE) is None or not hasattr(os, "memfd_create"):
         return {}
     listed = _find_folder() / "manifest.json"

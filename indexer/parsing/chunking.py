@@ -144,7 +144,7 @@ def _merge_pieces(pieces: list[Rows], lines: SizedLines, limit: int, merge_below
 
 
 class SizedLines:
-    """The lines of a file with the size of any run of them at hand."""
+    """The lines of a file with the size of any run of them available."""
 
     def __init__(self, text: str) -> None:
         self.texts = text.split("\n")
@@ -155,7 +155,7 @@ class SizedLines:
         return self._offsets[last + 1] - self._offsets[first] + last - first
 
     def text(self, first: int, last: int) -> str:
-        """Return the rows as they stand in the file."""
+        """Return the rows as they are in the file."""
         return "\n".join(self.texts[first : last + 1])
 
     def is_blank(self, row: int) -> bool:

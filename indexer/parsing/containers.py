@@ -58,7 +58,7 @@ _KEYWORDS = frozenset(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """Code in one language, from a row on; `is_row` where all of it is on that row.
+    """Code in one language, from a row on; `is_row` if all of it is on that row.
 
     With `only_uses` what it defines does not count: expressions of a template, and examples in a document.
     """

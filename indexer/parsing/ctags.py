@@ -65,7 +65,7 @@ class Ctags:
 
     @classmethod
     def start(cls) -> Ctags | None:
-        """Start the program; None where it is not installed, is another ctags, or cannot be confined here."""
+        """Start the program; None if it is not installed, is another ctags, or cannot be confined here."""
         if not hasattr(resource, "prlimit"):
             return None
         for program in _PROGRAMS:
@@ -93,7 +93,7 @@ class Ctags:
                 pipe.close()
 
     def find_symbols(self, language: str, text: str, *, seconds: float) -> tuple[Symbol, ...]:
-        """Return the definitions of a file; raises `CtagsEnded` where the program has not survived it."""
+        """Return the definitions of a file; raises `CtagsEnded` if the program has not survived it."""
         known = find_language(language)
         if known is None or not known.ctags:
             return ()
@@ -194,7 +194,7 @@ def _make_symbol(tag: Mapping[str, Any], lines: Sequence[str]) -> Symbol | None:
 
 @cache
 def find_ctags_version() -> str:
-    """Return the version of the universal-ctags of this machine; empty where there is none."""
+    """Return the version of the universal-ctags of this machine; empty if there is none."""
     started = Ctags.start()
     if started is None:
         return ""

@@ -59,7 +59,7 @@ class DocumentationFinder:
         return LeadingComment(first_row=first_row, sentence=read_first_sentence(text))
 
     def find_comment(self, last: int) -> int:
-        """Return the first row of the comment that ends on a row; the row after it where there is none."""
+        """Return the first row of the comment that ends on a row; the row after it if there is none."""
         line = self._lines[last].rstrip()
         if line.endswith(("*/", "-}")):
             opening = "/*" if line.endswith("*/") else "{-"

@@ -57,11 +57,11 @@ def parse_file(
 ) -> ParsedFile:
     r"""Find chunks, symbols, references and imports in decoded text with `\n` line ends; never raises.
 
-    A chunk has at most 1,500 characters, unless a single line is longer: that line is a chunk of its own, its text
-    cut to 4,000 characters. Every other chunk's text is exactly its lines. Documents are cut at their headings; files
-    in a language without a grammar, minified files and trees that are mostly errors are cut by size. So is a file
-    whose tree takes more than so many seconds of CPU time, and one that is to be read as plain text for a reason; the
-    result then tells why. `find_symbols` finds the definitions in a text whose language has no grammar.
+    A chunk has at most 1,500 characters, unless a single line is longer: that line is its own chunk, cut to 4,000
+    characters. Every other chunk's text is exactly its lines. Documents are cut at their headings. Files in a language
+    without a grammar, minified files, and trees that are mostly errors are cut by size; so are files whose tree takes
+    too many seconds of CPU time, and files to be read as plain text for a reason, which the result names.
+    `find_symbols` finds the definitions in a text whose language has no grammar.
     """
     language = detect_language(path, text)
     lines = SizedLines(text)
@@ -115,7 +115,7 @@ def _split_text(path: str, language: str, lines: SizedLines) -> Iterator[Rows]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Source:
-    """Code in one language with everything that was found in it, but for its chunks."""
+    """Code in one language with everything that was found in it, except its chunks."""
 
     root: Node
     grammar: Grammar
@@ -162,7 +162,7 @@ def _read_code(path: str, language: str, text: str, lines: SizedLines, seconds: 
 
 
 def _join_symbols(symbols: tuple[Symbol, ...], defined: Sequence[Symbol]) -> tuple[Symbol, ...]:
-    """Put what registrations define beside what the grammar knows, each definition once."""
+    """Merge definitions from registrations with those from the grammar, each once."""
     known = {(symbol.start_line, symbol.name) for symbol in symbols}
     more = {symbol.start_line: symbol for symbol in defined if (symbol.start_line, symbol.name) not in known}
     # A grammar that does not know the dialect takes part of a name for the whole.

@@ -76,7 +76,7 @@ def _compile_query(grammar: Grammar, source: str) -> Query:
 
 @cache
 def load_query(name: str) -> str:
-    """Read a query, behind those that it inherits; the comments at the top of its file are no part of it."""
+    """Read a query after those that it inherits, without the comments at the top of its file."""
     query = (_QUERIES / f"{name}.scm").read_text(encoding="utf-8")
     inherited = ""
     while query.startswith(";"):
@@ -121,7 +121,7 @@ def run_query(grammar: Grammar, root: Node) -> Findings:
 
     Roles are the captures of a pattern that are not mere parts: `function` or `call`, but not `name` or `body`.
     Over an error of 100,000 words it takes minutes, and cannot be stopped: the `progress_callback` of tree-sitter's
-    queries crashes as soon as they find something. Whoever starts this process ends it then.
+    queries crashes as soon as they find something. Anyone who starts this process ends it then.
     """
     findings: Findings = defaultdict(list)
     if root.child_count > _MOST_STATEMENTS:

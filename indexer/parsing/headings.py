@@ -1,4 +1,4 @@
-"""The headings of a document, and what each part of it stands under: its title, its sections, a changelog's version."""
+"""The headings of a document, and the title, section or changelog version above each part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHANGELOGS = frozenset({"CHANGELOG", "CHANGES", "HISTORY", "NEWS", "RELEASES", 
 _VERSION = re.compile(r"\d\.\d|unreleased", re.IGNORECASE)
 _PLAIN_VERSION = re.compile(r"[^\w\s]{0,3} ?(?:v|version |release )?\d{1,4}\.\d", re.IGNORECASE)
 _LONGEST_TITLE = 100
-_MOST_INSIDE = 5  # headings of one piece that are named beside those it stands under
+_MOST_INSIDE = 5  # headings of one piece that are named besides its enclosing ones
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,7 +68,7 @@ def is_changelog(path: str) -> bool:
 
 
 def split_versions(language: str, lines: SizedLines, limit: int) -> Iterator[Rows] | None:
-    """Cut a changelog so that each version has pieces of its own; None where no version is found."""
+    """Cut a changelog so that each version has pieces of its own; None if no version is found."""
     if language in {"markdown", "rst"}:
         rows = {each.row for each in find_headings(language, lines.texts) if _VERSION.search(each.title)}
     else:

@@ -61,7 +61,7 @@ def find_entries(findings: Findings, source: bytes, *, joins_clauses: bool) -> l
         for captures in findings.get(kind, ()):
             name = _find_name_node(captures)
             if name.start_byte == name.end_byte:
-                continue  # the parser assumed a name where there is none
+                continue  # the parser assumed a name if there is none
             entry = _make_entry(kind, name, captures, source)
             known = by_name.get(name.start_byte)
             by_name[name.start_byte] = entry if known is None else _merge_entries(known, entry)
@@ -142,7 +142,7 @@ def _split_name(text: str) -> tuple[str, str]:
 
 
 def _strip_template_arguments(text: str) -> str:
-    """Take out what stands in angle brackets, but for a bracket that has no other."""
+    """Take out what is in angle brackets, except a bracket that has no other."""
     pieces: list[str] = []
     opened: list[int] = []  # which pieces are an opening bracket
     for piece in _ANGLE_BRACKET.split(text):

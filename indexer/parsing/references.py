@@ -32,7 +32,7 @@ _GOPKG_VERSION = re.compile(r"\.v\d+$")
 
 
 def find_references(findings: Findings, scopes: ScopeMap, source: bytes) -> tuple[Reference, ...]:
-    """Return calls and base classes in the order of the file, each with the definition that it stands in."""
+    """Return calls and base classes in the order of the file, each with the definition that it is in."""
     # A chain of calls begins in one place, but each name in it ends in its own.
     uses: dict[int, tuple[ReferenceKind, Node, Node | None]] = {}
     for captures in findings.get("call", ()):
@@ -136,7 +136,7 @@ def _make_default_alias(node: Node, module: str, grammar: Grammar) -> str:
 
 
 def _read_import_tree(node: Node, grammar: Grammar, source: bytes) -> Iterable[Import]:
-    """Read `use a::{b, c as d}` and its like in every language that nests or renames so."""
+    """Read `use a::{b, c as d}` and similar in every language that nests or renames so."""
     text = source[node.start_byte : node.end_byte].decode("utf-8", "replace")
     statement = _IMPORT_WORDS.sub("", " ".join(_strip_comments(text).split()))
     line = node.start_point[0] + 1

@@ -27,10 +27,10 @@ log = logging.getLogger(__name__)
 
 
 class RepositoryRefs:
-    """The branches, tags, commits and pull requests of a repository, each read from a generation of its own.
+    """The branches, tags, commits and pull requests of a repository, each with its own generation.
 
-    Names are looked up in the repository, or in what the host of its clone listed last; only a pull request is asked
-    for at the host. `branches` are names, or patterns of them, whose newest commits are always indexed.
+    Names are looked up in the repository, or in the last listing of its host; only pull requests need a request to the
+    host. `branches` are names, or patterns of names, whose newest commits are always indexed.
     """
 
     def __init__(
@@ -52,13 +52,13 @@ class RepositoryRefs:
 
     @property
     def page(self) -> str:
-        """The address of the repository's page at its host; empty where that is not known."""
+        """The address of the repository's page at its host; empty if that is not known."""
         return self._index.web_url or ""
 
     async def find(self, written: str, kind: RefKind | None = None) -> NamedRef | None:
-        """Find what a name means; None where the repository has nothing of that name and kind.
+        """Find what a name means; None if the repository has nothing of that name and kind.
 
-        Raises `RemoteError` where the host has to be asked, and cannot be.
+        Raises `RemoteError` if the host must be asked, and cannot be.
         """
         if kind == "pull request":
             return await self._find_pull(written)
@@ -74,9 +74,9 @@ class RepositoryRefs:
         return None if found is None else await asyncio.to_thread(self._mark_followed, found)
 
     async def bring(self, written: str) -> NamedRef:
-        """Find what a name means, with its commit, which is fetched where it is not here.
+        """Resolve a name to a commit, and fetch the commit if it is missing.
 
-        Raises `UnknownRevision`, with the nearest names, where the repository has nothing of that name.
+        Raises `UnknownRevision`, with the nearest names, if the repository has no such ref.
         """
         kind: RefKind | None = "pull request" if written.strip().startswith(("#", "!")) else None
         found = await self.find(written, kind)
@@ -102,7 +102,7 @@ class RepositoryRefs:
     ) -> IndexReader:
         """Publish the code at a ref, named in full or by what is a commit or a pull request; return it.
 
-        Raises `UnknownRevision` where there is no such thing.
+        Raises `UnknownRevision` if it does not exist.
         """
         name, kind = parse_full_name(written)
         ref = await self.find(name, kind)
@@ -122,7 +122,7 @@ class RepositoryRefs:
     async def pin(self, ref: NamedRef, progress: Callable[[Progress], None] | None = None) -> IndexReader:
         """Hold the code at a ref, which is fetched and indexed first where that was not done yet.
 
-        `progress` is called from a worker thread. Raises `UnknownRevision` where the ref is gone meanwhile.
+        `progress` is called from a worker thread. Raises `UnknownRevision` if the ref is gone meanwhile.
         """
         here = await self._bring(ref)
         reader = await self._generations.pin(here, progress)
@@ -133,7 +133,7 @@ class RepositoryRefs:
         return reader
 
     async def read_file(self, commit: str, path: str) -> Sequence[str] | None:
-        """Read the lines of a file at a commit, masked; None where the commit is not here, or has no such file."""
+        """Read the lines of a file at a commit, masked; None if the commit is not here, or has no such file."""
         if not await asyncio.to_thread(self._refs.has_commit, commit):
             return None
         return await asyncio.to_thread(read_file_at, self._index.repository, commit, path)

@@ -1,4 +1,4 @@
-"""The folder of one generation that lies beside a repository's own index: held while it is read, deleted while not."""
+"""The folder of one generation that is next to a repository's own index: held while it is read, deleted while not."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SideFolder:
 
     @property
     def used_at(self) -> float:
-        """When it was last asked for, in seconds since the epoch; 0 where that is not known."""
+        """When it was last asked for, in seconds since the epoch; 0 if that is not known."""
         try:
             return (self.root / _LOCK).stat().st_mtime
         except OSError:
@@ -73,7 +73,7 @@ class SideFolder:
             draft.replace(self.root / _NOTE)
 
     def read_kind(self) -> RefKind | None:
-        """Return as what it was asked for; None where that is not known."""
+        """Return as what it was asked for; None if that is not known."""
         try:
             kind = json.loads((self.root / _NOTE).read_text(encoding="utf-8"))["kind"]
         except (OSError, ValueError, KeyError, TypeError):
@@ -81,7 +81,7 @@ class SideFolder:
         return kind if kind in get_args(RefKind) else None
 
     def hold(self) -> int:
-        """Hold the folder, which is made if it is not there, against deletion; return a descriptor to close later."""
+        """Hold the folder, which is made if it is missing, against deletion; return a descriptor to close later."""
         with map_storage_errors(self.root / _LOCK):
             while True:
                 self.root.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ class SideFolder:
 
 
 def list_side_folders(index: DataFolder) -> list[SideFolder]:
-    """List the folders beside an index, the one that was used last first; what a killed process left is deleted."""
+    """List the folders of side generations, the last used first, and delete leftovers of killed processes."""
     parent = index.root / _PARENT
     found = [path for path in parent.iterdir() if path.is_dir()] if parent.is_dir() else []
     for path in found:
@@ -126,7 +126,7 @@ def list_side_folders(index: DataFolder) -> list[SideFolder]:
 
 @contextmanager
 def lock_building(index: DataFolder) -> Iterator[bool]:
-    """Try to be the only process that builds beside an index; False where another one does."""
+    """Try to be the only process that builds beside an index; False if another one does."""
     path = index.root / _PARENT / "building.lock"
     with map_storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -72,9 +72,10 @@ class SideGenerations:
         self._is_closing = False
 
     async def pin(self, ref: NamedRef, progress: ProgressSink | None = None) -> IndexReader:
-        """Hold the generation of a commit that is in the repository, which is built first if it is not here.
+        """Pin the generation of a commit in the repository, and build it first if it is missing.
 
-        `progress` is called from a worker thread; what it raises does not end the build, which others may wait for.
+        `progress` is called from a worker thread; an error in it does not end the build, because others may wait for
+        it.
         """
         folder = SideFolder.of(self._index.folder, ref.commit, self._index.provenance)
         opened = self._opened.get(folder.name) or await self._join_build(folder, ref, progress)
@@ -91,7 +92,7 @@ class SideGenerations:
         return folder.name in self._opened or await asyncio.to_thread(lambda: folder.is_complete)
 
     def get_opened(self, commit: str) -> CodeIndex | None:
-        """Return the index of a commit that is held; None where it is not open here."""
+        """Return the index of a commit that is held; None if it is not open here."""
         opened = self._opened.get(SideFolder.of(self._index.folder, commit, self._index.provenance).name)
         return opened.index if opened is not None else None
 
@@ -246,7 +247,7 @@ class SideGenerations:
             await asyncio.to_thread(folder.data.remove_index)
 
     async def _choose_source(self, commit: str) -> SideFolder | CodeIndex | None:
-        """Choose the generation that differs from a commit in the fewest files; None where there is none."""
+        """Choose the generation that differs from a commit in the fewest files; None if there is none."""
         refs = RefList(self._index.repository.git)
         own: CodeIndex | None = None
         fewest: int | None = None

@@ -166,7 +166,7 @@ class RemoteClone:
         return refs if isinstance(refs, dict) else {}
 
     async def fetch_ref(self, ref: str) -> str | None:
-        """Fetch a ref by its full name, or a commit by its id; return the commit, None where the host has none.
+        """Fetch a ref by its full name, or a commit by its id; return the commit, None if the host has none.
 
         The commit stays here until `forget_fetched`. Raises `RemoteError` as `newest` does.
         """
@@ -191,7 +191,7 @@ class RemoteClone:
             return commit
 
     async def forget_fetched(self, kept: Collection[str]) -> None:
-        """Let git delete the commits that were fetched on demand, but for those that are kept."""
+        """Let git delete the commits that were fetched on demand, except those that are kept."""
         async with self._busy, self._lock_clone():
             listed = await self._read_local("for-each-ref", "--format=%(refname)", f"{_FETCHED}/")
             for name in listed.splitlines():

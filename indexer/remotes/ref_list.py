@@ -102,10 +102,7 @@ class RefTable:
         return None
 
     def suggest(self, written: str, *, most: int = 5) -> Sequence[str]:
-        """Name the branches and tags whose names are nearest to one that is none; else some branches.
-
-        Where that is a version, the newest ones are.
-        """
+        """Suggest the branches and tags with the nearest names; the newest versions for a version."""
         names = [*dict.fromkeys(self._list_names())][:_MOST_COMPARED]
         wanted = written.strip()[:_LONGEST].casefold()
         folded = {name.casefold(): name for name in reversed(names)}
@@ -142,14 +139,14 @@ class RefList:
         return RefTable(commits)
 
     def find_commit(self, written: str) -> NamedRef | None:
-        """Find a commit by seven characters of its id or more; None where there is none, or more than one."""
+        """Find a commit by seven characters of its id or more; None if there is none, or more than one."""
         if not _SHA.fullmatch(written.strip()):
             return None
         sha = self._resolve(written.strip())
         return NamedRef(kind="commit", name=sha[:12], commit=sha) if sha else None
 
     def find_head(self, ref: str) -> str:
-        """Return the full name of the branch that a name such as HEAD stands for; empty where that is a commit."""
+        """Return the full name of the branch that a name such as HEAD stands for; empty if that is a commit."""
         output = self._git.try_run("rev-parse", "--verify", "--quiet", "--symbolic-full-name", "--end-of-options", ref)
         return decode_output((output or b"").split(b"\n")[-2]) if output else ""
 

@@ -60,7 +60,7 @@ class RemoteRepository:
 
     @property
     def sign_in(self) -> tuple[str, str] | None:
-        """User and token, in this order; None where nobody signs in."""
+        """User and token, in this order; None if nobody signs in."""
         if self.token is None:
             return None
         address = self.address

@@ -61,7 +61,7 @@ class Bm25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
         return float(self.idf.get(term, 0.0))
 
     def scores(self, query: Sequence[str]) -> Scores:
-        """Score the live documents for query tokens; equal to `get_scores` but for rounding."""
+        """Score the live documents for query tokens; equal to `get_scores` except for rounding."""
         scores = np.zeros(self._postings.documents)
         for term, weight in self._find_known_terms(query):
             docs, counts = self._postings.find_documents(term)

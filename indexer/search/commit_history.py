@@ -108,7 +108,7 @@ def make_empty_history() -> CommitHistory:
 def _drop_unused_words(
     words: Sequence[str], terms: Postings, paths: Sequence[str], touched: TermLists
 ) -> CommitHistory:
-    """Number words and paths anew, so that neither grow for ever."""
+    """Number words and paths again, so that neither grow for ever."""
     used, numbers = np.unique(touched.terms, return_inverse=True)
     return CommitHistory(
         words=Vocabulary(words[term] for term in terms.terms.tolist()),

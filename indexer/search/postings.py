@@ -198,7 +198,7 @@ def _make_int_array(values: array[int]) -> NDArray[Any]:
 
 
 def sum_by_key(keys: NDArray[Any], values: NDArray[Any] | None, size: int) -> NDArray[np.float64]:
-    """Add up `values` by key, or count the keys where there are none; keys run from 0 to `size` - 1."""
+    """Add up `values` by key, or count the keys if there are none; keys run from 0 to `size` - 1."""
     sums: NDArray[np.float64] = np.zeros(size)
     for start in range(0, len(keys), _BLOCK):  # numpy converts what it counts
         block = slice(start, start + _BLOCK)

@@ -184,7 +184,7 @@ def boost_scores(snapshot: Snapshot, question: SearchQuestion, scores: Scores, r
 
 
 def make_penalties(snapshot: Snapshot, text: str, recipe: RankingWeights) -> Scores:
-    """A factor for each chunk: tests, documentation and the like count less unless the question is about them."""
+    """A factor for each chunk: tests, documentation and similar count less unless the question is about them."""
     lowered = text.lower()
     factors = np.ones(len(snapshot.files.paths))
     for flag, factor, subject in (

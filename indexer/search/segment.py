@@ -23,12 +23,12 @@ POSTINGS = ("terms", "definition_terms", "topic_terms", "folder_terms")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Segment:
-    """Rows of files, chunks and definitions, in the order in which they came.
+    """Rows of files, chunks and definitions, in the order of arrival.
 
-    Documents of `terms` are chunks, of `definition_terms` definitions, of `topic_terms` and `folder_terms` files.
-    `new_terms` and `new_names` are the words numbered since the segment before, so that all segments of a snapshot
-    together have its vocabularies. `terms_by_chunk` has what `terms` has, by chunk. Shapes: vectors float32 [chunks,
-    dimensions], of numbers that half precision has, in which they are stored.
+    `terms` indexes chunks, `definition_terms` definitions, `topic_terms` and `folder_terms` files. `new_terms` and
+    `new_names` are the words numbered since the previous segment, so that all segments of a snapshot together have its
+    vocabularies. `terms_by_chunk` is the inverse of `terms`. Shapes: vectors float32 [chunks, dimensions], with values
+    that half precision can hold, which is how they are stored.
     """
 
     tables: Tables
@@ -117,7 +117,7 @@ def _write_part(file: BinaryIO, part: object) -> None:
 
 
 def _read_part(file: BinaryIO, kind: type[Part], **known: Any) -> Part:
-    """Read a part back, but for what is known."""
+    """Read a part back, except what is known."""
     values = {column.name: _read_array(file) for column in fields(kind) if column.name not in known}  # type: ignore[arg-type]
     return kind(**values, **known)
 

@@ -63,7 +63,7 @@ def _find_names(text: str) -> list[str]:
 
 
 def _join_pairs(text: str, tokens: list[str]) -> list[str]:
-    """The ways in which code may write two neighbouring words as one, but for those that are tokens already."""
+    """The ways in which code may write two neighbouring words as one, except those that are tokens already."""
     words = [word.lower() for word in IDENTIFIER.findall(text)]
     joined: dict[str, None] = {}
     for one, other in pairwise(words):
@@ -73,7 +73,7 @@ def _join_pairs(text: str, tokens: list[str]) -> list[str]:
 
 
 def scale_to_unit(scores: Scores) -> Scores:
-    """Scale scores so that the best is 1; all of them stay 0 where none is positive."""
+    """Scale scores so that the best is 1; all of them stay 0 if none is positive."""
     best = scores.max(initial=0.0)
     return scores / best if best > 0 else scores
 

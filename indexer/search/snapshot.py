@@ -36,11 +36,11 @@ _FILE = "snapshot.npy"
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """One generation in memory. Nothing in it changes; a refresh makes another one that shares most segments.
+    """One generation in memory, immutable; a refresh makes a new one that shares most segments.
 
-    `order` has the rows of the files that are there, among those of all segments, by path. Everything else is lined
-    up by it: ordinals count files by path, and chunks and definitions by path and line, whatever segment has them.
-    `frequencies` says in how many of the chunks each term is, `history` what the commits so far say of the files.
+    `order` has the rows of the present files, among those of all segments, by path. Everything else follows it:
+    ordinals count files by path, and chunks and definitions by path and line, whatever segment has them. `frequencies`
+    counts the chunks with each term, and `history` holds commit messages by file.
     """
 
     segments: tuple[Segment, ...]
@@ -189,7 +189,7 @@ _DERIVED = tuple(name for name, part in vars(Snapshot).items() if isinstance(par
 
 
 def _link_file(source: Path, target: Path) -> bool:
-    """Give a file a second name, which outlives the first; False where it is not there or the disk has no links."""
+    """Give a file a second name, which outlives the first; False if it is missing or the disk has no links."""
     try:
         os.link(source, target)
     except OSError:

@@ -15,7 +15,7 @@ class CachedRedactor:
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact
-        # A text that is longer than all that is kept counts as all of it: it is kept alone.
+        # A text longer than the whole cache counts as all of it: it is kept alone.
         self._clean: LRUCache[str, str] = LRUCache(MAX_CHARACTERS, lambda text: min(len(text), MAX_CHARACTERS))
         self._lock = Lock()
 

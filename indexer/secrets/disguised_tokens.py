@@ -27,7 +27,7 @@ def write_split_pattern(rules: Sequence[Rule]) -> str:
 
 
 def measure_split_token(mask: Mask, found: bytes) -> int:
-    """Return how much of what the pattern found is one token; 0 where it is none, or ends before the first joint."""
+    """Return how much of what the pattern found is one token; 0 if it is none, or ends before the first joint."""
     pieces = re2.split(_JOINT.encode(), found)
     joined = b"".join(pieces)
     masked = mask(joined)
@@ -45,13 +45,13 @@ def measure_split_token(mask: Mask, found: bytes) -> int:
 
 
 def write_encoded_pattern(rules: Sequence[Rule]) -> str:
-    """Write the pattern of base64 that has the beginning of a token in it, wherever that stands in its triples."""
+    """Write the pattern of base64 that has the beginning of a token in it, wherever in its triples."""
     beginnings = {each for beginning in _list_beginnings(rules) for each in _encode_beginning(beginning.encode())}
     return rf"[A-Za-z0-9+/]*(?:{'|'.join(re.escape(each) for each in sorted(beginnings))})[A-Za-z0-9+/]{{12,}}={{0,2}}"
 
 
 def holds_token(mask: Mask, encoded: bytes) -> bool:
-    """Whether a token stands in what base64 says."""
+    """Whether a token is in what base64 says."""
     whole = encoded.rstrip(b"=")
     whole = whole[: len(whole) - (len(whole) % 4 == 1)]
     decoded = base64.b64decode(whole + b"=" * (-len(whole) % 4))
@@ -59,7 +59,7 @@ def holds_token(mask: Mask, encoded: bytes) -> bool:
 
 
 def _list_beginnings(rules: Iterable[Rule]) -> list[str]:
-    """List what the tokens begin with that are known by their beginning alone."""
+    """List the prefixes of tokens that a prefix identifies."""
     return sorted({word for rule in rules for word in rule.keywords if rule.begins(word)})
 
 

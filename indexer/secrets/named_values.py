@@ -1,4 +1,4 @@
-"""Reads what stands behind a name such as `password`, whatever the language, and tells whether it is a secret."""
+"""Reads the value after a name such as `password`, in any language, and tells whether it is a secret."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def read_named_value(forms: tuple[str, ...], data: bytes, match: Any) -> tuple[i
 
 
 def _is_password(data: bytes, match: Any) -> bool:
-    """Whether a name is that of a password; a short one is where somebody's name stands beside it."""
+    """Whether a name is that of a password; a short one counts next to a user's name."""
     if match.start(1) >= 0:
         return True
     if _SHORT_NAME.fullmatch(data, match.start(), match.end(2)) is None:
@@ -140,7 +140,7 @@ def _is_user_near(data: bytes, match: Any) -> bool:
 
 
 def _is_assigned(form: str, gap: bytes, value: str, data: bytes, match: Any) -> bool:
-    """Whether what stands in quotes behind a password's name is its value, rather than a label or another name."""
+    """Whether what is in quotes behind a password's name is its value, rather than a label or another name."""
     if form != "quoted":
         before = data[max(0, match.start() - _NEAR) : match.start()]
         is_text = gap.strip() == b">" and _TAG.search(before) is not None
@@ -199,7 +199,7 @@ def _read_bare(form: str, data: bytes, match: Any, start: int, stop: int) -> tup
 
 
 def _is_plain(match: Any) -> bool:
-    """Whether nothing behind the noun of a name describes the secret; for most names nothing stands there."""
+    """Whether no later part of a name describes the secret, as in most names."""
     return match.start(2) == match.end(2) or _PLAIN_TAIL.fullmatch(match[2]) is not None
 
 
@@ -218,7 +218,7 @@ def _is_code(form: str, data: bytes, stop: int, run: bytes, part: bytes) -> bool
 def _is_setting(
     data: bytes, match: Any, value: str, before: bytes, stop: int, *, is_default: bool, is_line: bool
 ) -> bool:
-    """Whether a value without quotes is no name: what may be one counts only where nothing but values stands."""
+    """Whether a value without quotes cannot be a name, either by its form or by its place."""
     name, gap = data[match.start() : match.end(2)], data[match.end(2) : match.start(match.lastindex)]
     is_part = before.endswith(b";") and gap == b"="  # of a connection string
     is_variable = (gap == b"=" or b"?=" in gap) and (name.isupper() or (is_line and b"." in before))
@@ -232,7 +232,7 @@ def _is_setting(
 
 
 def _holds_only_values(data: bytes, match: Any, stop: int, *, is_line: bool) -> bool:
-    """Whether nothing but a literal can stand behind a name: what is used nowhere else is no variable."""
+    """Whether only a literal can follow a name: a word that is used nowhere else is no variable."""
     gap = data[match.end(2) : match.start(match.lastindex)]
     line = max(data.rfind(b"\n", max(0, match.start() - _FAR), match.start()) + 1, match.start() - _FAR, 0)
     end = data.find(b"\n", stop, stop + _FAR)

@@ -41,10 +41,7 @@ _FILE = Path(__file__).with_name("secret_rules.toml")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rule:
-    """Where a secret stands: a pattern of RE2, and what else holds of a secret.
-
-    The group that takes part in a match is masked, or all of it.
-    """
+    """A form of secret: an RE2 pattern with further conditions. Its matching group is masked, or the whole match."""
 
     id: str
     label: str

@@ -64,7 +64,7 @@ _CODE = (
     r"^[A-Za-z_][\w.-]*/|^(?:\.{0,2}|~)/[\w.:-]+(?:/|\.\w)|^\$\w+/|^--?\w|:[!+-][A-Z]|\\u[0-9A-Fa-f]{4}|^[<>=^~]"
 )
 _NO_PASSWORD = re2.compile(rf"{_STAND_IN}|^(?:{_NOUNS}[A-Za-z0-9]?{_NOUNS}|{_POINTER}|{_MEASURE})$|{_CODE}")
-# What a value is not where nothing but a literal can stand.
+# Words that are no values where only a literal can follow.
 _TYPES = (
     r"(?i:str|basestring|unicode|n?(?:var)?char|u?int(?:eger)?(?:8|16|32|64)?|bool(?:ean)?|bytes?|float|double|number|any|"
     r"object|dict|list|array|tuple|map|buffer|u8|void|optional|unknown|never|undefined|yes|off|on|no|prompt|ask)[!?]?|"
@@ -139,11 +139,11 @@ def is_random(value: str) -> bool:
 
 
 def is_literal(value: str, *, words: bool = True, bare: bool = False, chosen: bool = False) -> bool:
-    """Tell a password that somebody chose from what else stands behind the name of one.
+    """Tell a chosen password from other values after its name.
 
-    Placeholders, references, types, numbers, booleans and durations are none. A word alone is one with `words` only.
-    A `bare` value has no quotes, and nothing tells it from the name of a variable but its form. That of a password,
-    where no code stands, may be `chosen`: known by what only people write.
+    Placeholders, references, types, numbers, booleans and durations are none. A plain word is one only with `words`. A
+    `bare` value has no quotes, so only its form tells it from a variable's name. Outside code, a password may be
+    `chosen`: recognised by forms that only people write.
     """
     if is_random(value):
         return True
@@ -161,9 +161,9 @@ def is_literal(value: str, *, words: bool = True, bare: bool = False, chosen: bo
 
 
 def is_value(value: str, *, is_given: bool = True) -> bool:
-    """Tell what somebody wrote for a password where nothing but a literal can stand.
+    """Tell a password where only a literal can follow.
 
-    Several words are one unless they may be a label or a message; where nothing is assigned, only with a digit.
+    Several words are one unless they may be a label or a message; without an assignment, only with a digit.
     """
     if " " in value:
         return _is_phrase(value, is_given=is_given)

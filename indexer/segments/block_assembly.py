@@ -25,7 +25,7 @@ Report = Callable[[int, int], None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LocalCopy:
-    """A folder that has the files of a listing: all of them where it is whole, else what an attempt got as far as."""
+    """A folder with the files of a listing: all of them if it is whole, else the files of an interrupted attempt."""
 
     folder: Path
     listing: GenerationListing
@@ -70,10 +70,10 @@ class _Span:
 async def assemble(
     listing: GenerationListing, store: ObjectStore, folder: Path, copies: Sequence[LocalCopy], *, report: Report
 ) -> Assembled:
-    """Write the files of a listing into a folder, which may have some of them since an attempt that was interrupted.
+    """Write the files of a listing into a folder, which may have some from an interrupted attempt.
 
-    Each block is compared with its hash, wherever it comes from. `report` is told bytes done, and in all. Raises
-    `SegmentsDamaged`, `SegmentsUnavailable` or `StorageUnwritable`; what is written until then is used next time.
+    Each block is compared with its hash, wherever it comes from. `report` gets the bytes done, and in total. Raises
+    `SegmentsDamaged`, `SegmentsUnavailable` or `StorageUnwritable`; the next attempt reuses the files written so far.
     """
     missing = await asyncio.to_thread(_fill_from_disk, listing, folder, copies)
     spans = list(_make_spans(listing, missing))
@@ -170,7 +170,7 @@ class _DiskBlocks:
         return False
 
     def read(self, block: Block, length: int) -> bytes | None:
-        """Read a block; None where there is none, or it is not as it was."""
+        """Read a block; None if there is none, or it is not as it was."""
         if (known := self._places.get(block.digest)) is None:
             return None
         path, start = known
@@ -208,8 +208,8 @@ async def _read_span(store: ObjectStore, span: _Span) -> bytes:
         return await store.read(span.key, span.start, span.end)
     except KeyError as error:
         raise SegmentsDamaged(
-            "A part of the published index is not in the object store any more. What is here is still served; "
-            "`citebot index --full` where indexes are built publishes everything again."
+            "A part of the published index is missing in the object store. The local copy is still served; `citebot "
+            "index --full` on an indexer publishes everything again."
         ) from error
 
 

@@ -28,13 +28,13 @@ _FORBIDDEN = re.compile(r"AccessDenied|Permission denied|40[13] |Forbidden|Unaut
 
 
 class Bucket:
-    """Objects of one bucket, or of what lies below a prefix in it. Nothing that it raises shows an address."""
+    """Objects of one bucket, or below a prefix in it. No error contains an address."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
     async def put(self, key: str, data: bytes) -> bool:
-        """Write an object that is not there yet; False where it is."""
+        """Write an object that is missing yet; False if it is."""
         from obstore import put_async
         from obstore.exceptions import AlreadyExistsError
 
@@ -46,7 +46,7 @@ class Bucket:
         return True
 
     async def read(self, key: str, start: int = 0, end: int | None = None) -> bytes:
-        """Read a range of an object; `KeyError` where there is no such object."""
+        """Read a range of an object; `KeyError` if there is no such object."""
         from obstore import get_async, get_range_async
 
         with _map_errors(key):
@@ -116,7 +116,7 @@ def _map_errors(key: str = "") -> Iterator[None]:
         if key and not _NO_BUCKET.search(str(error)):
             raise KeyError(key) from error
         raise SegmentsUnavailable(
-            "There is no such bucket as SEGMENTS_URL names. Create it, or correct the address."
+            "The bucket in SEGMENTS_URL does not exist. Create it, or correct the address."
         ) from error
     except (PermissionDeniedError, UnauthenticatedError) as error:
         raise _make_forbidden_error() from error
@@ -127,7 +127,7 @@ def _map_errors(key: str = "") -> Iterator[None]:
 def _explain_error(error: Exception) -> SegmentsUnavailable:
     text = str(error)
     if _NO_BUCKET.search(text):
-        return SegmentsUnavailable("There is no such bucket as SEGMENTS_URL names. Create it, or correct the address.")
+        return SegmentsUnavailable("The bucket in SEGMENTS_URL does not exist. Create it, or correct the address.")
     if _FULL.search(text):
         return SegmentsUnavailable("The object store of SEGMENTS_URL is full. Make room, or raise its quota.")
     if _FORBIDDEN.search(text):
@@ -141,6 +141,6 @@ def _explain_error(error: Exception) -> SegmentsUnavailable:
 
 def _make_forbidden_error() -> SegmentsUnavailable:
     return SegmentsUnavailable(
-        "The object store of SEGMENTS_URL does not let citebot in. Check its keys, and that they may read, write, "
-        "list and delete."
+        "The object store of SEGMENTS_URL denies access. Check the keys; they need permission to read, write, list "
+        "and delete."
     )

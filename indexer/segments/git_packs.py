@@ -43,7 +43,7 @@ class PackWriter:
     def write(self, folder: Path, wanted: Iterable[str], known: Iterable[str]) -> str:
         """Write a pack, with its index, of what the wanted have and the known have not; return its name.
 
-        Empty where there is no such object. Raises `RepositoryError`.
+        Empty if there is no such object. Raises `RepositoryError`.
         """
         revisions = "".join(f"{sha}\n" for sha in (*wanted, "--not", *known))
         # Kept in a variable: it ends its process when it is collected.

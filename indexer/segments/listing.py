@@ -25,7 +25,7 @@ _FORMAT = 1
 _LONGEST = 2**28  # bytes of a listing, unpacked
 _MOST_BYTES = 2**40  # of a generation
 _DIGEST = 64  # hexadecimal digits
-# Nothing else is ever written where a generation is assembled, whatever a listing says.
+# Only these files are written into a generation, whatever a listing contains.
 _PATH = re.compile(
     r"catalog\.sqlite|generations/\d{1,18}/[a-z0-9]{1,64}\.npy|repository\.git/objects/pack/pack-[0-9a-f]{40,64}\.(?:pack|idx)"
 )
@@ -101,15 +101,15 @@ def pack_block(data: bytes) -> bytes:
 
 
 def unpack_block(packed: bytes, block: Block, most: int) -> bytes:
-    """Unpack a block and compare it with its hash; `SegmentsDamaged` where it is not what it should be."""
+    """Unpack a block and compare it with its hash; `SegmentsDamaged` if it is not what it should be."""
     try:
         data = zlib.decompressobj().decompress(packed, most)
     except zlib.error:
         data = b""
     if hashlib.sha256(data).hexdigest() != block.digest:
         raise SegmentsDamaged(
-            "A block of the published index is not what its hash says. What is here is still served; "
-            "`citebot index --full` where indexes are built publishes everything again."
+            "A block of the published index is not what its hash says. The local copy is still served; `citebot "
+            "index --full` on an indexer publishes everything again."
         )
     return data
 
@@ -142,7 +142,7 @@ def encode_listing(listing: GenerationListing) -> bytes:
 
 
 def decode_listing(data: bytes, digest: str) -> GenerationListing:
-    """Read a listing that has a hash; `SegmentsDamaged` where it has another one, or says what none may say."""
+    """Read a listing that has a hash; `SegmentsDamaged` if it has another one, or says what none may say."""
     try:
         return _parse_listing(_unpack_listing(data, digest))
     except (ValueError, KeyError, TypeError, zlib.error, RecursionError) as error:

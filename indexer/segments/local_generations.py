@@ -70,7 +70,7 @@ class LocalGenerations:
         return self._opened.get(repository)
 
     def hold(self, repository: str, parts: ReadingParts) -> IndexReader | None:
-        """Hold the generation of a repository that is open, and note that it is used; None where none is."""
+        """Hold the generation of a repository that is open, and note that it is used; None if none is."""
         with self._lock:
             opened = self._opened.get(repository)
             if opened is None:

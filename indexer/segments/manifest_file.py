@@ -62,7 +62,7 @@ class ManifestFile:
         return [_make_manifest(row) for row in await self._run(sql, repository=repository)]
 
     async def switch(self, repository: str, expected_version: int, manifest: Manifest) -> bool:
-        """Make a manifest the version after the expected one; False where that is not the newest, or no pin holds."""
+        """Make a manifest the version after the expected one; False if that is not the newest, or no pin holds."""
         sql = f"""INSERT INTO manifests ({_COLUMNS})
             SELECT :repository, :expected + 1, :publication, :listing, :provenance, :status
             WHERE {_NEWEST} = :expected
@@ -89,7 +89,7 @@ class ManifestFile:
         return _make_manifest(rows[0]) if rows else None
 
     async def renew(self, holder: str, seconds: float) -> bool:
-        """Extend a pin; False where it has run out."""
+        """Extend a pin; False if it has run out."""
         sql = f"UPDATE pins SET until = {_NOW} + :seconds WHERE holder = :holder AND until > {_NOW} RETURNING version"
         return bool(await self._run(sql, holder=holder, seconds=seconds))
 
@@ -116,7 +116,7 @@ class ManifestFile:
         await self._run(sql, repository=repository, refs=encode_refs(refs))
 
     async def read_refs(self, repository: str) -> ListedRefs:
-        """Return what was noted last; nothing where nothing was."""
+        """Return what was noted last; nothing if nothing was."""
         rows = await self._run("SELECT refs FROM listed_refs WHERE repository = :repository", repository=repository)
         return decode_refs(rows[0][0]) if rows else ListedRefs()
 
@@ -134,7 +134,7 @@ class ManifestFile:
                 return rows
         except (sqlite3.Error, OSError) as error:
             raise SegmentsUnavailable(
-                f"What says which index is served, {self._path}, cannot be used ({error}). Check the file and its disk."
+                f"The manifest {self._path} cannot be used ({error}). Check the file and its disk."
             ) from error
 
 

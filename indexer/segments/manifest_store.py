@@ -1,7 +1,7 @@
-"""The port of the manifest store: which generation of each repository is served, as versions that may be pinned.
+"""The port of the manifest store: the served generation of each repository, as versions that may be pinned.
 
-A publisher pins before it sends anything, under the name of its publication, and a reader before it downloads. What a
-sweep finds in the object store therefore belongs to a version that it sees, to a pin that it sees, or to nobody.
+A publisher pins before it uploads, under the name of its publication, and a reader before it downloads. So every object
+that a sweep finds belongs to a version, to a pin, or to nobody.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ def find_owner(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Manifest:
-    """One published generation: where its listing is, by publication and SHA-256, and what people are told of it.
+    """One published generation: the place of its listing, by publication and SHA-256, and its description for people.
 
-    The hashes in a listing vouch for everything else, so nothing in the object store has to be trusted.
+    The hashes in a listing vouch for everything else, so nothing in the object store must be trusted.
     """
 
     repository: str
@@ -45,7 +45,7 @@ class Manifest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Pin:
-    """A holder that keeps a version from being swept; a publisher's is 0 where nothing was published before."""
+    """A holder that keeps a version from being swept; a publisher's is 0 if nothing was published before."""
 
     holder: str
     version: int
@@ -69,14 +69,14 @@ class Manifests(Protocol):
     async def switch(self, repository: str, expected_version: int, manifest: Manifest) -> bool:
         """Make a manifest the version after the expected one (0: the first).
 
-        False where another indexer was faster, or the pin that the publication holds has run out.
+        False if another indexer was faster, or the pin that the publication holds has run out.
         """
 
     async def pin(self, repository: str, holder: str, seconds: float) -> Manifest | None:
-        """Pin the newest version at once and return it; None where there is none, but the pin holds all the same."""
+        """Pin the newest version at once and return it; None if there is none, but the pin holds all the same."""
 
     async def renew(self, holder: str, seconds: float) -> bool:
-        """Extend a pin; False where it has run out, and what it held may be gone."""
+        """Extend a pin; False if it has run out, and what it held may be gone."""
 
     async def unpin(self, holder: str) -> None:
         """End a pin; one that has run out is no error."""
@@ -91,7 +91,7 @@ class Manifests(Protocol):
         """Note which refs a repository has by now, for those who do not have it."""
 
     async def read_refs(self, repository: str) -> ListedRefs:
-        """Return what was noted last; nothing where nothing was."""
+        """Return what was noted last; nothing if nothing was."""
 
 
 def encode_refs(refs: ListedRefs) -> str:

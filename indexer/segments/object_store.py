@@ -18,10 +18,10 @@ class StoredObject:
 
 
 class ObjectStore(Protocol):
-    """Objects by key. Raises `SegmentsUnavailable` where the store cannot be used, `KeyError` for a missing object."""
+    """Objects by key. Raises `SegmentsUnavailable` if the store cannot be used, `KeyError` for a missing object."""
 
     async def put(self, key: str, data: bytes) -> bool:
-        """Write an object that is not there yet; False where it is, which then stays as it is."""
+        """Write an object that is missing yet; False if it is, which then stays as it is."""
 
     async def read(self, key: str, start: int = 0, end: int | None = None) -> bytes:
         """Read the bytes from `start` up to `end`, or to where the object ends."""

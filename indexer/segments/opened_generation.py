@@ -74,13 +74,13 @@ class OpenedGeneration:
     def open(cls, folder: Path, parts: ReadingParts) -> OpenedGeneration:
         """Open a folder; it blocks.
 
-        Raises `IndexDamaged` where its files are not as they were written, `NotIndexed` where this version cannot read
+        Raises `IndexDamaged` if its files are not as they were written, `NotIndexed` where this version cannot read
         them, and `StorageError`.
         """
         with map_storage_errors(folder / _LOCK):
             lock = lock_folder(folder, shared=True)
         if lock is None:
-            raise NotIndexed(f"{parts.name} was just deleted here, as it was not used. Ask again.")
+            raise NotIndexed(f"{parts.name} was just evicted from this disk. Ask again.")
         try:
             return cls._open_locked(folder, lock, parts)
         except StorageVersion as error:
@@ -141,7 +141,7 @@ class OpenedGeneration:
 
 
 def lock_folder(folder: Path, *, shared: bool) -> int | None:
-    """Lock a folder that is read (shared) or deleted; None where it is locked otherwise, or gone. Raises OSError."""
+    """Lock a folder that is read (shared) or deleted; None if it is locked otherwise, or gone. Raises OSError."""
     try:
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except FileNotFoundError:
@@ -160,13 +160,13 @@ def touch_folder(folder: Path) -> None:
 
 
 def read_last_use(folder: Path) -> float:
-    """Return when a folder was last in use, in seconds since the epoch; 0 where it never was."""
+    """Return when a folder was last in use, in seconds since the epoch; 0 if it never was."""
     lock = folder / _LOCK
     return lock.stat().st_mtime if lock.exists() else 0.0
 
 
 def check_provenance(provenance: str, parts: ReadingParts) -> None:
-    """Raise `NotIndexed` where this process cannot read what was made so, or would compare other vectors with it."""
+    """Raise `NotIndexed` if this process cannot read what was made so, or would compare other vectors with it."""
     if not is_readable_fingerprint(provenance):
         raise make_version_error(parts.name)
     if not provenance.startswith(f"{FORMAT}/{parts.embedder.name}/"):
@@ -179,6 +179,6 @@ def check_provenance(provenance: str, parts: ReadingParts) -> None:
 def make_version_error(repository: str) -> NotIndexed:
     """Say that another version published a repository."""
     return NotIndexed(
-        f"{repository} was published by another version of citebot, whose index this one cannot read. What is here "
+        f"{repository} was published by another version of citebot, whose index this one cannot read. The local copy "
         "is still served; run the same version everywhere."
     )

@@ -56,7 +56,7 @@ class LocalIndex(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Publication:
-    """The upload of a publication: bytes and objects, the listing among them; nothing where all was there already."""
+    """The upload of a publication: bytes and objects, the listing among them; nothing if all was there already."""
 
     manifest: Manifest
     sent_bytes: int = 0
@@ -70,21 +70,21 @@ def name_prefix(repository: str) -> str:
 
 
 async def read_listing(store: ObjectStore, manifest: Manifest) -> bytes:
-    """Read the listing of a manifest, as it is stored; `SegmentsDamaged` where it is gone."""
+    """Read the listing of a manifest, as it is stored; `SegmentsDamaged` if it is gone."""
     prefix = name_prefix(find_owner(manifest.repository))
     try:
         return await store.read(f"{prefix}/{manifest.publication}/{manifest.listing}")
     except KeyError as error:
         raise SegmentsDamaged(
-            f"What was published of {manifest.repository} is not in the object store any more. What is here is "
-            "still served; `citebot index --full` where indexes are built publishes everything again."
+            f"The published index of {manifest.repository} is missing in the object store. The local copy is still "
+            "served; `citebot index --full` on an indexer publishes everything again."
         ) from error
 
 
 class Publisher:
-    """Publishes the indexes of this machine; `scratch` is a folder of its own for what is about to be sent.
+    """Publishes the indexes of this machine; `scratch` is its own folder for files to upload.
 
-    Whatever fails or is killed leaves what was published before as it is; what was sent until then is swept later.
+    A failure or a kill leaves the previous publication untouched; a sweep deletes the objects sent so far.
     """
 
     def __init__(self, store: ObjectStore, manifests: Manifests, scratch: Path) -> None:
@@ -93,11 +93,10 @@ class Publisher:
         self._scratch = scratch
 
     async def publish(self, index: LocalIndex, *, full: bool = False, beside: bool = False) -> Publication:
-        """Publish the newest generation of an index; with `full` everything is sent again, whatever is there.
+        """Publish the newest generation of an index; with `full`, everything is sent again.
 
-        With `beside`, it is one at another commit than the repository's newest, and named with that. What it has in
-        common with the newest is not sent. Raises `PublicationLost`, `SegmentsUnavailable`, `StorageError` or
-        `RepositoryError`.
+        With `beside`, it is a generation at another commit and named after it; objects shared with the newest are not
+        sent. Raises `PublicationLost`, `SegmentsUnavailable`, `StorageError` or `RepositoryError`.
         """
         publication = uuid.uuid4().hex
         folder = self._scratch / publication
@@ -237,7 +236,7 @@ def _is_same(base: Manifest, generation: Generation) -> bool:
 
 
 def _list_staged(folder: Path) -> list[str]:
-    """List the files to be published; what SQLite and git leave beside them is none of those."""
+    """List the files to publish, without those of SQLite and git next to them."""
     paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     return [path for path in paths if path == _CATALOG or path.startswith(("generations/", f"{_PACKS}/"))]
 

@@ -41,7 +41,7 @@ _NOTHING = IndexStatus(
 class SharedIndex:
     """One repository as it was published last. What is here is still served, whatever becomes of the store.
 
-    A refresh downloads; building is for whoever has the repository. With a `commit` it is the repository as it was
+    A refresh downloads; building is for anyone who has the repository. With a `commit` it is the repository as it was
     published beside its newest one.
     """
 
@@ -78,7 +78,7 @@ class SharedIndex:
         return self._generations.get(self._published_as) is not None
 
     def get_served(self) -> tuple[int, float] | None:
-        """Return the version of what is served here, and when that was indexed; None where nothing is."""
+        """Return the version of what is served here, and when that was indexed; None if nothing is."""
         opened = self._generations.get(self._published_as)
         return (read_version(opened.folder), opened.generation.indexed_at) if opened is not None else None
 
@@ -92,7 +92,7 @@ class SharedIndex:
             counts.hits += 1
         reader = await asyncio.to_thread(self._generations.hold, self._published_as, self._parts)
         if reader is None:
-            raise NotIndexed(f"{self.name} has been deleted here just now, as others were used. Ask again.")
+            raise NotIndexed(f"{self.name} was just evicted from this disk. Ask again.")
         return reader
 
     async def is_current(self) -> bool:
@@ -103,9 +103,9 @@ class SharedIndex:
         return opened.folder == self._generations.folder(manifest)
 
     async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
-        """Download what was published last, or what of it is not here; with `full` every block here is checked.
+        """Download the missing parts of the last publication; with `full`, every local block is checked.
 
-        Raises `NotIndexed` where nothing was published, `SegmentsUnavailable`, or `StorageError`.
+        Raises `NotIndexed` if nothing was published, `SegmentsUnavailable`, or `StorageError`.
         """
         async with self._refreshing:
             began, before = time.monotonic(), self._generations.get(self._published_as)
@@ -129,8 +129,7 @@ class SharedIndex:
         async with hold_pin(self._manifests, self._published_as, uuid.uuid4().hex) as manifest, self._lock():
             if manifest is None:
                 raise NotIndexed(
-                    f"{self.name} has not been published yet. A process that indexes has to do that: citebot index, or "
-                    "citebot serve."
+                    f"{self.name} has not been published yet. Run citebot index or citebot serve on an indexer."
                 )
             opened = self._generations.get(self._published_as)
             is_sound = opened is not None and not opened.is_damaged and not full
@@ -208,7 +207,7 @@ class SharedIndex:
         )
 
     async def read_file(self, commit: str, path: str) -> Sequence[str] | None:
-        """Read the lines of a file at a commit, masked; None where the commit is not here, or has no such file."""
+        """Read the lines of a file at a commit, masked; None if the commit is not here, or has no such file."""
 
         def read() -> Sequence[str] | None:
             opened = self._generations.get(self._published_as)
@@ -243,7 +242,7 @@ class SharedIndex:
 class Follower:
     """Downloads what is published, of the repositories that have been asked about here.
 
-    It looks every few seconds until it is cancelled; `notify` only saves the time until it looks by itself.
+    It looks every few seconds until it is cancelled; `notify` only saves the time until it looks on its own.
     """
 
     def __init__(self, indexes: Mapping[str, SharedIndex], manifests: Manifests, *, poll: float = POLL_SECONDS) -> None:

@@ -1,10 +1,10 @@
-"""Deletes from the object store what no version needs any more, never what anybody reads or is about to publish.
+"""Deletes objects that no version needs any more, and never those that a reader or a publisher needs.
 
-What is in the store is listed first and who needs it is asked afterwards. A publication pins before it sends anything
-and holds its pin until it has switched, so whatever was listed belongs to a pin that is seen, to a version that is
-seen, or to nobody. A publication at another commit than the newest lies beside it in the store, shares objects with it,
-and pins it. No name is ever used again: what belongs to nobody once, belongs to nobody for ever, so a sweep that
-stood still for hours does no harm either. Only publishers name objects, each below an id of its own.
+The store is listed first, and pins and versions are read afterwards. A publication pins before it uploads and holds its
+pin until it has switched, so every listed object belongs to a visible pin, to a visible version, or to nobody. A
+publication at another commit is next to the newest in the store, shares objects with it, and pins it. No name is ever
+used again: an object without an owner never gets one, so a sweep that was suspended for hours does no harm either. Only
+publishers name objects, each below its own id.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from indexer.segments.publisher import name_prefix, read_listing
 log = logging.getLogger(__name__)
 
 GRACE = timedelta(hours=1)  # by the store's clock; a database that was restored may have lost a pin
-MOST_BESIDE = 20  # commits of a repository beside its newest, which are published anew when somebody asks
+MOST_BESIDE = 20  # commits of a repository beside its newest, which are published again when somebody asks
 BESIDE_DAYS = timedelta(days=14)
 _CLOCKS = "citebot-sweeps"
 MARKER = "citebot-cluster"
 
 
 async def claim_bucket(store: ObjectStore, cluster: str) -> None:
-    """Write the cluster's id where none is; `ForeignBucket` where there is another one's.
+    """Write the cluster's id where none is; `ForeignBucket` if there is another one's.
 
     Two clusters with one bucket would each sweep away what the other has published.
     """
@@ -100,7 +100,7 @@ async def _sweep_repository(store: ObjectStore, manifests: Manifests, repository
 
 
 async def _list_keys(store: ObjectStore, manifest: Manifest) -> set[str]:
-    """List the objects of a version; `SegmentsDamaged` where its listing cannot be read."""
+    """List the objects of a version; `SegmentsDamaged` if its listing cannot be read."""
     data = await read_listing(store, manifest)
     listing = await asyncio.to_thread(decode_listing, data, manifest.listing)
     prefix = f"{name_prefix(find_owner(manifest.repository))}/{manifest.publication}"

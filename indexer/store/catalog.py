@@ -81,7 +81,7 @@ class Catalog:
                 raise
 
     def _check_file(self) -> None:
-        """Compare the file with its digest; where there is none, look at least for what SQLite could stumble over."""
+        """Compare the file with its digest; if there is none, look at least for what SQLite could stumble over."""
         if not has_content(self._path):
             self._checksums.drop()
             return
@@ -90,7 +90,7 @@ class Catalog:
             with closing(self._connect()) as db:
                 is_sound = db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
         if not is_sound:
-            raise make_damaged_catalog_error(self._path, "it is not as it was left")
+            raise make_damaged_catalog_error(self._path, "it was changed by another program")
 
     def _check_tables(self) -> None:
         found = {row["name"] for row in self._db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
@@ -129,7 +129,7 @@ class Catalog:
         return self._checksums.is_noted()
 
     def note(self) -> None:
-        """Note the digest of the file where there is none, for whoever opens it next; not while somebody reads."""
+        """Note the digest of the file if there is none, for anyone who opens it next; not while somebody reads."""
         if self.is_noted() or self.is_damaged or self.is_gone():
             return
         with self._map_errors(), closing(self._connect()) as db:
@@ -171,7 +171,7 @@ class Catalog:
             db.execute("COMMIT")
 
     def shrink(self) -> None:
-        """Give free pages back to the disk, some at a time: whoever writes in between waits for one step at most."""
+        """Give free pages back to the disk, some at a time: anyone who writes in between waits for one step at most."""
         with self._map_errors(), closing(self._connect()) as db:
             self._checksums.drop()
             free = _free_pages(db)
@@ -259,7 +259,7 @@ class Catalog:
         return [_make_symbol(row) for row in self._fetch_rows(sql, {"path": path, "generation": generation})]
 
     def list_references_to(self, generation: int, name: str) -> list[tuple[str, Reference]]:
-        """Every use of a name, with the path it stands in."""
+        """Every use of a name, with the path it is in."""
         sql = f"""SELECT files.path, refs.* FROM refs JOIN files ON files.id = refs.file
             WHERE refs.name = :name AND {ALIVE} ORDER BY files.path, refs.line"""
         return [

@@ -75,7 +75,7 @@ ALIVE = "files.added <= :generation AND files.removed > :generation"
 
 
 def prepare_schema(path: Path) -> None:
-    """Create a catalog where there is none, and migrate one of an earlier layout.
+    """Create a catalog if there is none, and migrate one of an earlier layout.
 
     `StorageVersion` for a layout that this version does not know.
     """

@@ -1,4 +1,4 @@
-"""Opens clients of Chroma, for a folder or for a server, without what its package would do by itself."""
+"""Opens clients of Chroma, for a folder or for a server, without what its package would do on its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ANSWER_SECONDS, _CONNECT_SECONDS = 60.0, 5.0
 def _load_chroma() -> None:
     """Import Chroma, which costs a second, and keep it from reading a `.env` of the current folder.
 
-    Its package makes settings while it is imported. What stands in that file, or what it is, could end or hold this
+    Its package makes settings while it is imported. What is in that file, or what it is, could end or hold this
     process, and it may come with the repository that is asked about.
     """
     with _LOADING:
@@ -78,7 +78,7 @@ def open_server_client(url: str) -> Client:
         chroma_client_auth_provider=None,
         chroma_server_headers=None,
         chroma_server_host=url,
-        chroma_server_http_port=0,  # has to be given, and is not used beside a whole address
+        chroma_server_http_port=0,  # must be given, and is not used beside a whole address
         chroma_server_ssl_enabled=url.startswith("https:"),
         chroma_server_ssl_verify=True,
     )

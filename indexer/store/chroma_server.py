@@ -21,7 +21,7 @@ _LONGEST_REASON = 200  # characters
 
 # Chroma distinguishes faults only in its text.
 _FULL = re.compile(r"readonly database|read-only file system|is full|no space left|disk i/o error", re.IGNORECASE)
-# What it says of files that it cannot read; whatever else goes wrong in a server may pass.
+# Its messages about unreadable files; other failures of a server may pass.
 _DAMAGED = re.compile(
     r"loading hnsw index|getting embedding|deserializing|malformed|not a database|corrupt|checksum|found on disk",
     re.IGNORECASE,
@@ -32,7 +32,7 @@ class ServerVectors(ChromaCollection):
     """Vectors in a collection of a Chroma server.
 
     Opening asks the server for its version, and reads one vector back: `DamagedVectors` where the server says that it
-    cannot read its files, so that the caller can remove the collection and fill it again. `VectorsUnavailable` where
+    cannot read its files, so that the caller can remove the collection and fill it again. `VectorsUnavailable` if
     there is no such server, or it fails otherwise, and `StorageUnwritable` where its disk is full. Every method may
     raise the three. One process writes to a collection at a time.
     """
@@ -59,7 +59,7 @@ class ServerVectors(ChromaCollection):
 
 
 def check_chroma_server(url: str) -> str:
-    """Return the version of a Chroma server; `VectorsUnavailable` where there is none that can be used."""
+    """Return the version of a Chroma server; `VectorsUnavailable` if there is none that can be used."""
     from httpx import HTTPError, InvalidURL, get
 
     try:
@@ -71,7 +71,7 @@ def check_chroma_server(url: str) -> str:
         version = None
     if not isinstance(version, str):
         raise VectorsUnavailable(
-            f"What answers at {url} (status {answer.status_code}) is not a Chroma server of version {_MAJOR}. "
+            f"The server at {url} (status {answer.status_code}) is not a Chroma server of version {_MAJOR}. "
             "Correct CHROMA_URL, or start one with `chroma run`."
         )
     if version.partition(".")[0] != _MAJOR:
@@ -133,7 +133,7 @@ def _make_server_error(url: str, error: Exception) -> StorageError:
     is_damage = isinstance(error, InternalError) and _DAMAGED.search(text)
     if is_damage or isinstance(error, InvalidDimensionException | NotFoundError):
         return DamagedVectors(
-            f"The vectors in the Chroma server at {url} cannot be read and must be made again. ({_shorten(text)})"
+            f"The vectors in the Chroma server at {url} cannot be read and must be rebuilt. ({_shorten(text)})"
         )
     return _make_unavailable_error(url, error)
 

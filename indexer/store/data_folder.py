@@ -98,7 +98,7 @@ class DataFolder:
             lock.release()
 
     def remove_index(self) -> None:
-        """Delete what has to be rebuilt when the catalog is damaged, but not vectors, which depend on contents only."""
+        """Delete what must be rebuilt when the catalog is damaged, but not vectors, which depend on contents only."""
         with map_storage_errors(self.catalog):
             for path in self.root.glob(f"{self.catalog.stem}.*"):
                 if path.suffix != ".lock":
@@ -170,7 +170,7 @@ def _make_sqlite_error(path: Path, text: str) -> StorageError:
 
 def make_damaged_catalog_error(path: Path, reason: str) -> DamagedCatalog:
     """Say that a catalog is damaged."""
-    return DamagedCatalog(f"{path} is damaged ({reason}). The index is built again, from the repository.")
+    return DamagedCatalog(f"{path} is damaged ({reason}). The index is being rebuilt from the repository.")
 
 
 def _make_full_error(folder: Path) -> StorageUnwritable:
@@ -206,7 +206,7 @@ def name_index_folder(repository: Repository) -> str:
 
 
 def find_index_folder(path: Path) -> str:
-    """Name the folder of the repository that a path lies in; raises `RepositoryError` where there is none."""
+    """Name the folder of the repository that a path is in; raises `RepositoryError` if there is none."""
     with Repository.open(path) as repository:
         return name_index_folder(repository)
 
@@ -248,7 +248,7 @@ def _copy_repeatedly(source: Path, target: Path, *, is_linked: bool) -> None:
         except FileNotFoundError:  # swept meanwhile: there is a newer generation
             continue
         return
-    raise StorageLocked(f"The index in {source} changes too fast to be copied. Try again in a while.")
+    raise StorageLocked(f"The index in {source} changes too fast to be copied. Try again later.")
 
 
 def _copy_data(source: DataFolder, target: DataFolder, *, is_linked: bool) -> None:

@@ -11,7 +11,7 @@ from indexer.secrets import name_rules
 if TYPE_CHECKING:
     from indexer.embedding.embedder import Embedder
 
-FORMAT = "15"  # raise it when chunks, registrations, tokens, masks or columns of segments change: all is indexed anew
+FORMAT = "15"  # raise it when chunks, registrations, tokens, masks or columns of segments change: all is indexed again
 
 
 def make_fingerprint(embedder: Embedder, include: Sequence[str], exclude: Sequence[str]) -> str:
@@ -21,7 +21,7 @@ def make_fingerprint(embedder: Embedder, include: Sequence[str], exclude: Sequen
 
 
 def name_formats() -> Mapping[str, str]:
-    """Name what all that is read of a commit depends on beside the settings: the index format, and the masks."""
+    """Name the inputs of an index besides the settings: the index format, and the masks."""
     return {"index format": FORMAT, "masks": name_rules()}
 
 

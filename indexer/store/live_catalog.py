@@ -13,9 +13,9 @@ log = logging.getLogger(__name__)
 
 
 class LiveCatalog:
-    """Opens the catalog of a folder. What holds an earlier one continues reading that, until all are closed.
+    """Opens the catalog of a folder. Readers of an earlier catalog continue with it until all have closed it.
 
-    `was_damaged` says that what had been indexed is gone, and nothing has been indexed since.
+    `was_damaged` says that the index was lost, and nothing has been indexed since.
     """
 
     def __init__(self, folder: DataFolder) -> None:
@@ -33,7 +33,7 @@ class LiveCatalog:
             return self._catalog
 
     def renew(self) -> None:
-        """Start over where damage was met; for whoever holds the folder as its sole writer."""
+        """Start over where damage was met; for anyone who holds the folder as its sole writer."""
         with self._lock:
             if self._catalog.is_damaged and not self._catalog.is_gone():
                 self._switch(self._begin_anew("damage was met while it was read"))

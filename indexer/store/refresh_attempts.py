@@ -1,4 +1,4 @@
-"""Remembers which commit is being indexed, so that one that kills the process is not retried for ever."""
+"""Remembers the commit being indexed, so that a commit that kills the process is not retried for ever."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_DEATHS = 2  # a commit at which so many processes died is not indexed any mo
 def note_attempt(file: Path, commit: str, *, full: bool, kept: int = 0) -> Iterator[None]:
     """Note that a commit is being indexed while the context is open; only for the sole writer of the data folder.
 
-    A note that is still there later means that the process died, which begins to count anew where it has got further
+    A note that is still there later means that the process died, which begins to count again where it has got further
     than the one before: it has `kept` more. Raises `CommitSetAside` after two deaths, unless a
     person asked for a `full` index.
     """

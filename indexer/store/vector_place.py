@@ -57,10 +57,10 @@ class VectorPlace:
         remove_collections(self.server, self._name_collections())
 
     def _name_collections(self) -> str:
-        """Return what the names of the collections begin with.
+        """Return the prefix of the collections' names.
 
-        Beside the name of the folder it is an id of the folder itself: other machines of the same server may have a
-        repository at the same path, and what one of them sweeps another one may need.
+        Besides the name of the folder it contains the folder's id: other machines of the same server may have a
+        repository at the same path, and must not sweep each other's collections.
         """
         with map_storage_errors(self.folder.collection_id):
             return f"citebot-{self.folder.root.name}-{_read_id(self.folder.collection_id)}-"

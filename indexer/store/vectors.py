@@ -55,7 +55,7 @@ class VectorStore(Protocol):
         """Store a unit (or zero) row for each key, in place of what the key had; of a repeated key the last row."""
 
     def settle(self) -> None:
-        """Have what was added read fast by whoever opens the store next; call it after many additions."""
+        """Have what was added read fast by anyone who opens the store next; call it after many additions."""
 
     def get(self, keys: Sequence[str]) -> FloatArray:
         """Return the rows in the order of the keys; `MissingVectors` if one has none."""
@@ -176,7 +176,7 @@ class ChromaCollection(ABC):
 
     @abstractmethod
     def _map_errors(self) -> AbstractContextManager[None]:
-        """Map what Chroma and what lies below it raise to this package's errors."""
+        """Map the errors of Chroma and the libraries below it to this package's errors."""
 
     @abstractmethod
     def _track_changes(self) -> AbstractContextManager[None]:
@@ -186,13 +186,13 @@ class ChromaCollection(ABC):
 class ChromaVectors(ChromaCollection):
     """Vectors in a collection of a Chroma folder.
 
-    Opening compares the files with their digests and reads one vector back, which loads the index:
-    `DamagedVectors` when either fails, so that the caller can delete the folder and fill it again. The digests come
-    first, because Chroma's index code ends the process when it is given a broken file. `StorageUnwritable` and
-    `StorageLocked` as their names say. Every method may raise the three. One process writes to a folder at a time.
+    Opening compares the files with their digests and reads one vector back, which loads the index. `DamagedVectors`
+    means that either failed, so that the caller can delete the folder and fill it again. The digests come first,
+    because a broken file would crash Chroma's index code. `StorageUnwritable` and `StorageLocked` as their names say.
+    Every method may raise the three. One process writes to a folder at a time.
 
-    Chroma writes its index whole each time that so many vectors were added, and adds those again that it lacks when it
-    is opened. Their number grows with the index, and the bytes written with the vectors, not with their square.
+    Chroma rewrites its whole index after a number of new vectors, and replays the rest when it is opened. That number
+    grows with the index, so the bytes written grow with the vectors, not with their square.
     """
 
     def __init__(self, folder: Path, collection: str, dimensions: int) -> None:
@@ -203,7 +203,7 @@ class ChromaVectors(ChromaCollection):
         with _map_chroma_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             if self._checksums.match() is False:
-                message = f"The files in {folder} are not as they were left; the vectors must be made again."
+                message = f"The files in {folder} were changed by another program; the vectors must be rebuilt."
                 raise DamagedVectors(message)
             self._checksums.drop()  # opening alone changes the database
             client = open_folder_client(folder)
@@ -298,11 +298,11 @@ def _make_storage_error(folder: Path, error: BaseException) -> StorageError:
         )
     if _LOCKED.search(text):
         return StorageLocked(f"Another process is writing to {folder}; try again when it has finished.")
-    return DamagedVectors(f"The vectors in {folder} cannot be read and must be made again. ({text})")
+    return DamagedVectors(f"The vectors in {folder} cannot be read and must be rebuilt. ({text})")
 
 
 def _is_full(folder: Path) -> bool:
-    """Whether the disk has no space left; what Chroma says then depends on which of its files was written."""
+    """Whether the disk is full; Chroma's message depends on the file that it was writing."""
     return folder.exists() and shutil.disk_usage(folder).free < _LEAST_FREE
 
 

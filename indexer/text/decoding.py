@@ -57,10 +57,10 @@ _LEVEL = 1  # the next one takes a third longer and saves a twentieth
 
 
 def decode_file(data: bytes, *, declared: str = "", usual: str = "") -> str | None:
-    """Turn a file's bytes into text with LF line ends, or None for a binary file; line numbers stay as they were.
+    """Decode a file into text with LF line ends, or None for a binary file; line numbers stay the same.
 
-    The encoding is that of `find_encoding`, which says what the hints are. The text can always be encoded as UTF-8,
-    and a NUL becomes U+FFFD, as SQLite and terminals stop at one.
+    `find_encoding` chooses the encoding, and explains the hints. The text can always be encoded as UTF-8, and a NUL
+    becomes U+FFFD, as SQLite and terminals stop at one.
     """
     if is_binary(data):
         return None
@@ -74,10 +74,10 @@ def decode_file(data: bytes, *, declared: str = "", usual: str = "") -> str | No
 
 
 def find_encoding(data: bytes, *, declared: str = "", usual: str = "") -> str | None:
-    """Name the encoding of a text: by its mark, UTF-8, what the file or the repository declares, else by its words.
+    """Name the encoding of a text: by its mark, UTF-8, the declared one, else by its words.
 
-    `declared` is what the repository says of the file. `usual` is the encoding of most of its files that are not
-    UTF-8, and decides where the file itself has too few words. None where nothing tells the encoding.
+    `declared` is the repository's declaration for the file. `usual` is the encoding of most other files that are not
+    UTF-8, and decides if the file has too few words. None if the encoding is unknown.
     """
     wide = _detect_bom(data) or _detect_wide(data)
     if wide is not None:
@@ -106,7 +106,7 @@ def is_binary(data: bytes) -> bool:
 
 
 def is_lfs_pointer(data: bytes) -> bool:
-    """Tell whether the file stands for another one that Git LFS keeps elsewhere."""
+    """Tell whether the file is a Git LFS pointer."""
     return len(data) <= _LFS_LARGEST and data.startswith(_LFS_HEAD)
 
 
@@ -169,7 +169,7 @@ def _resolve_encoding(name: str) -> tuple[str, ...]:
 
 
 def _detect_by_words(data: bytes, usual: str) -> str | None:
-    """Judge by the lines that are not ASCII; None where they are no text in any known encoding."""
+    """Judge by the lines that are not ASCII; None if they are no text in any known encoding."""
     if _is_damaged_utf8(data):
         return "utf-8"
     lines = b"".join(line for line in data.split(b"\n") if not line.isascii())[:_JUDGED]
@@ -191,9 +191,9 @@ def _detect_by_words(data: bytes, usual: str) -> str | None:
 
 
 def _choose_of_few(lines: bytes, usual: str) -> str:
-    """Say what a few letters beyond ASCII most likely are in, of which words say little; empty for many.
+    """Choose the encoding of a text with few letters beyond ASCII; empty for many.
 
-    That is what the rest of the repository is in, else Windows-1252, unless that puts signs into words.
+    That is the encoding of the rest of the repository, else Windows-1252, unless that puts symbols into words.
     """
     high = _count_high(lines)
     if usual or high > _ACCENTS:
@@ -202,7 +202,7 @@ def _choose_of_few(lines: bytes, usual: str) -> str:
 
 
 def _is_damaged_utf8(data: bytes) -> bool:
-    """Tell whether a text is UTF-8 but for a few bytes, such as the test of a decoder."""
+    """Tell whether a text is UTF-8 except a few bytes, such as the test of a decoder."""
     text = data.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
     return (len(text) - len(text.encode("ascii", "ignore"))) > 5 * damaged

@@ -35,14 +35,14 @@ class Grammar:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Language:
-    """All that is known of one language; most of it is optional.
+    """The facts about one language; most are optional.
 
-    `spoken_names` are what people call it, the first as it is shown to them; two entries with one such name are one
-    language to people. `endings` and `file_names` are lower-case; `shared_endings` are those of several languages, of
-    which `detect_language` picks one by the text. `interpreters` are named after `#!`. `has_brace_blocks` is off where
-    a brace opens a collection and no block. `type_place` says on which side of a variable its type is written, and
-    languages of one `family` call each other's definitions. `ctags` is a file name by which universal-ctags knows a
-    language that no grammar reads.
+    `spoken_names` are its names for people, the first for display; entries that share a name are one language to
+    people. `endings` and `file_names` are lower-case; `shared_endings` belong to several languages, of which
+    `detect_language` picks one by the text. `interpreters` follow `#!`. `has_brace_blocks` is off if a brace opens a
+    collection and no block. `type_place` is the side of a variable on which its type is written, and languages of one
+    `family` call each other's definitions. `ctags` is a file name by which universal-ctags knows a language without a
+    grammar.
     """
 
     name: str

@@ -10,14 +10,14 @@ from typing import Any
 import re2
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
-# What these stand for in Python, written as the inside of a class; in RE2 they know ASCII alone.
+# Their equivalents in Python, as the inside of a class; in RE2 they cover only ASCII.
 _CLASSES = {"w": r"\p{L}\p{N}_", "d": r"\p{Nd}", "s": r"\t-\r\x1c-\x20\x85\p{Z}"}
 # The hundreds of ranges of all letters, taken together with the signs between them.
 _LOOSE_CLASSES = {**_CLASSES, "w": r"0-9A-Z_a-z\x{80}-\x{10FFFF}"}
 
 
 class Pattern:
-    """A pattern, used as those of `re`; its matches too offer what those of `re` do.
+    """A pattern with the interface of `re`, matches included.
 
     It is compiled at its first use: there are hundreds, and a process that answers one question needs few of them.
     """
@@ -75,10 +75,10 @@ class Pattern:
 def compile_pattern(pattern: str, *, loose: bool = False) -> Pattern:
     r"""Compile a pattern in RE2's syntax, with flags such as `(?im)` in front.
 
-    Letters, digits and white space (`\\w`, `\\d`, `\\s`) are those of all scripts, but a `\\b` stands beside ASCII
-    alone, and there is no look-around. Where something far off decides whether a place matches, each of many places
-    looks for it again: to find them all is quadratic on RE2 too. A `loose` pattern is compiled in a third of the time,
-    and takes every sign beyond ASCII for a letter.
+    Letters, digits and white space (`\\w`, `\\d`, `\\s`) are those of all scripts, but `\\b` works only next to ASCII,
+    and there is no look-around. If something far off decides whether a place matches, each of many places searches for
+    it again: finding them all is quadratic with RE2 too. A `loose` pattern is compiled in a third of the time, and
+    takes every character beyond ASCII for a letter.
     """
     return Pattern(pattern, loose=loose)
 

@@ -49,10 +49,10 @@ def is_notebook(path: str) -> bool:
 
 
 def read_notebook(text: str) -> str | None:
-    """Return what people wrote in a notebook, line by line as in the file; None for what is no notebook.
+    """Return the cells of a notebook as text, line by line as in the file; None for other files.
 
-    The line above each cell says which one it is, where there is such a line: `# %% cell 7`, and its language where
-    that is not Python. Where the file has a whole cell on one line, its lines are joined by a sign for a line end.
+    The line above each cell, if there is one, becomes `# %% cell 7`, with the language unless it is Python. If the file
+    has a whole cell on one line, a line-end sign joins its lines.
     """
     try:
         notebook = json.loads(text)

@@ -77,7 +77,7 @@ def tokenize_path(path: str) -> list[str]:
 
 
 def find_question_words(question: str) -> list[str]:
-    """The identifiers of a question that are not stop words; all of them when nothing else is left."""
+    """Return the identifiers of a question without stop words, or all of them if nothing else is left."""
     words: list[str] = IDENTIFIER.findall(question)
     return [word for word in words if word.lower() not in QUESTION_STOP_WORDS] or words
 

@@ -59,12 +59,12 @@ def compute_digest(folder: Path = EXAMPLES) -> str:
 
 @cache
 def load_fillers() -> dict[str, Any]:
-    """Read the words that stand in for placeholders."""
+    """Read the words in for placeholders."""
     return tomllib.loads(FILLERS.read_text(encoding="utf-8"))
 
 
 def list_common_words(lines: Sequence[ExampleLine]) -> dict[str, int]:
-    """Return the words of the examples and their fillers, and names that may be words, but for libraries.
+    """Return the words of the examples and their fillers, and names that may be words, except libraries.
 
     Each with the intents whose lines have it, as bits in the order of `INTENTS`.
     """

@@ -87,7 +87,7 @@ def _find_line_comments(lines: Sequence[str], last: int) -> int:
 
 
 def find_file_comment(lines: Sequence[str]) -> Comment | None:
-    """Find what a file says of itself at its top, past a licence, imports and the like."""
+    """Find what a file says of itself at its top, past a licence, imports and similar."""
     row, limit = 0, min(len(lines), 60)
     while row < limit:
         bare = lines[row].strip()

@@ -34,7 +34,7 @@ class CodeFile:
     is_test: bool
 
     def find_chunk(self, line: int) -> Chunk | None:
-        """Return the chunk that a line lies in, counted from 1."""
+        """Return the chunk that a line is in, counted from 1."""
         return next((chunk for chunk in self.parsed.chunks if chunk.start_line <= line <= chunk.end_line), None)
 
     def find_comment(self, symbol: Symbol) -> Comment | None:
@@ -48,7 +48,7 @@ class CodeFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """A definition and the file and chunk that it stands in."""
+    """A definition and the file and chunk that it is in."""
 
     file: CodeFile
     symbol: Symbol

@@ -140,7 +140,7 @@ def _pair_paragraphs(corpus: Corpus, rng: random.Random) -> Iterator[Pair]:
 
 
 def make_header(file: CodeFile, chunk: Chunk, without: str = "") -> str:
-    """Return what the index tells the embedder of where a chunk stands, but for one name."""
+    """Return what the index tells the embedder of where a chunk stands, except one name."""
     return " ".join((file.path, chunk.scope, *(name for name in chunk.names[:20] if name != without)))
 
 

@@ -71,7 +71,7 @@ def script(request: Received) -> Reply:
             return (
                 _act(request)
                 if "tools" in request.body
-                # Nothing of it stands in the lines, so that the claim is read again.
+                # Nothing of it is in the lines, so that the claim is read again.
                 else says("Money leaves every customer quietly by `pay` [E1], and it is sent again while it can be.")
             )
 

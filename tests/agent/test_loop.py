@@ -36,7 +36,7 @@ from tests.fakes.shop import SHOP
 from tests.waiting import expect
 
 QUESTION = "how do orders get paid while the bank is busy?"
-# One of its files tells whoever reads it to drop orders, which would make every turn a watched one.
+# One of its files tells anyone who reads it to drop orders, which would make every turn a watched one.
 PLAIN_SHOP = {path: text for path, text in SHOP.items() if path != "shop/parcels.py"}
 WRITTEN = "An order is paid through its session [E1]."
 LOOK = [("find_symbol", {"name": "Order.pay"})]
@@ -345,7 +345,7 @@ async def test_the_answer_is_told_which_places_the_notes_of_the_steps_cite(saver
 async def test_the_longest_way_through_the_graph_ends_with_an_answer(
     saver: SqliteConversations, limits: TurnLimits
 ) -> None:
-    """Calls in every round, a plan as late as possible, and steps that find nothing and are planned anew."""
+    """Calls in every round, a plan as late as possible, and steps that find nothing and are planned again."""
     asked = itertools.count()
 
     def insist(messages: Sequence[BaseMessage]) -> Line:
@@ -808,4 +808,4 @@ async def test_no_call_passes_the_instructions_on(saver: SqliteConversations, to
 
     assert events[-1].payload["answer"].route != "paused"
     assert ANSWER_RULES[:60] not in said
-    assert "held what must not leave" in events[-1].payload["answer"].text
+    assert "contained protected text" in events[-1].payload["answer"].text

@@ -176,7 +176,7 @@ _HARMFUL = re.compile(
 
 
 def harms_in(text: str) -> list[str]:
-    """What would ping, link, show or load something when the Markdown is shown; nothing where all of it is inert."""
+    """What would ping, link, show or load something when the Markdown is shown; nothing if all of it is inert."""
     harms: list[str] = []
     for token in MarkdownIt("commonmark").parse(text):
         parts = token.children or []

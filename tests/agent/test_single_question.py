@@ -36,7 +36,7 @@ async def single(code: FakeCode) -> AsyncIterator[Agent]:
 
 
 def told_by(events: list[Any]) -> list[tuple[str, Any]]:
-    """What a run tells, but for its times; empty changes stand for nothing."""
+    """What a run tells, except its times; empty changes stand for nothing."""
     return [(event.kind, shape_of(dict(event.payload))) for event in events]
 
 

@@ -30,7 +30,7 @@ class Member:
     metrics: str
 
     async def get(self, path: str) -> tuple[int, Any]:
-        """Ask for a path as whoever looks after the process does; 0 while nothing listens."""
+        """Ask for a path as anyone who looks after the process does; 0 while nothing listens."""
         try:
             async with aiohttp.ClientSession() as session, session.get(f"{self.metrics}{path}") as answer:
                 is_json = answer.content_type == "application/json"

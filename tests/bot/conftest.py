@@ -1,4 +1,4 @@
-"""Keeps the settings of whoever runs the tests out of them, and lends a repository that is indexed already."""
+"""Keeps the settings of anyone who runs the tests out of them, and lends a repository that is indexed already."""
 
 from __future__ import annotations
 

@@ -344,17 +344,17 @@ async def a_file_without_a_word_is_a_question(world: World) -> None:
 
 async def an_image_that_nobody_sees_is_said_to_be_unseen(world: World) -> None:
     await world.attach("where is send?", {"screen.png": b"\x89PNG", "a.zip": b"PK\0\0", "x.mp4": b"film"})
-    (said,) = await settled(world, "x.mp4` is no text, so I did not read it")
+    (said,) = await settled(world, "x.mp4` is not text, so I did not read it")
     assert "Answer to: where is send?" in said
     assert "screen.png` is an image, which I did not see" in said
-    assert "a.zip` is no text, so I did not read it" in said
+    assert "a.zip` is not text, so I did not read it" in said
     assert not world.agent.attached[0]
 
 
 async def a_failure_becomes_a_sentence(world: World) -> None:
     world.agent.error = IndexError("list index out of range")
     await world.mention("where is send?")
-    await settled(world, "Something went wrong that should not")
+    await settled(world, "An internal error occurred")
 
 
 async def a_killed_answer_is_completed_in_the_same_message(world: World) -> None:

@@ -190,7 +190,7 @@ def _named(seen: Seen, label: str) -> str:
 
 
 def shown(seen: Seen) -> str:
-    """What a person reads in a message, but for the labels of buttons; of the steps the one that is in progress."""
+    """What a person reads in a message, except the labels of buttons; of the steps the one that is in progress."""
     labels = {"Helpful", "Not helpful", "Stop", "Share", "Approve", "Abort"}
     lines = [line for line in seen.text.split("\n") if line not in labels]
     steps = [title for title, state in seen.tasks.items() if state == "in_progress"]

@@ -103,18 +103,21 @@ RULE = '[[access.rules]]\nrepositories = ["a"]\n'
     ("text", "complaint"),
     [
         ('access = "all"', "access: This is a table, written [access]."),
-        ('[access]\nopen = "yes"', "access open: This is true or false."),
-        ("[access]\nopen = 1", "access open: This is true or false."),
+        ('[access]\nopen = "yes"', "access open: Write true or false."),
+        ("[access]\nopen = 1", "access open: Write true or false."),
         ('[access]\nreindex = "ann"', "access reindex: This is a list of texts"),
         ('[access]\nexternal_channels = [""]', "access external_channels 1: "),
-        ("[access]\nreindx = []", "access reindx: This is not a key; the table has open, reindex"),
+        ("[access]\nreindx = []", "access reindx: There is no such key; the table has open, reindex"),
         ("[access.rules]", "access rules: These are tables, written [[access.rules]]."),
         ("[access]\nrules = [1]", "access rules 1: These are tables, written [[access.rules]]."),
         ("[[access.rules]]", "access rules 1 repositories: Field required."),
         ("[[access.rules]]\nrepositories = []", "access rules 1 repositories: This is empty."),
         ('[[access.rules]]\nrepositories = "a"', "access rules 1 repositories: This is a list of texts"),
         (f"{RULE}people = [1]", "access rules 1 people 1: "),
-        (f"{RULE}users = []", "access rules 1 users: This is not a key; the table has repositories, channels, people."),
+        (
+            f"{RULE}users = []",
+            "access rules 1 users: There is no such key; the table has repositories, channels, people.",
+        ),
     ],
 )
 def test_a_table_that_cannot_be_read_is_refused_as_a_whole(tmp_path: Path, text: str, complaint: str) -> None:

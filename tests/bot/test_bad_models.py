@@ -157,7 +157,7 @@ def test_an_answer_that_ends_in_the_middle_of_a_word_says_so(citebot: Citebot, g
     text = ask(citebot)
 
     assert text.startswith("It is paid by `pay` [1], and then it is sent to the ba")
-    assert text.endswith("*(The answer was cut here: it had reached the limit of its length.)*")
+    assert text.endswith("*(The answer was cut here: it reached the length limit.)*")
 
 
 @pytest.mark.exhaustive
@@ -184,5 +184,5 @@ def test_tokens_that_are_spent_leave_an_answer_from_what_was_found(
 
     text = ask(citebot)
 
-    assert text.startswith(f"{FALLBACK}this question has used up its budget for the language model.*")
+    assert text.startswith(f"{FALLBACK}this question used up its budget for the language model.*")
     assert len(gemini.received) == 1

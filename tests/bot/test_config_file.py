@@ -41,7 +41,7 @@ def test_what_a_repository_brings_along_is_not_read_and_said_so(where: str, host
     settings = Settings.load({}, directory)
 
     assert (settings.model, settings.link_hosts, settings.access.open) == (None, (), True)
-    assert f"{directory / 'citebot.toml'} is not read: it lies in a repository" in settings.remark
+    assert f"{directory / 'citebot.toml'} is not read: it is in a repository" in settings.remark
     assert settings.remark.endswith(f"If it is yours, name it: CITEBOT_CONFIG={directory / 'citebot.toml'}")
 
 
@@ -65,7 +65,7 @@ def test_a_question_asked_in_a_hostile_repository_is_answered_by_ones_own_settin
     done = calling(capsys)("symbols", "first", "--json")
 
     assert done.code == 0
-    assert done.err.count("is not read: it lies in a repository") == 1
+    assert done.err.count("is not read: it is in a repository") == 1
     assert not (tmp_path / "theirs").exists()
     assert (tmp_path / "home").is_dir()
 
@@ -124,7 +124,7 @@ def test_a_file_that_is_merely_found_sets_neither_where_data_goes_nor_who_may_as
         Settings.load({"SECRET": "s"}, tmp_path)
 
     assert str(caught.value) == (
-        f"citebot.toml: {key} may not be set by a file that nobody named. "
+        f"citebot.toml: {key} may not be set by a file that you did not name. "
         f"If it is yours, name it: CITEBOT_CONFIG={file}"
     )
     assert Settings.load({"SECRET": "s", "CITEBOT_CONFIG": str(file)}, tmp_path)
@@ -184,4 +184,4 @@ def test_doctor_names_a_file_that_is_not_read(
     run(["doctor"])
 
     warnings = [line for line in capsys.readouterr().out.splitlines() if line.startswith("warning")]
-    assert any("citebot.toml is not read: it lies in a repository" in line for line in warnings)
+    assert any("citebot.toml is not read: it is in a repository" in line for line in warnings)

@@ -121,8 +121,8 @@ def test_a_verbose_trace_adds_the_state(citebot: Citebot, gemini: FakeGemini) ->
         (withholds("SAFETY"), "the provider of the language model withheld its answer"),
         (blocks_prompt(), "the provider of the language model withheld its answer"),
         (withholds("STOP"), "the language model gave an empty answer"),
-        (withholds("MAX_TOKENS"), "the language model reached its limit of length before it wrote anything"),
-        (calls(("grep", {"pattern": "pay"})), "the language model went on calling tools instead of answering"),
+        (withholds("MAX_TOKENS"), "the language model reached its length limit before it wrote anything"),
+        (calls(("grep", {"pattern": "pay"})), "the language model kept calling tools instead of answering"),
     ],
 )
 def test_a_failing_model_leaves_an_answer_from_the_code(
@@ -323,7 +323,7 @@ def test_without_a_model_no_provider_is_imported(shop: Path) -> None:
 
 
 def form_of(asked: Received) -> str:
-    """The name of the form that is to be filled in; empty where text is asked for."""
+    """The name of the form that is to be filled in; empty if text is asked for."""
     schema = asked.body["generationConfig"].get("responseJsonSchema", {})
     return str(schema.get("title", ""))
 

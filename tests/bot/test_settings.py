@@ -133,7 +133,7 @@ def test_the_configuration_file_can_stand_elsewhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variable", ["CITEBOT_CONFIG", "CITEBOT_ENV_FILE"])
 def test_a_named_file_that_is_missing_is_an_error(tmp_path: Path, variable: str) -> None:
-    with pytest.raises(SettingsError, match=f"{variable} names .*gone, which is not there"):
+    with pytest.raises(SettingsError, match=f"{variable} names .*gone, which does not exist"):
         Settings.load({variable: "gone"}, tmp_path)
 
 
@@ -284,7 +284,7 @@ def test_a_token_is_read_from_the_variable_that_a_table_names(tmp_path: Path) ->
 
     assert settings.tokens["SHOP_TOKEN"].get_secret_value() == "very-secret"
     assert "very-secret" not in repr(settings)
-    with pytest.raises(SettingsError, match="SHOP_TOKEN is named for a token and not set"):
+    with pytest.raises(SettingsError, match="SHOP_TOKEN should hold a token but is not set"):
         Settings.load(named, tmp_path)
 
 
@@ -345,7 +345,7 @@ def test_a_channel_says_how_citebot_behaves_there(tmp_path: Path) -> None:
             '[channels.C1]\nmanners = "loud"',
             "channels C1 manners: Input should be 'mentions', 'follow' or 'every question'.",
         ),
-        ('[channels.C1]\nmaners = "follow"', "channels C1 maners: This is not a key; the table has manners."),
+        ('[channels.C1]\nmaners = "follow"', "channels C1 maners: There is no such key; the table has manners."),
         ('[channels]\nC1 = "mentions"', "channels C1: This is a table, written [channels.C1]."),
         (
             '[channels.general]\nmanners = "mentions"',
@@ -443,5 +443,5 @@ def test_the_sandbox_may_be_shown_an_environment(tmp_path: Path) -> None:
 def test_an_unknown_key_of_the_sandbox_is_told_with_those_that_there_are(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text('[sandbox]\nimage = "x"\n')
 
-    with pytest.raises(SettingsError, match=r"sandbox image: This is not a key; the table has python"):
+    with pytest.raises(SettingsError, match=r"sandbox image: There is no such key; the table has python"):
         Settings.load({"CITEBOT_CONFIG": "own.toml"}, tmp_path)

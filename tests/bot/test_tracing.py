@@ -212,7 +212,7 @@ def test_a_collector_that_is_down_costs_a_warning(
 
     assert done.code == 0
     assert "shop/dates.py" in done.out
-    assert caplog.messages == ["Traces are lost: the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not take them."]
+    assert caplog.messages == ["Traces are lost: the collector at OTEL_EXPORTER_OTLP_ENDPOINT does not accept them."]
 
 
 def test_an_address_that_was_meant_for_another_program_stops_nothing(

@@ -217,7 +217,7 @@ class RemoteWorld(BaseWorld):
 
 
 class FakeWorld(BaseWorld):
-    """People on the fake platform. The clock stands still but for what a test lets pass."""
+    """People on the fake platform. The clock stands still except what a test lets pass."""
 
     name = "fake"
 

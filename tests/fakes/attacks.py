@@ -34,7 +34,7 @@ FAMILIES: Mapping[str, str] = {
 
 
 def fill(piece: str, length: int) -> str:
-    """Ask something that one family of characters stands in the middle of."""
+    """Ask something that one family of characters is in the middle of."""
     return f"where is {(piece * length)[:length]} x defined?"
 
 
@@ -98,7 +98,7 @@ class Town:
 
 @asynccontextmanager
 async def probed(address: str) -> AsyncIterator[list[float]]:
-    """Ask for `/healthz` all the while; each answer has to be good, and notes how many seconds it took."""
+    """Ask for `/healthz` all the while; each answer must be good, and notes how many seconds it took."""
     took: list[float] = [0.0]
 
     async def probe() -> None:

@@ -51,7 +51,7 @@ def _make_tokenizer() -> str:
     tokenizer.post_processor = TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", WORDS.index("[CLS]")), ("[SEP]", WORDS.index("[SEP]"))]
     )
-    tokenizer.enable_truncation(16)  # as published ones come, for whoever trains with them
+    tokenizer.enable_truncation(16)  # as published ones come, for anyone who trains with them
     tokenizer.enable_padding(length=16)
     text: str = tokenizer.to_str()
     return text

@@ -29,7 +29,7 @@ class FakeClock:
         await woken.wait()
 
     async def advance(self, seconds: float) -> None:
-        """Let that much time pass, waking whoever waits on the way."""
+        """Let that much time pass, waking anyone who waits on the way."""
         until = self._now + seconds
         await self.settled()
         while self._sleepers and self._sleepers[0][0] <= until:

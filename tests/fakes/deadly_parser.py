@@ -1,4 +1,4 @@
-"""A parser as any, but for the files whose names say what is to become of it; `module` of a `ParserPool`."""
+"""A parser as any, except the files whose names say what is to become of it; `module` of a `ParserPool`."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ Script = Callable[[Received], "Reply | Failure"]
 class FakeGemini:
     """Remembers what it was asked, and answers as scripted: failures first, then results.
 
-    `replies` are given to chat requests in order; where there are none left, `script` is asked for one.
+    `replies` are given to chat requests in order; if there are none left, `script` is asked for one.
     """
 
     def __init__(self) -> None:

@@ -120,7 +120,7 @@ async def serving(host: GitHost, address: str = "127.0.0.1") -> AsyncIterator[Gi
 
 
 def command_lines() -> str:
-    """What `ps` would show of everybody; nothing where the system does not tell."""
+    """What `ps` would show of everybody; nothing if the system does not tell."""
     lines = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

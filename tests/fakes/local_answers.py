@@ -20,7 +20,7 @@ class _AnswerJob:
 
 
 class LocalAnswerJobs:
-    """Keeps what was asked for in memory: after a restart, the inbox knows what has to be asked for again."""
+    """Keeps what was asked for in memory: after a restart, the inbox knows what must be asked for again."""
 
     def __init__(self) -> None:
         self._waiting: list[_AnswerJob] = []

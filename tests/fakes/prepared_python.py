@@ -21,7 +21,7 @@ _OLDEST = (3, 10)
 
 @contextmanager
 def prepared_python() -> Iterator[Path]:
-    """Make an environment that every user of the machine can read; skips where there is no Python to make it of."""
+    """Make an environment that every user of the machine can read; skips if there is no Python to make it of."""
     version = _find_version()
     if version < _OLDEST:
         pytest.skip(f"{_SYSTEM} is not there, or older than {'.'.join(map(str, _OLDEST))}")

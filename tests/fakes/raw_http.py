@@ -15,7 +15,7 @@ Header = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What came back: the status, 0 where the connection just ended, and all the bytes."""
+    """What came back: the status, 0 if the connection just ended, and all the bytes."""
 
     status: int
     raw: bytes
@@ -40,7 +40,7 @@ def exchange(address: str, request: bytes) -> Answer:
     """Send bytes, and read until the connection ends."""
     where = urlsplit(address)
     with socket.create_connection((where.hostname, where.port), timeout=LIMIT_SECONDS) as line:
-        with suppress(ConnectionError):  # whoever refuses does not read to the end
+        with suppress(ConnectionError):  # anyone who refuses does not read to the end
             line.sendall(request)
         return read_answer(line)
 

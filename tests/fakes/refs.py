@@ -1,4 +1,4 @@
-"""The refs of a repository that is not there: names and commits, and fake code at each."""
+"""The refs of a repository that is missing: names and commits, and fake code at each."""
 
 from __future__ import annotations
 

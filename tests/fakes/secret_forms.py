@@ -162,7 +162,7 @@ FORMS = (
 
 
 def draw_values(form: Form, alphabet: str, count: int, seed: int = 0) -> Iterator[str]:
-    """Draw values of every length in turn, of the characters that may stand in a form."""
+    """Draw values of every length in turn, of the characters that may be in a form."""
     characters = [char for char in ALPHABETS[alphabet] if char not in form.breaking]
     drawn = random.Random(f"{form.name}/{alphabet}/{seed}")
     for number in range(count):

@@ -1,4 +1,4 @@
-"""Citebot serving a repository over the fake Slack in the process of the test, with whoever looks after it."""
+"""Citebot serving a repository over the fake Slack in the process of the test, with anyone who looks after it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Served:
         return found[1]
 
     async def get(self, path: str, **headers: str) -> tuple[int, Any]:
-        """Ask for a path as whoever looks after the process does; JSON is read."""
+        """Ask for a path as anyone who looks after the process does; JSON is read."""
         return await got(self.metrics_address, path, **headers)
 
     async def get_outside(self, path: str, **headers: str) -> tuple[int, Any]:

@@ -50,5 +50,5 @@ def serve(directory: str, point: str = "", role: Role = "all", is_hurried: bool 
 
 
 def say(text: str) -> None:
-    """Tell whoever looks at standard error."""
+    """Tell anyone who looks at standard error."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201

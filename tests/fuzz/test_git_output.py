@@ -1,4 +1,4 @@
-"""Fuzzes git's output on commits and failures, most of which is written by whoever pushes."""
+"""Fuzzes git's output on commits and failures, most of which is written by anyone who pushes."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ BEFORE, AFTER = ["events/counter.py", "events/stays.py"], ["events/new.py", "eve
 
 
 async def die(forks: ForkServer, repository: Path | str, home: Path, point: str) -> None:
-    """Have a process refresh, which is killed and does not end by itself."""
+    """Have a process refresh, which is killed and does not end on its own."""
     assert await forks.end_of(refresh_and_die, str(repository), str(home), point) == -signal.SIGKILL
 
 

@@ -619,7 +619,7 @@ async def test_an_index_is_found_by_its_repository_and_removed(repository: GitRe
 async def test_a_new_generation_is_at_hand_as_soon_as_it_can_be_seen(
     repository: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever asked at that very moment read all arrays back from the disk, and held them a second time."""
+    """Anyone who asked at that very moment read all arrays back from the disk, and held them a second time."""
     loop, seen = asyncio.get_running_loop(), []
 
     def pinned(progress: Progress) -> None:

@@ -63,7 +63,7 @@ class ClaimArguments(BaseModel):
 
 
 class ClaimGoal(Goal[ClaimArguments]):
-    """Two tests, of a claim and of its opposite, tell which of them holds."""
+    """Decides a claim by two tests: one of the claim, and one of its opposite."""
 
     name = "claim"
     condition = "Two tests, of the claim and of its opposite, are written and decide about it; they are run by this"
@@ -93,7 +93,7 @@ class ClaimGoal(Goal[ClaimArguments]):
         return GoalResult(achieved=verdict != "open", reason=reason, details=details)
 
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
-        """Return the test alone: the claim is about the code as it stands."""
+        """Return the test alone: the claim is about the code as it is."""
         return [one for one in changes if one.path == CLAIM_FILE.encode()]
 
 
@@ -108,9 +108,9 @@ def judge_claim(run: PytestRun) -> tuple[Verdict, str]:
 
 
 def _find_doubt(run: PytestRun) -> str:
-    """Say why a run tells nothing about the claim; empty where it does."""
+    """Say why a run tells nothing about the claim; empty if it does."""
     if run.finished is None or run.exit_code not in {0, 1} or run.finished != run.exit_code:
-        return f"The tests did not run to their end. {run.explain()}"
+        return f"The tests did not finish. {run.explain()}"
     if {_name_test(one) for one in (*run.passed, *(one.id for one in run.failures))} != {HOLDS, FAILS}:
         return f"There have to be the tests {HOLDS} and {FAILS}, and no others."
     if len(run.passed) != 1:

@@ -1,4 +1,4 @@
-"""The goals that a command succeeds, and that a selection of tests passes, as they stand at the commit."""
+"""The goals that a command succeeds, and that a selection of tests passes, as they are at the commit."""
 
 from __future__ import annotations
 

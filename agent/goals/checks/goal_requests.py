@@ -1,4 +1,4 @@
-"""Reads which messages want something to be run: a claim to be checked, or tests to be made to pass."""
+"""Recognises messages that want something to be run: a claim to check, or tests to fix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORD = re.compile(r"\S+")
 _PLAIN = re.compile(r"[a-z']+")
 _SELECTION = re.compile(r"[\w./-]+(?:::[\w:\[\].-]+)?")
 _MARKS = re.compile(r"\[\d{1,4}\]")
-# What may come before a request, and says nothing of it.
+# Words that may come before a request and add nothing.
 _POLITE = frozenset("please pls can could would will you kindly hey hi ok okay yes now then and also so let's".split())
 _CHECKS = frozenset("check verify confirm prove test".split())
 _OPENERS = frozenset("that whether if".split())
@@ -24,7 +24,7 @@ _THIS = frozenset("it this that please by running run a test".split())
 _MAKES = frozenset("make get let".split())
 _PASSES = frozenset("pass passes passing green succeed".split())
 _FILLERS = frozenset("the tests test in of and both all turn go run to be again".split())
-# What the code does when it runs can be told from reading it alone by inference.
+# Runtime behaviour, which reading code can only infer.
 _BEHAVES = frozenset("does do did will would can could".split())
 _HEDGES = frozenset(
     "likely probably presumably apparently appears appear seems seem suggests implies inferred infer might".split()
@@ -60,14 +60,14 @@ def parse_goal_request(text: str) -> WantedGoal | None:
 
 
 def is_verify_request(text: str) -> bool:
-    """Whether a message wants what was said before to be verified, and nothing else: "verify", "yes, verify it"."""
+    """Whether a message only wants the previous answer verified: "verify", "yes, verify it"."""
     words = [_strip(found[0]) for found in _WORD.finditer(text[:200])]
     rest = words[_count_polite(list(_WORD.finditer(text[:200]))) :]
     return bool(rest) and len(text) <= 200 and rest[0] == "verify" and _THIS.issuperset(rest[1:])
 
 
 def make_claim(text: str) -> WantedGoal | None:
-    """Make a claim of what is to be checked; None where nothing is said."""
+    """Make a claim from a request; None if it contains none."""
     claim = text.strip().lstrip(":").strip()
     if not any(map(str.isalnum, claim)) or len(claim) > LONGEST_CLAIM:
         return None
@@ -100,7 +100,7 @@ def _strip(word: str) -> str:
 
 
 def _read_selection(text: str, words: Sequence[str]) -> WantedGoal | None:
-    """Read which tests are to pass: nothing but their files, folders or names stands before that word."""
+    """Read the selected tests: only their files, folders or names may come before that word."""
     plain = [_strip(word) for word in words]
     end = next((number for number, word in enumerate(plain) if word in _PASSES), 0)
     named = [word.strip(",;`\"'").removesuffix(".") for word in words[:end] if _strip(word) not in _FILLERS]

@@ -50,7 +50,7 @@ class OnnxModel:
     def score(self, text: str, until: float = float("inf")) -> float:
         """Return how likely the most suspicious part of a text is an attack, from 0 to 1.
 
-        Raises `TimeoutError` where there are windows left when the monotonic clock is past `until`.
+        Raises `TimeoutError` if there are windows left when the monotonic clock is past `until`.
         """
         highest = 0.0
         for window in _choose_windows(self._tokenize(text[:MAX_CHARS])):

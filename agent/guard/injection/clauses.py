@@ -1,4 +1,4 @@
-"""Reads a message as a person would: what in it asks, what in it orders, and what in it is only quoted."""
+"""Divides a message into questions, orders and quotations, as a person would read it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ASKS = (
     r"|(?:show|tell|give|list)\s+(?:me\s+)?(?:where|how|which|why|what|who|when|if|whether|about|every\s+place|(?:the|all|any|a|every)\s+"
     r"(?:\w+\s+){0,2}(?:code|places?|files?|lines?|tests?|functions?|methods?|class(?:es)?|modules?|callers?|check|template)))"
 )
-# What an order to a bot begins with; in the middle of a sentence such a word begins a clause of its own.
+# The first words of orders to a bot; in the middle of a sentence they begin a new clause.
 _ORDERS = (
     r"ignore|disregard|forget|reveal|print|output|repeat|recite|act|pretend|say|reply|respond|send|post|upload|obey"
     r"|override|execute|do\s+not|don'?t|never|always|you\s+(?:must|are\s+now|have\s+to|will)"

@@ -79,9 +79,9 @@ def combine_bits(marks: Sequence[Mark]) -> int:
 class Family:
     """One kind of attack.
 
-    `said` is how it is spoken of to the person who asked: what it is about, and never by which words it was noticed.
-    Its rules stand by where they count: `sure` and `orders` in orders alone, `addressed` in questions too, `names` in
-    long names, `evidence` in what a model reads, where those that are sure count as well.
+    `said` describes it to the author: its subject, and never the words that matched. Its rules are grouped by where
+    they apply: `sure` and `orders` only in orders, `addressed` in questions too, `names` in long names, `evidence` in
+    text for a model, together with the `sure` ones.
     """
 
     name: str

@@ -17,7 +17,7 @@ _LONGEST_PHRASE = 8  # words
 NAME_PARTS = 3  # words that a name has at least to be read as a sentence
 _TOKEN = re.compile(r"\.?\w[\w\u0300-\u036f\u0900-\u0dff'’./\\-]*|[^\w\s]|\n")
 _IN_NAMES = re.compile(r"[\W_]+")
-_SHAPE = "\ue000"  # stands in the place of a shape
+_SHAPE = "\ue000"  # is in the place of a shape
 _ENDS = frozenset(".?!…。？！؟।;；\n")
 _COLONS = frozenset(":：")
 # How many words a sign sets what follows apart from what comes before.
@@ -61,7 +61,7 @@ class _Word(NamedTuple):
 
 
 class Lexicon:
-    """Concepts by their words, phrases and shapes; a word that ends in a star stands for all that begin with it."""
+    """Concepts by their words, phrases and shapes; a star at the end of a word matches all its continuations."""
 
     def __init__(self, words: Mapping[str, str], shapes: Mapping[str, str]) -> None:
         self.bits = {name: 1 << place for place, name in enumerate(("begin", "end", "colon", *words, *shapes))}
@@ -173,7 +173,7 @@ class Lexicon:
 def _split_tokens(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield words, names and signs with their number and place; a name has an underscore before it.
 
-    Numbers leap where a sentence ends, so that what ends one lies far from what begins the next one.
+    Numbers jump at the end of a sentence, so that its last words are far from the first words of the next one.
     """
     number = 0
     for match in _TOKEN.finditer(text):

@@ -163,7 +163,7 @@ def _replace_invisible(char: str) -> str:
 
 def _undo_disguises(plain: str, *, spaced_out: str) -> list[tuple[Disguise, str]]:
     folded = _strip_accents(plain).translate(_LOOKALIKES)
-    # Two spaces end a word that is written "l i k e  t h i s"; they have to be seen before they are collapsed.
+    # Two spaces end a word that is written "l i k e  t h i s"; they must be seen before they are collapsed.
     words = _WORD_GAPS.sub("\n\n", spaced_out) if "  " in spaced_out else folded
     candidates: list[tuple[Disguise, str]] = [
         ("homoglyphs", folded),
@@ -179,7 +179,7 @@ def _undo_disguises(plain: str, *, spaced_out: str) -> list[tuple[Disguise, str]
 
 
 def _join_spaced_letters(words: str) -> str:
-    """Write words whose letters stand apart as they are read; empty where there is none."""
+    """Write words whose letters stand apart as they are read; empty if there is none."""
     if _SPACED.search(words) is None:
         return ""
     closed = _SPACED.sub(lambda run: f" {_GAPS.sub('', run[0])} ", words)

@@ -34,7 +34,7 @@ class InjectionVerdict:
 
 
 def judge_injection(message: NormalizedQuestion) -> InjectionVerdict:
-    """Look at every form of a message: block what is surely an attack and nothing else, watch what may be one."""
+    """Judge every form of a message: block certain attacks, watch possible ones."""
     found: dict[str, Family] = {}
     sure: list[Family] = []
     asks = False

@@ -105,7 +105,7 @@ async def _copy_rows(
 
 
 def _normalize(found: CheckpointTuple | None) -> Sequence[Any]:
-    """Return what has to be the same in both databases."""
+    """Return what must be the same in both databases."""
     if found is None:
         return ()
     texts = found.checkpoint["channel_values"]

@@ -58,10 +58,10 @@ T = TypeVar("T")
 
 @contextmanager
 def heed_cancels() -> Iterator[None]:
-    """Raise, at the end of the context, the cancellation of a task that a library has swallowed within.
+    """Raise, at the end of the context, a cancellation that a library swallowed within it.
 
-    psycopg waits by `asyncio.wait_for`, which before Python 3.12 forgets a cancellation that comes together with what
-    it waits for: whoever has stopped an answer then would wait for its end for ever.
+    psycopg waits by `asyncio.wait_for`, which before Python 3.12 loses a cancellation that arrives together with the
+    awaited result: a stopped answer would then run to its end.
     """
     task = asyncio.current_task()
     before = task.cancelling() if task is not None else 0
@@ -98,7 +98,7 @@ class Postgres(Database):
         """Do nothing: what is gone cannot be written to without an error."""
 
     async def shrink(self) -> None:
-        """Do nothing: Postgres frees space by itself."""
+        """Do nothing: Postgres frees space on its own."""
 
 
 class PostgresTransaction(Postgres):
@@ -117,11 +117,11 @@ class PostgresTransaction(Postgres):
 
 
 class PostgresDatabase(Postgres):
-    """A few connections to one database; a call whose caller is cancelled may have been carried out.
+    """A few connections to one database; a call whose caller is cancelled may still take effect.
 
-    Where a connection breaks, whether its statements were carried out is not known: they are run again, at once and
-    then for as many seconds as `patience` says. All leave the same rows when they are run twice, but for a count of
-    questions, which then is one too high, and the last authors of a thread, of whom one is then there twice.
+    If a connection breaks, it is unknown whether its statements took effect: they are run again, at once and then for
+    `patience` seconds. Running them twice leaves the same rows, except a count of questions, which is then one too
+    high, and the last authors of a thread, one of whom is then listed twice.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ async def open_postgres_database(
 
 @asynccontextmanager
 async def connect_postgres(url: str, errors: DatabaseErrors) -> AsyncIterator[AsyncConnection[Any]]:
-    """Open one connection, of which nothing is prepared; raises what `errors` names, for what fails within as well."""
+    """Open one connection without prepared statements; raises the errors of `errors`, for failures inside as well."""
     try:
         import psycopg_pool  # noqa: F401 - installed together
         from psycopg import AsyncConnection
@@ -221,7 +221,7 @@ async def connect_postgres(url: str, errors: DatabaseErrors) -> AsyncIterator[As
 
 
 def make_postgres_options() -> dict[str, Any]:
-    """Return how to connect: nothing is prepared, so that a pooler of transactions may stand between."""
+    """Return connection options without prepared statements, which transaction poolers do not support."""
     return {
         "autocommit": True,
         "prepare_threshold": None,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # comes with the extra `cluster`
     from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
     from psycopg import AsyncConnection
 
-# "citechkp": whoever lets LangGraph make its tables holds this. A statement with values would keep its snapshot.
+# "citechkp": anyone who lets LangGraph make its tables holds this. A statement with values would keep its snapshot.
 _TRY_LOCK = f"SELECT pg_try_advisory_xact_lock({0x63697465_63686B70})"
 _LOCK_SECONDS = 60.0
 _PATIENCE_SECONDS = 30.0  # a restart of Postgres, or a change to its standby, takes less

@@ -120,7 +120,7 @@ _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+(?:'[^\W{_UNSPACED}]+)*|[?
 
 
 def list_features(masked: str) -> tuple[list[int], list[float]]:
-    """Return the columns of a question and their values: those of its words, and those of its letters, of length 1."""
+    """List the columns of a question and their values: those of its words and of its letters, of length 1."""
     tokens = _TOKEN.findall(masked.lower())
     columns: list[int] = []
     values: list[float] = []

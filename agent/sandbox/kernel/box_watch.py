@@ -3,7 +3,7 @@
     python -I -S box_watch.py LIFELINE OTHERS COMMAND...
 
 The first number is a descriptor that ends when citebot does; `OTHERS`, joined by commas, are held until the box has
-ended. None of them is in the box, where whoever has the same user could open it anew by `/proc`.
+ended. None of them is in the box, where anyone who has the same user could open it again by `/proc`.
 """
 
 from __future__ import annotations

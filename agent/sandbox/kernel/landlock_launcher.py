@@ -114,7 +114,7 @@ def _may_begin() -> bool:
 
 
 def _make_rules(readable: list[str], writable: list[str]) -> int:
-    """Return a descriptor of the rules; `OSError` where the kernel has none, or older ones."""
+    """Return a descriptor of the rules; `OSError` if the kernel has none, or older ones."""
     version = _call(_CREATE_RULESET, None, 0, 1)
     if version < _LEAST_VERSION:
         raise OSError(f"Landlock of version {version}, not {_LEAST_VERSION}")

@@ -16,7 +16,7 @@ from agent.errors import SandboxUnavailable
 
 # Numbers above this one are younger than the table; the filter says of them that the kernel does not have them.
 NEWEST = 451
-# name, number on x86_64, number on aarch64; a dash where there is no such call
+# name, number on x86_64, number on aarch64; a dash if there is no such call
 _TABLE = """
 acct 163 89                 add_key 248 217             adjtimex 159 171            bind 49 200
 bpf 321 280                 chmod 90 -                  chown 92 -                  chroot 161 51
@@ -102,7 +102,7 @@ _NAMESPACES = (17, 25, 26, 27, 28, 29, 30)  # bits of `clone`: mount, cgroup, UT
 _TIOCSTI, _TIOCLINUX, _SETFLAGS, _FSSETXATTR = 0x5412, 0x541C, 0x40086602, 0x401C5820
 # Options that would let a socket hold more memory than is counted for it; with FORCE, and without.
 _BUFFERS = (7, 8, 32, 33)
-_STREAM, _SEQPACKET, _KIND = 1, 5, 0xF  # kinds of socket that cannot be connected anew
+_STREAM, _SEQPACKET, _KIND = 1, 5, 0xF  # kinds of socket that cannot be connected again
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,1 +1,1 @@
-"""Discord: everything that knows discord.py stands in this folder, and nowhere else."""
+"""Discord: everything that knows discord.py is in this folder, and nowhere else."""

@@ -119,7 +119,7 @@ class DiscordAdapter:
         return self._client.is_ready()
 
     async def unready(self) -> str:
-        """Say why no events arrive from Discord at the moment; empty where all is well."""
+        """Say why no events arrive from Discord at the moment; empty if all is well."""
         if self._client.in_session.is_set() and not self._client.is_closed():
             return ""
         return "Discord: the gateway is not connected. citebot keeps trying; see the log, and discordstatus.com."
@@ -190,7 +190,7 @@ async def keep_registering(client: discord.Client, clock: Clock) -> None:
 
 
 async def register_commands(client: discord.Client) -> bool:
-    """Bring the commands up to date; True where that took a change. Until then the old ones keep working."""
+    """Bring the commands up to date; True if that took a change. Until then the old ones keep working."""
     application, wanted = client.application_id or 0, describe_commands()
     with map_post_errors():
         present = await client.http.get_global_commands(application)

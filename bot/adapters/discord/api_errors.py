@@ -22,7 +22,7 @@ THREADLESS = frozenset({NO_ACCESS, NO_PERMISSION, NO_THREAD_HERE, TOO_MANY_THREA
 FORBIDDEN = frozenset({NO_ACCESS, NO_PERMISSION})
 GONE = frozenset({UNKNOWN_CHANNEL, UNKNOWN_MESSAGE})
 
-# Where to look, for whoever reads the log.
+# Where to look, for anyone who reads the log.
 _ADVICE: Mapping[int, str] = {
     NO_ACCESS: "Give the bot's role View Channel there.",
     NO_PERMISSION: "Give the bot's role Send Messages, Send Messages in Threads and Create Public Threads there.",

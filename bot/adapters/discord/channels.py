@@ -75,7 +75,7 @@ class ChannelDirectory:
 
 
 def read_channel_info(channel: Any) -> ChannelInfo | None:
-    """Read a channel of discord.py's; None where it knows too little of it."""
+    """Read a channel of discord.py's; None if it knows too little of it."""
     if isinstance(channel, discord.Thread):
         title = channel.name if isinstance(channel.parent, discord.ForumChannel) else ""
         return ChannelInfo(

@@ -25,7 +25,7 @@ from bot.monitoring.observer import CountLoss, ignore_loss
 P = ParamSpec("P")
 
 LONGEST_WAIT = 30.0  # seconds that discord.py itself waits for a limit; the send budget decides about longer ones
-HANDSHAKE = 60.0  # seconds within which a connection to the gateway has to be made
+HANDSHAKE = 60.0  # seconds within which a connection to the gateway must be made
 ESSENTIAL = frozenset({"READY", "RESUMED"})  # a session that begins with less is none
 LAST_MOMENT = 2.0  # seconds in which events can still be stored; the next process looks for what was missed
 
@@ -133,7 +133,7 @@ class GatewayClient(discord.Client):
         raise error
 
     async def finish(self) -> None:
-        """Take no more events in, and finish those at hand; one that takes too long is given up."""
+        """Accept no more events, and finish the pending ones; one that takes too long is abandoned."""
         self.listener = self.interactions = None
         late = await self.in_flight.drain(LAST_MOMENT)
         for task in late:
@@ -234,7 +234,7 @@ class GatewayClient(discord.Client):
             await self.interactions.handle(interaction)
 
     async def on_error(self, event_method: str, /, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002
-        """Something went wrong that should not have."""
+        """An internal error occurred."""
         # discord.py calls this where it has caught the exception.
         log.error("an event was not handled: %s", event_method, exc_info=True)  # noqa: LOG014
 

@@ -20,25 +20,25 @@ from bot.errors import ChatError, PlatformUnreachable, RateLimited, SettingsErro
 
 PORTAL = "https://discord.com/developers/applications"
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-# Discord allows fifty calls in a second; the rest is for what discord.py calls by itself.
+# Discord allows fifty calls in a second; the rest is for what discord.py calls on its own.
 MOST_CALLS, CALL_SECONDS = 40, 1.0
 ANSWER_SECONDS = 45.0  # a call that takes longer has no answer; discord.py waits for limits within it
 FAREWELL = 5.0  # seconds in which the gateway may answer that it is left
 
 BAD_TOKEN = (
-    f"Discord refuses the token. Open the app at {PORTAL}, choose Bot > Reset Token, and set DISCORD_TOKEN to what "
-    "it shows."
+    f"Discord refuses the token. Open the app at {PORTAL}, choose Bot > Reset Token, and set DISCORD_TOKEN to "
+    "the token it shows."
 )
 NO_CONTENT = (
     f"Discord does not let this app read messages. Open the app at {PORTAL}, choose Bot > Privileged Gateway Intents, "
     "and switch Message Content Intent on. Or do without: with DISCORD_MESSAGE_CONTENT=off citebot answers mentions, "
     "direct messages and commands, and has to be mentioned in threads as well."
 )
-AWAY = "Discord cannot be reached ({}). Check the network and DISCORD_API_BASE_URL; discordstatus.com tells of outages."
+AWAY = "Discord cannot be reached ({}). Check the network and DISCORD_API_BASE_URL; discordstatus.com lists outages."
 _CLOSED: Mapping[int, str] = {
     4004: BAD_TOKEN,
-    4011: "Discord wants this app, which is in very many servers, to be split into shards; citebot is one process.",
-    4013: "Discord does not know what citebot asks for (intents). Update citebot.",
+    4011: "Discord requires sharding for an app in this many servers; citebot is one process.",
+    4013: "Discord does not know the intents that citebot requests. Update citebot.",
     4014: NO_CONTENT,
 }
 AWAY_ERRORS = (aiohttp.ClientError, TimeoutError, OSError, discord.DiscordServerError, discord.GatewayNotFound)
@@ -60,7 +60,7 @@ class ReconnectBackoff(ExponentialBackoff[Literal[False]]):
 async def log_in(client: C, token: str) -> AsyncIterator[C]:
     """Find out who the token belongs to.
 
-    Raises `RateLimited` where Discord, or Cloudflare before it, asks to wait for long.
+    Raises `RateLimited` if Discord, or Cloudflare before it, asks to wait for long.
     """
     try:
         try:
@@ -74,7 +74,7 @@ async def log_in(client: C, token: str) -> AsyncIterator[C]:
         except discord.HTTPException as error:
             if error.status == 429:
                 raise map_error(error) from error
-            raise ChatError(f"Discord does not let citebot in: {error.text or error.status}.") from error
+            raise ChatError(f"Discord denies access: {error.text or error.status}.") from error
         yield client
     finally:
         await client.close()

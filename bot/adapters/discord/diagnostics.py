@@ -10,7 +10,8 @@ from bot.adapters.discord.api_errors import map_post_errors
 from bot.adapters.discord.connection import NO_CONTENT, PORTAL
 
 HOW_TO_ADD = (
-    f"{PORTAL} > New Application > Bot: Reset Token, set DISCORD_TOKEN to what it shows, and switch Message Content "
+    f"{PORTAL} > New Application > Bot: Reset Token, set DISCORD_TOKEN to the token it shows, and switch Message "
+    "Content "
     "Intent on. Then `citebot doctor` shows the address that invites the bot to a server."
 )
 WITHOUT_CONTENT = (

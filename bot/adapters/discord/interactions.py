@@ -37,10 +37,10 @@ log = logging.getLogger(__name__)
 
 
 class InteractionHandler:
-    """Acknowledges interactions within the three seconds that Discord gives; the conversations do the rest.
+    """Acknowledges interactions within the three seconds that Discord allows; the conversations do the rest.
 
-    `visible` names the repositories that the author of a message may ask about there, `may_reindex` says which of them
-    that person may have indexed. A refusal is for its author alone.
+    `visible` names the repositories that the author of a message may ask about there, `may_reindex` those that the
+    author may reindex. Only the author sees a refusal.
     """
 
     def __init__(

@@ -67,7 +67,7 @@ class DiscordListener:
             await self._receive(message)
 
     def on_connection_lost(self) -> None:
-        """Remember where the connection was lost: messages from now on may have to be looked for."""
+        """Remember where the connection was lost: messages from now on may must be looked for."""
         self._lost_after = self._lost_after or self._newest
 
     def on_resumed(self) -> None:

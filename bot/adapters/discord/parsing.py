@@ -49,17 +49,15 @@ class UsedCommand:
 
 def describe_commands() -> Sequence[Json]:
     """Describe all commands as Discord wants them. Only those who manage the server may index, unless they allow it."""
-    question = _make_option(
-        "question", "What you want to know", kind=STRING, required=True, max_length=LONGEST_QUESTION
-    )
-    share = _make_option("share", "Let everybody here read the answer", kind=BOOLEAN)
+    question = _make_option("question", "Your question", kind=STRING, required=True, max_length=LONGEST_QUESTION)
+    share = _make_option("share", "Show the answer to everybody here", kind=BOOLEAN)
     full = _make_option("full", "Begin from nothing", kind=BOOLEAN)
     others = [_make_subcommand(command) for command in COMMANDS if command.name != "reindex"]
     return (
         _make_command("ask", "Ask about the code; only you see the answer", [question, share]),
         _make_command("reindex", "Index the newest commit", [_make_repository_option(), full])
         | {"default_member_permissions": MANAGE_SERVER},
-        _make_command("citebot", "What is indexed, and how citebot behaves here", others),
+        _make_command("citebot", "Show indexed repositories and the reply mode of this channel", others),
     )
 
 
@@ -103,7 +101,7 @@ def read_typed_text(data: Mapping[str, Any]) -> str:
 
 
 def complete_repository(names: Sequence[str], text: str) -> Sequence[str]:
-    """Return the repositories whose names contain a text, those that begin with it first."""
+    """Return the repositories whose names contain a text, prefix matches first."""
     wanted = text.strip().lower()
     fitting = [name for name in names if wanted in name.lower() and len(name) <= LONGEST_CHOICE]
     return sorted(fitting, key=lambda name: not name.lower().startswith(wanted))[:MOST_CHOICES]
@@ -141,7 +139,7 @@ def _normalize_commands(described: Sequence[Mapping[str, Any]]) -> list[Json]:
 
 
 def parse_question(message: discord.Message, channel: ChannelInfo, own: OwnUser) -> IncomingMessage | None:
-    """Read a message of a person; None where a bot wrote it, or it names nobody and has no text."""
+    """Read a message of a person; None if a bot wrote it, or it names nobody and has no text."""
     if not _is_by_person(message):
         return None
     kind = _classify_message(message, channel, own)
@@ -170,7 +168,7 @@ def parse_question(message: discord.Message, channel: ChannelInfo, own: OwnUser)
 
 
 def _read_files(message: discord.Message) -> tuple[AttachedFile, ...]:
-    """Read which files came with a message, with one that it forwards, or with one that it replies to."""
+    """Read the files of a message, of one that it forwards, and of one that it replies to."""
     forwarded = [file for snapshot in message.message_snapshots for file in snapshot.attachments]
     replied = _find_replied(message)
     found = [*message.attachments, *forwarded, *(replied.attachments if replied is not None else ())]
@@ -200,7 +198,7 @@ def _find_replied(message: discord.Message) -> discord.Message | None:
 
 
 def read_roles(person: discord.abc.User) -> tuple[str, ...]:
-    """The roles of a member, but for the one that everyone has."""
+    """The roles of a member, except the one that everyone has."""
     roles = person.roles if isinstance(person, discord.Member) else ()
     return tuple(str(role.id) for role in roles if not role.is_default())
 

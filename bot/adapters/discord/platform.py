@@ -109,7 +109,7 @@ class DiscordPlatform:
         except RateLimited:
             sent_at = discord.utils.snowflake_time(int(handle.id)).timestamp()
             if self._clock.now() - sent_at > OLD:
-                raise EditRefused("The message is too old to be changed for now.") from None
+                raise EditRefused("The message is too old to be changed at the moment.") from None
             raise
 
     async def withdraw(self, handle: MessageHandle) -> None:

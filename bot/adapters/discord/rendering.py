@@ -112,6 +112,6 @@ def read_text(message: discord.Message, own: OwnUser, text: str) -> str:
 
 
 def list_own_ids(message: discord.Message, own: OwnUser) -> frozenset[int]:
-    """The ids by which the bot is mentioned: its own, and that of its role, which people choose by mistake."""
+    """The ids of mentions of the bot: its own, and that of its role, which people choose by mistake."""
     role = message.guild.self_role if message.guild else None
     return frozenset(user.id for user in (own, role) if user is not None)

@@ -25,7 +25,7 @@ from bot.adapters.discord.rendering import UNNAMED, make_thread_name, to_plain_m
 from bot.errors import PlatformUnreachable, PostRefused
 from bot.messages import Place
 
-ARCHIVE_AFTER: Final = 1_440  # minutes; for so long a thread stays in the list
+ARCHIVE_AFTER: Final = 1_440  # minutes; for that long a thread stays in the list
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class ReplyTargets:
         self._unanswered: LRUCache[Place, bool] = LRUCache(MOST_KNOWN)  # a thread was asked for there, in vain
 
     def expect(self, place: Place, question: str) -> None:
-        """Note that the thread of a place will have to be started, and the question that it is named after.
+        """Note that the thread of a place will must be started, and the question that it is named after.
 
         The name outlives the question where that is deleted; a secret in it does not.
         """
@@ -141,7 +141,7 @@ class ReplyTargets:
         return threaded and may.create_public_threads and may.send_messages_in_threads
 
     async def _fetch_name(self, place: Place) -> str:
-        """Name the thread after a restart, when the question has to be fetched."""
+        """Name the thread after a restart, when the question must be fetched."""
         own = frozenset({self._client.user.id}) if self._client.user else frozenset()
         channel = self._client.get_partial_messageable(int(place.channel))
         try:

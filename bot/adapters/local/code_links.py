@@ -15,7 +15,7 @@ _LINES = re.compile(r"L(?P<first>\d{1,9})(?:-L(?P<last>\d{1,9}))?")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LinkedPlace:
-    """Lines of a file at a commit, as a link names them; `path` is empty where the commit itself is linked."""
+    """Lines of a file at a commit, as a link names them; `path` is empty if the commit itself is linked."""
 
     repository: str
     commit: str
@@ -26,7 +26,7 @@ class LinkedPlace:
 
     @property
     def label(self) -> str:
-        """Name the place to whoever cannot see the link."""
+        """Name the place to anyone who cannot see the link."""
         lines = f":{self.first_line}-{self.last_line}" if self.last_line > self.first_line else f":{self.first_line}"
         return f"{self.path}{lines if self.first_line else ''}" if self.path else f"commit {self.commit[:12]}"
 

@@ -69,7 +69,7 @@ class View:
 
 
 class LocalPages:
-    """The pages; whoever opens the printed link may switch between all people."""
+    """The pages; anyone who opens the printed link may switch between all people."""
 
     def __init__(self, link: LoginLink, sessions: WebSessions, highlighter: CodeHighlighter) -> None:
         self._link = link
@@ -314,7 +314,7 @@ class LocalPages:
         return self._rendering
 
     def _conclude(self, request: Request, channel: Channel, thread: int, told: str) -> Response:
-        """End a form: what the person is told goes into the page, which hears of all else by its stream."""
+        """End a form: its reply to the person goes into the page, which gets everything else by its stream."""
         if "HX-Request" in request.headers:
             return send_html(Markup.escape(told))
         return RedirectResponse(f"/c/{channel.id}" + (f"/{thread}" if thread else ""), 303)
@@ -349,7 +349,7 @@ def _read_files(fields: Mapping[str, str]) -> Sequence[tuple[str, str, bytes]]:
 
 
 def _send_download(name: str, content: bytes) -> Response:
-    """Send a file to be kept, or a picture to be seen; browsers run nothing of either."""
+    """Send a file to save, or a picture to show; browsers execute neither."""
     suffix = name.rpartition(".")[2].lower()
     if suffix in PICTURES:
         return Response(content, media_type=f"image/{'jpeg' if suffix == 'jpg' else suffix}")

@@ -11,7 +11,7 @@ from bot.adapters.local.workspace import BOT, Person, StoredMessage, Workspace
 from bot.clock import Clock
 from bot.messages import MOST_FILES
 
-NOT_KEPT = "citebot couldn't take that in. Try again."
+NOT_KEPT = "citebot couldn't store that. Try again."
 NO_COMMAND = f"There is no such command. Try {' or '.join(COMMANDS)}."
 NOT_YOURS = "Only the person who wrote a message can change it."
 GONE = "That message is gone."

@@ -41,7 +41,7 @@ def parse_message(message: StoredMessage, author: Person, people: Collection[str
 
 
 def parse_command(message: StoredMessage, author: Person) -> IncomingMessage | None:
-    """Read a slash command, whose answer its author alone sees; None for one that does not exist."""
+    """Parse a slash command, whose answer only its author sees; None for one that does not exist."""
     name, _, rest = message.text.partition(" ")
     if name not in COMMANDS:
         return None

@@ -77,7 +77,7 @@ class LocalPlatform:
         return found[1]
 
     async def hint(self, place: Place, status: str) -> None:
-        """Show nothing beside the reply, which tells its own status."""
+        """Show nothing: the reply has its own status."""
 
     def _read_message(self, message: StoredMessage) -> ThreadMessage:
         person = self._workspace.people.get(message.author)

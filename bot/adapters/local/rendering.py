@@ -51,7 +51,7 @@ class ShownMessage:
 
 
 class MessageRendering:
-    """Writes messages as HTML, beside the event loop; what was written is kept for whoever looks next."""
+    """Writes messages as HTML, beside the event loop; what was written is kept for anyone who looks next."""
 
     def __init__(self, workspace: Workspace, highlighter: CodeHighlighter) -> None:
         self._workspace = workspace

@@ -64,7 +64,7 @@ CHANNELS = (
     Channel(
         id="general", name="general", about="Mention @citebot to ask. It continues in the thread.", takes_mentions=True
     ),
-    Channel(id="help", name="help", about="Ask without a mention: citebot answers where it finds something."),
+    Channel(id="help", name="help", about="Ask without a mention: citebot answers if it finds something."),
 )
 
 
@@ -99,7 +99,7 @@ class StoredMessage:
 
 
 class Workspace:
-    """People, channels and messages; whoever waits hears of each change."""
+    """People, channels and messages; anyone who waits hears of each change."""
 
     def __init__(
         self,
@@ -169,11 +169,11 @@ class Workspace:
         await self._change(message, "text = ?, edited_at = ?", make_storable(text), self._clock.now())
 
     async def show(self, message: int, content: MessageContent) -> bool:
-        """Change what citebot shows; False where the message is gone."""
+        """Change what citebot shows; False if the message is gone."""
         return await self._change(message, "content = ?", _encode(content))
 
     async def delete(self, message: int) -> None:
-        """Delete a message with its files; who has it open is told by its row, which holds nothing any more."""
+        """Delete a message with its files; open pages learn of it from its row, which is empty by now."""
         await self._database.write("DELETE FROM files WHERE message = ?", (message,))
         await self._change(message, "text = '', content = '', files = '[]', reactions = '{}', is_deleted = 1")
 

@@ -45,7 +45,7 @@ class SlackOptions:
 
     def __post_init__(self) -> None:
         if self.mode == "http" and not self.signing_secret:
-            raise SettingsError("HTTP mode needs SLACK_SIGNING_SECRET: without it anybody could speak as Slack.")
+            raise SettingsError("HTTP mode needs SLACK_SIGNING_SECRET: without it, anybody could impersonate Slack.")
         if self.mode == "socket" and not self.app_token:
             raise SettingsError("Socket Mode needs SLACK_APP_TOKEN, or set SLACK_MODE=http.")
 
@@ -79,7 +79,7 @@ class SlackAdapter:
             yield cls(options, client, await client.identity(), clock)
 
     async def unready(self) -> str:
-        """Say why no events arrive from Slack at the moment; empty where all is well."""
+        """Say why no events arrive from Slack at the moment; empty if all is well."""
         if self._token_monitor.refusal or await self._is_connected():
             return self._token_monitor.refusal
         return "Slack: no connection is open. citebot keeps trying; see the log, and status.slack.com."
@@ -129,7 +129,7 @@ class SlackAdapter:
                 yield
             return
         if server is None:
-            raise ValueError("HTTP mode needs a server to listen at.")
+            raise ValueError("HTTP mode needs an HTTP server.")
         malformed = partial(self._count_loss, "malformed")
         server.add_post(PATH, make_endpoint(app, options.signing_secret, count_malformed=malformed))
         yield

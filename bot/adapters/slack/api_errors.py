@@ -32,7 +32,7 @@ STREAM_ENDED = frozenset({
     "feature_not_enabled", "unknown_method",
 })  # fmt: skip
 
-# Where to look, for whoever reads the log.
+# Where to look, for anyone who reads the log.
 _ADVICE = {
     "missing_scope": "Add the scope under OAuth & Permissions and install the app again.",
     "not_in_channel": "Invite the app to the channel.",

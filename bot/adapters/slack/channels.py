@@ -116,7 +116,7 @@ def is_own(message: Fields, own: BotIdentity) -> bool:
 
 
 class SharedChannels:
-    """Knows which channels are shared with other organisations; one of which nothing is known counts as shared."""
+    """The channels shared with other organisations; an unknown one counts as shared."""
 
     def __init__(self, client: SlackClient, clock: Clock) -> None:
         self._client = client
@@ -127,7 +127,7 @@ class SharedChannels:
     async def is_shared(self, channel: str, *, told: bool | None = None) -> bool:
         """Whether outsiders can read a channel, or will soon; raises `PlatformUnreachable` if Slack does not answer.
 
-        `told` is what an event says of its channel. It counts where Slack's description of the channel says nothing.
+        `told` is an event's own word on its channel. It counts if Slack's description of the channel has none.
         """
         if told is not None:
             self._told[channel] = told

@@ -22,7 +22,7 @@ from bot.adapters.slack.schema import is_well_formed, parse_body
 from bot.clock import Clock
 from bot.errors import ChatError, PlatformUnreachable, RateLimited
 
-CONNECTIONS = 2  # while one is opened anew, the other one takes what comes
+CONNECTIONS = 2  # while one is opened again, the other one takes what comes
 LARGEST = 2_000_000  # characters of a frame; what has over 4 MB ends the connection before it is here
 
 log = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ def _is_envelope(frame: Mapping[str, Any]) -> bool:
 
 
 class TokenMonitor:
-    """Whether Slack accepted the tokens when they were last checked; `refusal` is empty where it did.
+    """Whether Slack accepted the tokens when they were last checked; `refusal` is empty if it did.
 
     A refusal is logged and checked again: once the app is installed again, citebot works without a restart.
     `is_connected` tells whether events can come in; `app_token` is checked only where they cannot.

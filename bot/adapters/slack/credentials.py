@@ -64,8 +64,8 @@ WITHOUT: Mapping[str, str] = {
     "channels:history": "in public channels it notices only mentions, does not read the thread around them, does not "
     "notice edits, and cannot find an answer again that a crash cut short",
     "commands": "there are no slash commands, but the same words after a mention",
-    "files:read": "it does not read the files that people attach to a question, and says so",
-    "files:write": "the longest answers come without their file",
+    "files:read": "attached files are not read, and the answer says so",
+    "files:write": "the longest answers have no file",
     "groups:history": "in private channels it notices only mentions, does not read the thread around them, does not "
     "notice edits, and cannot find an answer again that a crash cut short",
     "groups:read": "it cannot tell who can read private channels, and treats them as shared with outsiders",
@@ -113,12 +113,13 @@ def list_bot_scopes() -> frozenset[str]:
 
 
 def check_token_shape(variable: Variable, value: str) -> Sequence[DoctorFinding]:
-    """Say what is wrong with the shape of a value; nothing where it may be right."""
+    """Say what is wrong with the shape of a value; nothing if it may be right."""
     wanted, found = _WANTED[variable], detect_token_kind(value)
     if not _WRITABLE.fullmatch(value):
         return [
             make_problem(
-                f"{variable} holds blanks or characters that no token has.", f"Copy it again: {WHERE[variable]}"
+                f"{variable} contains spaces or characters that are invalid in a token.",
+                f"Copy it again: {WHERE[variable]}",
             )
         ]
     if found == wanted:
@@ -131,7 +132,7 @@ def check_token_shape(variable: Variable, value: str) -> Sequence[DoctorFinding]
 
 
 def detect_token_kind(value: str) -> str:
-    """Name what a value looks like; empty where it looks like nothing of Slack's."""
+    """Name what a value looks like; empty if it looks like nothing of Slack's."""
     if _HEXADECIMAL.fullmatch(value):
         return SECRET
     return next((name for beginning, name in _BEGINNINGS if value.startswith(beginning)), "")

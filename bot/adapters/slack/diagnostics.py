@@ -77,7 +77,7 @@ def _map_check_error(name: str, method: str, *, needed: str = "") -> ChatError:
 
 
 async def run_diagnostics(credentials: SlackCredentials, clock: Clock) -> Sequence[DoctorFinding]:
-    """Check everything that the tokens at hand show. Nothing is sent that anybody would notice."""
+    """Check everything that the tokens available show. Nothing is sent that anybody would notice."""
     if not (credentials.bot_token or credentials.app_token or credentials.signing_secret):
         return [note("Slack is not set up.", _HOW_TO_ADD)]
     async with open_client(credentials.bot_token, clock, base_url=credentials.api_url) as client:
@@ -135,15 +135,15 @@ async def _check_channels(client: SlackClient, identity: BotIdentity) -> Sequenc
     types = [kind for kind, scope in kinds.items() if scope in identity.scopes]
     unseen = " and ".join(scope for scope in kinds.values() if scope not in identity.scopes)
     if not types:
-        return [note(f"The channels that the app is in cannot be listed without {unseen}.")]
+        return [note(f"The app's channels cannot be listed without {unseen}.")]
     try:
         count, more = await _count_channels(client, ",".join(types))
     except ChatError as error:
-        return [make_warning(f"The channels that the app is in could not be listed: {error}", "Try again in a minute.")]
+        return [make_warning(f"The app's channels could not be listed: {error}", "Try again in a minute.")]
     if count:
         return [make_ok(f"The app is in {count}{' or more' * more} channel{'s' * (count != 1)}.")]
     if unseen:
-        return [note(f"The app is in none of the channels that can be seen without {unseen}.")]
+        return [note(f"The app is in no channel that can be seen without {unseen}.")]
     return [
         make_warning(
             "The app is in no channel.", f"In a channel of Slack, write: /invite @{identity.name or 'citebot'}"
@@ -189,7 +189,7 @@ def _check_http_mode(credentials: SlackCredentials) -> Sequence[DoctorFinding]:
     address = f"https://YOUR.HOST{PATH}"
     return wrong or [
         note(
-            "SLACK_SIGNING_SECRET is set. Only a request from Slack shows whether it is right.",
+            "SLACK_SIGNING_SECRET is set. Only a request from Slack can confirm it.",
             f"With citebot running, {SETTINGS} > Event Subscriptions > Request URL {address} has to say Verified; "
             "Interactivity & Shortcuts and each of the Slash Commands need the same address.",
         )
@@ -198,9 +198,9 @@ def _check_http_mode(credentials: SlackCredentials) -> Sequence[DoctorFinding]:
 
 def _note_unchecked(mode: Literal["socket", "http"]) -> DoctorFinding:
     """Slack shows an app's manifest to its configuration tokens only, which citebot has no use for."""
-    tokens = ", and that both tokens are of the same app" if mode == "socket" else ""
+    tokens = ", and whether both tokens belong to the same app" if mode == "socket" else ""
     return note(
-        f"Not checked, since Slack does not tell it to these tokens: which events ({', '.join(EVENTS)}) and commands "
+        f"Not checked, because Slack does not show it to these tokens: the events ({', '.join(EVENTS)}) and commands "
         f"({', '.join(COMMANDS)}) the app has, interactivity, App Home and the agent view{tokens}.",
         f"Compare {SETTINGS} > App Manifest with {MANIFEST}.",
     )
@@ -226,5 +226,5 @@ def _report_no_answer(error: ChatError) -> DoctorFinding:
     if isinstance(error, RateLimited):
         return make_warning(f"Slack was not asked: {error}", "Try again then.")
     return make_problem(
-        str(error), "Check the network, HTTPS_PROXY and SLACK_API_BASE_URL; https://status.slack.com tells of outages."
+        str(error), "Check the network, HTTPS_PROXY and SLACK_API_BASE_URL; https://status.slack.com lists outages."
     )

@@ -22,7 +22,7 @@ from bot.http.throttled_warnings import RareWarnings
 PATH = "/slack/events"
 LARGEST = 2_000_000  # bytes; the longest message, with all that Slack says around it, is a quarter of it
 TOTAL = 16_000_000
-SECONDS = 3.0  # for so long Slack itself waits for an answer
+SECONDS = 3.0  # for that long Slack itself waits for an answer
 STALE_SECONDS = 300  # between the time that is signed and ours
 _SIGNED_AT, _SIGNATURE = "X-Slack-Request-Timestamp", "X-Slack-Signature"
 _TYPES = frozenset({"application/json", FORM})
@@ -33,8 +33,8 @@ log = logging.getLogger(__name__)
 APP_RATE_LIMITED = "app_rate_limited"
 REMEMBERED = 3_600.0  # seconds
 _SENTENCE = (
-    "Slack held back events in {} minutes of the last hour, since there were more than it delivers to one app: "
-    "mentions of that time may be unanswered. Take citebot out of channels that need it least, or message.channels and "
+    "Slack held back events in {} minutes of the last hour, because an app gets a limited number: mentions from that "
+    "time may be unanswered. Remove citebot from channels that need it least, or message.channels and "
     "message.groups out of the manifest."
 )
 
@@ -42,7 +42,7 @@ _SENTENCE = (
 def make_endpoint(app: AsyncApp, signing_secret: str, *, count_malformed: Callable[[], None]) -> Respond:
     """Make the handler of `POST` requests from Slack.
 
-    It answers 401 to whoever does not know the secret, and reads no body whose headers cannot be right; 400 or 415 to
+    It answers 401 without the right secret, and reads no body whose headers cannot be right; 400 or 415 to
     signed requests that cannot be parsed; and with what Bolt returns to all others.
     """
     verifier, bodies = SignatureVerifier(signing_secret), BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL)
@@ -110,7 +110,7 @@ class EventLimit:
         self._minutes = [*recent[-59:], now]
 
     def remark(self) -> str:
-        """Describe what was held back in the last hour; empty where nothing was."""
+        """Describe what was held back in the last hour; empty if nothing was."""
         now = self._clock.now()
         self._minutes = [at for at in self._minutes if now - at < REMEMBERED]
         return _SENTENCE.format(len(self._minutes)) if self._minutes else ""

@@ -60,7 +60,7 @@ class SlackEphemeralMessages:
 
     async def withdraw(self, handle: MessageHandle) -> None:  # noqa: ARG002 - nobody can
         """Refuse: nobody can delete such a message."""
-        raise EditRefused("A message that only one person sees cannot be withdrawn.")
+        raise EditRefused("An ephemeral message cannot be withdrawn.")
 
     async def send(self, place: Place | MessageHandle, content: MessageContent) -> None:
         """Show a content to the person of the place."""
@@ -87,7 +87,7 @@ class SlackEphemeralMessages:
         return asked.scheme == "https" and (host == _SLACK or host.endswith(f".{_SLACK}"))
 
     async def _send_by_url(self, url: str, content: MessageContent) -> bool:
-        """Answer by the response URL; False where it accepts no more, or is none of Slack's."""
+        """Answer by the response URL; False if it accepts no more, or is none of Slack's."""
         if not self._is_of_slack(url):
             log.warning("a response URL does not lead to Slack, and is not used")
             return False

@@ -42,7 +42,7 @@ class HomeTab:
         shown = [_make_section(to_mrkdwn(line)) for line in lines[:MOST_SHOWN]]
         if len(lines) > MOST_SHOWN:
             shown.append(_make_section(f"… and {len(lines) - MOST_SHOWN} more; send me `repos`."))
-        none = _make_section("There is no repository that you may ask about.")
+        none = _make_section("There are no repositories that you may ask about.")
         blocks = [
             {"type": "header", "text": {"type": "plain_text", "text": "Repositories"}},
             *(shown or [none]),

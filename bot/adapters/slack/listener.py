@@ -81,7 +81,7 @@ class SlackListener:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        """Finish the deliveries at hand when the context ends; Slack delivers again what takes too long."""
+        """Finish the deliveries available when the context ends; Slack delivers again what takes too long."""
         try:
             yield
         finally:
@@ -126,7 +126,7 @@ class SlackListener:
         return notices
 
     def _is_not_for_us(self, event: PlatformEvent) -> bool:
-        """Whether people talk in a channel in which citebot answers only what names it; nothing is looked up then."""
+        """Whether people talk in a channel where citebot answers only mentions; nothing is looked up then."""
         if not isinstance(event, MessageReceived | MessageEdited) or event.message.kind != "overheard":
             return False
         return not self._conversations.overhears(event.message.place)

@@ -74,13 +74,13 @@ def _parse_edit(event: Body, body: Body, own: BotIdentity) -> PlatformEvent | No
     again = parse_question({**new, **about}, body, own)
     if again is None:
         return None
-    # Of its own time Slack tells the seconds alone: two edits may have the same. That of the event is never the same.
+    # Slack's edit time has whole seconds, so two edits may share one. An event's time is unique.
     message = replace(again.message, edited_at=_parse_exact_time(str(event.get("event_ts") or event.get("ts") or "")))
     return MessageEdited(message=message, team=again.team, shared=again.shared)
 
 
 def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived | None:
-    """Read a message of a person; None where a bot wrote it."""
+    """Read a message of a person; None if a bot wrote it."""
     if not _is_by_person(event, own):
         return None
     text, ts = str(event.get("text", "")), str(event["ts"])

@@ -134,7 +134,7 @@ class SlackPlatform:
         return make_message_handle(place, ts) if ts else None
 
     async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:
-        """Begin a stream; `StreamRefused` where the workspace has none."""
+        """Begin a stream; `StreamRefused` if the workspace has none."""
         if is_ephemeral(place):
             return EphemeralStream(self._ephemeral, await self._ephemeral.post(place, content, nonce=nonce))
         await self._show_direct_status(place, content.status)
@@ -220,7 +220,7 @@ class SlackPlatform:
         return self._askers[place]
 
     def _inline_file(self, content: MessageContent) -> MessageContent:
-        return show_without_file(content, "only you see this, and Slack shows files to everybody.", self.capabilities)
+        return show_without_file(content, "only you see this, but Slack shows files to everybody.", self.capabilities)
 
     async def _attach(self, handle: MessageHandle, content: MessageContent) -> None:
         """Send the file of a content after its message, once; where that fails, its beginning goes into the message."""
@@ -253,7 +253,7 @@ class SlackPlatform:
 
 
 def make_metadata(nonce: str) -> Block:
-    """The metadata by which a message is known to be a reply, and by its nonce which one."""
+    """The metadata that marks a message as a reply; its nonce identifies the reply."""
     return {"event_type": EVENT_TYPE, "event_payload": {"nonce": nonce}}
 
 

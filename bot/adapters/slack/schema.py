@@ -1,4 +1,4 @@
-"""The shape of what Slack delivers, as far as citebot and Bolt build on it; whatever else is there is left as it is."""
+"""The shape of Slack's deliveries, as far as citebot and Bolt depend on it; other fields are ignored."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class _Delivery(_Shape):
 
 
 def parse_body(text: str, content_type: str) -> Mapping[str, Any] | None:
-    """Parse the body of a request: JSON, a form, or JSON in a form; None where it is none of them."""
+    """Parse the body of a request: JSON, a form, or JSON in a form; None if it is none of them."""
     try:
         if content_type == FORM:
             fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS))

@@ -17,7 +17,7 @@ OFFER = "Ollama runs on this machine: use it with CITEBOT_MODEL=ollama:{name}."
 def format_banner(
     version: str, status: IndexStatus, writer: str, questions: Sequence[str], local: Sequence[str] = ()
 ) -> str:
-    """Write the first lines; `writer` is the model that writes the answers, empty where none does.
+    """Write the first lines; `writer` is the model that writes the answers, empty if none does.
 
     `local` are models on this machine that could.
     """

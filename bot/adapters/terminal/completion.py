@@ -60,7 +60,7 @@ def find_word(text: str) -> str:
 
 
 def match_paths(paths: Sequence[str], word: str) -> Sequence[str]:
-    """Choose the paths, or the folders next in them, that begin with a word; else the files whose names do."""
+    """Choose the paths, or their next folders, that begin with a word; else the files whose names do."""
     folded = word.casefold()
     nearest = {
         path[: end + 1] if (end := path.find("/", len(word))) >= 0 else path

@@ -27,14 +27,14 @@ from indexer import IndexerError, describe_error
 
 log = logging.getLogger(__name__)
 
-# What can be written instead of a question: what it takes, and what it does.
+# The commands at the prompt: their arguments and effects.
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "/open": ("N", "open citation N in your editor ($VISUAL or $EDITOR)"),
     "/copy": ("", "copy the last answer to the clipboard"),
     "/why": ("", "how the last answer was found"),
     "/reindex": ("[full]", 'index HEAD now; "full" starts from scratch'),
     "/status": ("", "what is indexed"),
-    "/new": ("", "forget this conversation and begin another"),
+    "/new": ("", "forget this conversation and start another"),
     "/help": ("", "this list"),
     "/quit": ("", "leave; so does Ctrl-D, or Ctrl-C twice"),
 }
@@ -77,7 +77,7 @@ class PipedInput:
         try:
             data = self._file.readline(4 * MAX_RAW_TEXT)
             if len(data) == 4 * MAX_RAW_TEXT and not data.endswith(b"\n"):
-                # Too long to be answered, whatever comes: read the rest of the line, and keep nothing of it.
+                # Too long for any answer: read and discard the rest of the line.
                 while (part := self._file.readline(4 * MAX_RAW_TEXT)) and not part.endswith(b"\n"):
                     pass
         except OSError as error:

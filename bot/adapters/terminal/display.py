@@ -1,4 +1,4 @@
-"""Shows progress, growing text and linked answers on a terminal, and plain text where there is none."""
+"""Shows progress, growing text and linked answers on a terminal, and plain text if there is none."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Terminal:
             self.out.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
 
     def copy(self, text: str) -> bool:
-        """Send text to the clipboard of whoever looks at this terminal; False where that surely cannot work.
+        """Send text to the clipboard of anyone who looks at this terminal; False if that surely cannot work.
 
         The sequence is OSC 52. Whether the terminal follows it, it does not say.
         """
@@ -111,7 +111,7 @@ class Terminal:
 
         def advance(progress: Progress) -> None:
             if not bars:
-                from bot.adapters.terminal.progress import IndexingBar  # nothing may have to be done
+                from bot.adapters.terminal.progress import IndexingBar  # nothing may must be done
 
                 bars.append(IndexingBar(self.err, since))
             bars[0].advance(progress)

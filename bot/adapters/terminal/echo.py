@@ -13,7 +13,7 @@ _FLAGS = 3  # the place of the local modes among what termios returns
 
 @contextmanager
 def set_echo(stream: TextIO | None = None, *, on: bool) -> Iterator[None]:
-    """Show what is typed, or keep it for the next prompt, for as long as the context is open; elsewhere do nothing."""
+    """Echo typed input, or keep it for the next prompt, while the context is open; does nothing without a terminal."""
     stream = stream if stream is not None else sys.stdin
     try:
         before = termios.tcgetattr(stream.fileno())

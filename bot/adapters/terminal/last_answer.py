@@ -16,10 +16,10 @@ from bot.markdown import format_location, to_one_line
 from indexer import find_editor, is_safe_path, start_editor
 
 NO_ANSWER = "There is no answer yet. Ask something first."
-NOT_COPIED = "This terminal takes nothing to the clipboard. Select the text with the mouse."
+NOT_COPIED = "This terminal has no clipboard access. Select the text with the mouse."
 COPIED = (
-    "Sent to the clipboard. If it does not arrive, the terminal does not let programs do that (in tmux: "
-    "set -g set-clipboard on): select the text with the mouse."
+    "Sent to the clipboard. If it does not arrive, the terminal blocks clipboard access (in tmux: set -g "
+    "set-clipboard on); select the text with the mouse."
 )
 # Editors that are told the line in another way than most, by the name of their program.
 _GOTO = frozenset("code code-insiders codium vscodium cursor windsurf".split())
@@ -41,7 +41,7 @@ async def open_citation(last: ShownAnswer, number: str, root: Path, terminal: Te
     editor = find_editor()
     if file is None or not editor:
         terminal.write(_describe_place(cited, file))
-        terminal.note("" if file is None else "Set EDITOR to the name of your editor to open it there.")
+        terminal.note("" if file is None else "Set EDITOR to the name of your editor to open it.")
         return
     try:
         process = start_editor([*editor, *make_editor_arguments(editor[0], file, cited.start_line)])
@@ -67,7 +67,7 @@ def _find_citation(citations: Sequence[Citation], number: str) -> Citation:
 
 
 def _find_file(root: Path, path: str) -> Path | None:
-    """Return the file of a working tree; None where there is none, or a link leads out of it."""
+    """Return the file of a working tree; None if there is none, or a link leads out of it."""
     if not path or not is_safe_path(path):
         return None
     try:

@@ -188,7 +188,7 @@ def format_status(status: IndexStatus) -> str:
     """Write what is indexed as a few lines."""
     rows = [("repository", f"{to_one_line(status.repository)} ({to_one_line(status.path)})")]
     if status.commit is None:
-        rows.append(("indexed", "not yet: the first question or `citebot index` does it"))
+        rows.append(("indexed", "not yet: the first question or `citebot index` indexes it"))
     else:
         rows += [
             ("indexed", _format_indexed_commit(status)),

@@ -80,7 +80,7 @@ class LiveAnswer:
 
 
 class IndexingBar:
-    """A progress bar that appears at a time of the monotonic clock; one line where there is no terminal."""
+    """A progress bar that appears at a time of the monotonic clock; one line if there is no terminal."""
 
     def __init__(self, console: Console, since: float) -> None:
         self._console = console

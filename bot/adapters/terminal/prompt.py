@@ -35,7 +35,7 @@ def _open_history(path: Path, say: Callable[[str], None], mask: Callable[[str], 
         path.touch(mode=0o600)
         _trim_history(path, mask)
     except OSError as error:
-        say(f"What you type is not remembered after this session: {path}: {error.strerror}.")
+        say(f"Your input is not remembered after this session: {path}: {error.strerror}.")
         return InMemoryHistory()
     return MaskedHistory(path, mask)
 

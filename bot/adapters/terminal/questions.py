@@ -35,7 +35,7 @@ SAME_NAME = "Two of these repositories have the same name. Give one another `nam
 
 @dataclass(frozen=True, kw_only=True)
 class ShownAnswer:
-    """An answer that was shown, and how it was found; `dollars` is None where the price of a model is not known."""
+    """An answer that was shown, and how it was found; `dollars` is None if the price of a model is not known."""
 
     answer: Answer
     record: TurnRecord
@@ -63,7 +63,7 @@ class TerminalQuestions:
         trace: RunTrace | None = None,
         is_shown: bool = True,
     ) -> ShownAnswer:
-        """Answer a question, and show that unless a program reads it; `AnswerFailed` where it has no answer.
+        """Answer a question, and show that unless a program reads it; `AnswerFailed` if it has no answer.
 
         It is read `at` a branch, tag, commit or pull request, else at what it names itself, or `last` was read at.
         """
@@ -78,7 +78,7 @@ class TerminalQuestions:
         run = AnswerRun(deps, run_id=uuid.uuid4().hex, conversation=conversation)
         choice = RepositoryChoice(repositories=tuple(by_name), why="", question=_leave_out_names(question, [*by_name]))
         try:
-            await run.ensure_indexed(choice.repositories, lambda *_: None)  # each shows by itself how far it is
+            await run.ensure_indexed(choice.repositories, lambda *_: None)  # each shows on its own how far it is
             chosen = await run.choose_ref(choice, last, at=at)
             with self.terminal.show_indexing(patience=PATIENCE_SECONDS) as show:
                 held = await run.hold(lambda _, step, __: show(step))
@@ -97,15 +97,15 @@ class TerminalQuestions:
         return ShownAnswer(answer=answer, record=run.make_record(answer), dollars=run.stats.dollars)
 
     async def _find_tree(self, run: AnswerRun) -> Path | None:
-        """Find the working tree whose files can be linked to; None where no link would show."""
+        """Find the working tree whose files can be linked to; None if no link would show."""
         is_seen = self.terminal.out.is_terminal or self.terminal.err.is_terminal
         is_head = run.ref is None and len(self.indexes) == 1
         return Path((await self.indexes[0].status()).path) if is_seen and is_head else None
 
     async def _note_unread(self, run: AnswerRun, answer: Answer, by_name: Mapping[str, RepositoryIndex]) -> None:
-        """Say which cited files have changes that are not committed, and which repositories are missing.
+        """List the cited files with uncommitted changes, and the missing repositories.
 
-        Of one that was read at a ref, say that instead.
+        For a repository read at a ref, say that instead.
         """
         note = self.terminal.note
         if run.ref is not None:

@@ -22,7 +22,7 @@ class CodeExcerpt(CodeBlock):
 
 
 class AnswerMarkdown(Markdown):
-    """Markdown as rich shows it, but for the excerpts."""
+    """Markdown as rich shows it, except the excerpts."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
@@ -32,7 +32,7 @@ class AnswerMarkdown(Markdown):
 
 
 class SafeMarkdown:
-    """Markdown in which nothing is a link and nothing steers the terminal, whatever the text holds."""
+    """Markdown without links or terminal control sequences, whatever the text contains."""
 
     def __init__(self, text: str) -> None:
         self._markdown = AnswerMarkdown(replace_control_characters(text), hyperlinks=False, code_theme=CODE_THEME)

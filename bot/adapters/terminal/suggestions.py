@@ -70,7 +70,7 @@ async def _ask_what_is_called(code: CodeSearch, central: Sequence[Definition]) -
 
 
 async def _find_functions(code: CodeSearch, central: Sequence[Definition]) -> AsyncIterator[str]:
-    """Find a few functions whose names mean nothing else: several words, and defined once."""
+    """Find a few functions with unambiguous names: several words, and one definition."""
     tries = 0
     for definition in central:
         name = definition.symbol.name
@@ -124,7 +124,7 @@ def find_headings(text: str) -> Iterator[str]:
 
 
 def turn_into_question(heading: str) -> str:
-    """Turn a heading that says what is done into a question about how; empty where it says something else."""
+    """Turn a heading that says what is done into a question about how; empty if it says something else."""
     words = heading[:100].removesuffix(".").split()
     if [word.lower() for word in words[:2]] == ["how", "to"]:
         words = words[2:]

@@ -21,8 +21,8 @@ Payload = Mapping[str, Any]
 _LINES: Mapping[EventKind, Callable[[Payload], str]] = {
     "step_start": lambda payload: f"{payload['node']}: {to_one_line(payload['stage'])}",
     "flagged": lambda payload: (
-        f"guard: {payload['count']} passages ({payload['source']}) give orders: {', '.join(payload['rules'])}; "
-        "only reading is left"
+        f"guard: {payload['count']} passages ({payload['source']}) give orders: {', '.join(payload['rules'])}; only "
+        "read-only tools are left"
     ),
     "goal_check": lambda payload: f"evidence is graded: {payload['grade']}",
     "iteration_complete": lambda payload: f"iteration is over: {payload['decision']}, {to_one_line(payload['reason'])}",

@@ -75,7 +75,7 @@ async def _read_image(
 async def _read_text(file: AttachedFile, platform: ChatPlatform) -> str:
     """Fetch a text; what its type tells to be none is not fetched."""
     if file.media_type.startswith(_NEVER_TEXT):
-        raise UnreadableFile("is no text, so I did not read it.")
+        raise UnreadableFile("is not text, so I did not read it.")
     return await asyncio.to_thread(decode_text, await _fetch(platform, file))
 
 
@@ -94,10 +94,10 @@ def decode_text(data: bytes) -> str:
     """
     encoding = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8")
     if encoding != "utf-16" and b"\0" in data[:_SAMPLE]:
-        raise UnreadableFile("is no text, so I did not read it.")
+        raise UnreadableFile("is not text, so I did not read it.")
     text = data.decode(encoding, "replace")
     if text[:_SAMPLE].count("\ufffd") > _MOST_STRANGE * min(len(text), _SAMPLE):
-        raise UnreadableFile("is no text that I can read. Save it as UTF-8.")
+        raise UnreadableFile("isn't text that I can read. Save it as UTF-8.")
     if len(text) <= MOST_TEXT:
         return text
     left_out = len(text) - MOST_TEXT

@@ -18,7 +18,7 @@ class DailyNotices:
         self._told: TTLCache[tuple[str, str, str], bool] = TTLCache(_MOST_KNOWN, DAY_SECONDS, timer=clock.now)
 
     def is_due(self, message: IncomingMessage) -> bool:
-        """Whether the author of a message is to be told; that counts as having been told."""
+        """Whether the author of a message gets a notice today; asking counts as giving it."""
         key = (message.place.platform, message.place.channel, message.author)
         if key in self._told:
             return False

@@ -49,10 +49,10 @@ def open_reply(
 async def _note_handles(
     entry: InboxEntry, transport: ReplyTransport, inbox: Inbox, handles: Sequence[MessageHandle]
 ) -> None:
-    """Note what a reply consists of; raises `MessageLost` where that is for another process to say.
+    """Note the messages of a reply; raises `MessageLost` if another process owns it.
 
-    A process that stood still while it posted, and woke up after another one had begun the reply anew, takes back what
-    the other one does not know of. Before that has noted any, it may be about to find what was posted here.
+    A process that was suspended while posting, and woke up after another one had started the reply again, deletes
+    messages unknown to the other one. Until the other has noted any, it may still be about to find them.
     """
     if await inbox.note_handles(entry, handles):
         return

@@ -43,10 +43,10 @@ def quote_thread(
     mask: Callable[[str], str] = str,
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> Sequence[str]:
-    """Quote the newest messages of people, oldest first, as many as there is room for in characters.
+    """Quote the newest messages of people, oldest first, within the room in characters.
 
-    People are numbered, but for those of `names`: neither a model nor an answer is told who they are. What gives orders
-    is flagged and stays: nobody can have citebot refuse others by writing it, nor hide that they did.
+    People are numbered, except those of `names`: neither a model nor an answer learns who they are. Orders are flagged
+    and stay: writing one can neither have citebot refuse others, nor hide that they wrote it.
     """
     people = [message for message in thread if not message.own]
     authors = dict.fromkeys(each.author for each in people)

@@ -51,19 +51,21 @@ class AskRequest(BaseModel):
 
     question: Annotated[str, Field(min_length=1, max_length=100_000, description="At most 4,000 characters count.")]
     repository: Annotated[
-        str | None, Field(max_length=100, description="Which repository is meant; else the question tells.")
+        str | None, Field(max_length=100, description="The repository; otherwise the question decides.")
     ] = None
     at: Annotated[
         str | None,
         Field(
             min_length=1,
             max_length=200,
-            description="A branch, a tag, a commit or a pull request (`#12`) to answer at; else the question tells.",
+            description=(
+                "A branch, a tag, a commit or a pull request (`#12`) to answer at; otherwise the question decides."
+            ),
         ),
     ] = None
     conversation: Annotated[
         str | None,
-        Field(pattern="^[A-Za-z0-9_-]{1,64}$", description="The one that an answer came with, to continue it."),
+        Field(pattern="^[A-Za-z0-9_-]{1,64}$", description="The `conversation` of an earlier answer, to continue it."),
     ] = None
     anew: Annotated[bool, Field(description="Answer even where an earlier answer to the same question is true.")] = (
         False
@@ -80,7 +82,7 @@ async def answer_ask(events: AsyncGenerator[AskEvent, None], request: Request, p
 
 
 async def wait_for_answer(request: Request, events: AsyncGenerator[AskEvent, None]) -> Answered:
-    """Follow a question to its answer; raises the problem where there is none, or nobody waits any more."""
+    """Follow a question to its answer; raises the problem if there is none, or nobody waits any more."""
 
     async def follow() -> AskEvent:
         async with aclosing(events):

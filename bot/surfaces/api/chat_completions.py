@@ -54,11 +54,11 @@ _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit
 
 
 class ChatCompletions:
-    """Serves the chat completions. What was said before is what each request says.
+    """Serves the chat completions.
 
-    Where that ends in an answer that was given here within the last hour, word for word, the question continues the
-    agent's conversation, so that it may be a follow-up, or the reply that a plan waits for. In all other cases, such as
-    a second try at an earlier question, what was said is quoted as background.
+    Each request contains the earlier messages. If they end in an answer given here within the last hour, word for word,
+    the question continues the agent's conversation, so that it may be a follow-up, or the reply to a plan. Otherwise,
+    for example after a second try at an earlier question, they are quoted as background.
     """
 
     def __init__(self, core: Late[SurfaceCore], repeated: RepeatedQuestions) -> None:
@@ -122,7 +122,7 @@ class ChatCompletions:
         writing: _Completion,
         events: AsyncGenerator[AskEvent, None],
     ) -> AsyncGenerator[bytes, None]:
-        """Write the chunks of an answer; where there is none, an error, and no end: that would make it look whole."""
+        """Write the chunks of an answer; if there is none, an error, and no end: that would make it look whole."""
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, NotAnswered):

@@ -39,7 +39,7 @@ class ContentPart(_Sent):
 
 
 def _name_content(value: object) -> str | None:
-    """Tell which of the forms a content has; None where it is none of them."""
+    """Tell which of the forms a content has; None if it is none of them."""
     if isinstance(value, list | tuple):
         return "parts" if len(value) <= MOST_PARTS else None
     return "text" if isinstance(value, str) else None
@@ -73,7 +73,7 @@ class ChatTurn(_Sent):
 
     @property
     def unread(self) -> str:
-        """Say what is in it beside text; empty where there is nothing."""
+        """Say what is in it beside text; empty if there is nothing."""
         kinds = [] if isinstance(self.content, str) else [part.type for part in self.content or ()]
         others = [kind for kind in kinds if kind not in _TEXTS]
         if not others:
@@ -95,13 +95,13 @@ def _check_count(count: int | None) -> int | None:
 
 def _check_tool_choice(choice: Any) -> Any:
     if choice not in (None, "none", "auto"):
-        raise ValueError("citebot answers in text, and calls none of the tools that it is sent")
+        raise ValueError("citebot answers in text, and calls no tools of the client")
     return choice
 
 
 def _check_format(form: Any) -> Any:
     if form is not None and form != {"type": "text"}:
-        raise ValueError("citebot answers in Markdown, in no other form")
+        raise ValueError("citebot answers only in Markdown")
     return form
 
 
@@ -138,7 +138,7 @@ def read_messages(messages: Sequence[ChatTurn], mask: Callable[[str], str]) -> A
     said = [turn for turn in messages if turn.role in _NAMES]
     last = max((number for number, turn in enumerate(said) if turn.role == "user"), default=None)
     if last is None:
-        raise refuse(400, errors=(BadField(field="messages", detail="There is no message of the user."),))
+        raise refuse(400, errors=(BadField(field="messages", detail="There is no user message."),))
     question, earlier, unread = said[last].text, said[:last], said[last].unread
     if unread and not question.strip():
         raise refuse(400, errors=(BadField(field="messages", detail=f"The last one has no text. {unread.strip('*')}"),))
@@ -152,7 +152,7 @@ def read_messages(messages: Sequence[ChatTurn], mask: Callable[[str], str]) -> A
 
 
 def name_repository(model: str) -> str | None:
-    """Return the repository that a model stands for; None where the question tells, as for `citebot` itself."""
+    """Return the repository that a model stands for; None if the question tells, as for `citebot` itself."""
     return model.removeprefix(f"{MODEL}/") if model != MODEL else None
 
 
@@ -162,9 +162,9 @@ def describe_model(name: str) -> dict[str, Any]:
 
 
 def format_tail(answered: Answered, *, is_linked: bool, unread: str) -> str:
-    """Write what stands below the text: what was not read, the sources unless they are in it, and how fresh it is.
+    """Write the lines below the text: unread attachments, sources unless the text has them, and freshness.
 
-    What is streamed has marks alone. They become links by being defined at the end, where Markdown looks for them.
+    A stream has only marks. They become links by definitions at the end, where Markdown looks for them.
     """
     shown = [f"[{each.mark}] `{describe_place(each)}`" for each in answered.citations]
     defined = [f"[{each.mark}]: <{_escape(each.url)}>" for each in answered.citations if each.url]
@@ -174,7 +174,7 @@ def format_tail(answered: Answered, *, is_linked: bool, unread: str) -> str:
 
 
 def list_annotations(content: str, citations: Sequence[CitedPlace]) -> list[dict[str, Any]]:
-    """Return the citations as the API has them: which of the content stands for which address."""
+    """Return the citations in the API's form: the cited part of the content, and its address."""
     spans = find_marks(content)
     return [
         {

@@ -23,8 +23,9 @@ from agent import LOOKUPS, Arguments, CodeLookup, LookupResult
 from bot.conversations.goal_turns import OFF
 from bot.errors import NotAllowed
 from bot.http.bodies import BodyReader
+from bot.surfaces.answer_states import AnswerState
 from bot.surfaces.api.ask_requests import EVENTS, AskRequest, answer_ask
-from bot.surfaces.api.problems import PROBLEM_TYPE, Problem, make_error_handlers, render_problem
+from bot.surfaces.api.problems import PROBLEM_TYPE, Problem, RequestProblem, make_error_handlers, render_problem
 from bot.surfaces.api.repeated_questions import KEY, KEY_PATTERN, RepeatedQuestions, read_key
 from bot.surfaces.api.request_reading import authenticate, describe_invalid, read_json
 from bot.surfaces.api.run_requests import (
@@ -46,9 +47,10 @@ TOTAL = 8_000_000
 SECONDS = 10.0
 USUAL = (400, 401, 403, 404, 422, 429, 500, 503)  # refusals that every operation may answer with
 DESCRIPTION = (
-    "Questions about the code of a team's repositories, and lookups in it. A token stands for a person: it sees the "
-    "repositories that the person may ask about, and no other. Every result names the commit that it was read at."
+    "Questions about the code of a team's repositories, and lookups in it. A token stands for a person: it "
+    "sees only the repositories that the person may ask about. Every result names its commit."
 )
+NOT_FOLLOWED = "No answer of this name is followed, or you may not ask about its repositories."
 _REFERENCE = "#/components/schemas/{model}"
 
 
@@ -81,7 +83,7 @@ class HttpApi:
         add = self.application.add_api_route
         add(
             "/ask", self._ask, methods=["POST"], operation_id="ask", response_model=Answered,
-            summary="Ask about the code; with `Accept: text/event-stream`, follow the answer as it is written.",
+            summary="Ask about the code; with `Accept: text/event-stream`, follow the answer as it grows.",
             response_description=Answered.__doc__ or "",
             responses={200: _EVENT_STREAM, **{code: _describe_problem(code) for code in (408, 409, 413, 415, 504)}},
         )  # fmt: skip
@@ -91,10 +93,15 @@ class HttpApi:
                 operation_id=lookup.known_as.get("operation", lookup.name), response_model=lookup.result,
                 summary=lookup.description, response_description=lookup.result.__doc__ or "",
             )  # fmt: skip
+        add(
+            "/answers/{run}", self._show_answer, operation_id="show_answer", response_model=AnswerState,
+            summary="Show whether an answer is outdated: what of the code that it cites has changed since.",
+            response_description=AnswerState.__doc__ or "",
+        )  # fmt: skip
         busy: dict[int | str, Any] = {code: _describe_problem(code) for code in (408, 409, 413, 415)}
         add(
             "/runs", self._propose_run, methods=["POST"], operation_id="propose_run", response_model=GoalRun,
-            summary="Have a goal run proposed; nothing runs before somebody who may has approved it.",
+            summary="Propose a goal run; it starts after an authorized person approves it.",
             response_description="The proposal.", responses=busy,
         )  # fmt: skip
         add(
@@ -109,7 +116,7 @@ class HttpApi:
         )  # fmt: skip
         add(
             "/status", self._make_listing(), operation_id="status", response_model=RepositoryListing,
-            summary="List the repositories that you may ask about, and how fresh each index is.",
+            summary="List the repositories that you may ask about, and the freshness of each index.",
             response_description=RepositoryListing.__doc__ or "",
         )  # fmt: skip
 
@@ -126,6 +133,12 @@ class HttpApi:
         )  # fmt: skip
         events = self._repeated.follow(read_key(request, principal, asked), begin)
         return await answer_ask(events, request, principal)
+
+    async def _show_answer(self, run: AnswerName, principal: Caller) -> Response:
+        state = await self._core.get().questions.find_state(principal, run)
+        if state is None:
+            raise RequestProblem(status=404, detail=NOT_FOLLOWED, code="unknown_answer")
+        return answer_with(state)
 
     @property
     def _runs(self) -> TeamGoalRuns:
@@ -177,7 +190,7 @@ class _Api(FastAPI):
 
 
 def _make_route_class(core: Late[SurfaceCore]) -> type[APIRoute]:
-    """Return what looks at the token of a request before anything else of it, and bounds its body."""
+    """Return a route class that checks a request's token first, and bounds its body."""
     bodies = BodyReader(largest=LARGEST, seconds=SECONDS, total=TOTAL)
 
     class Bounded(Request):
@@ -207,6 +220,7 @@ async def _find_caller(
 
 
 Caller = Annotated[Principal, Depends(_find_caller)]
+AnswerName = Annotated[str, Path(max_length=64, description="The `run_id` of an answer.")]
 RunName = Annotated[str, Path(max_length=64, description="The `id` of a goal run.")]
 
 
@@ -225,7 +239,7 @@ async def _refuse_invalid(_: Request, error: RequestValidationError) -> Response
     return render_problem(describe_invalid(errors))
 
 
-_KEY = "A request that comes again with the same key and body gets the answer of the first one."
+_KEY = "A repeated request with the same key and body gets the first answer."
 _EVENT_STREAM, _RUN_STREAM = (
     {
         "content": {

@@ -22,7 +22,7 @@ GONE = 499
 # Nobody between may store an answer, or take it for something else than it says it is.
 API_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 RETRY_SECONDS = 10.0  # where nothing tells better
-UNEXPECTED = "Something went wrong that should not have. Try again; if it persists, the log of citebot says what it is."
+UNEXPECTED = "An internal error occurred. Try again; if it persists, see citebot's log."
 
 Render = Callable[["RequestProblem"], Response]
 
@@ -31,12 +31,12 @@ log = logging.getLogger(__name__)
 _SENTENCES: Mapping[int, str] = {
     400: "The request cannot be read.",
     401: "Send a token that citebot.toml lists, in the header `Authorization: Bearer TOKEN`.",
-    404: "There is nothing at this path. /api/openapi.json lists what there is.",
-    405: "This path does not take that method; the header Allow names those that it takes.",
-    408: "The body of the request came too slowly. Send it again.",
-    413: "The body of the request is too large.",
+    404: "There is nothing at this path. /api/openapi.json lists all paths.",
+    405: "This path does not support that method; the header Allow lists the supported ones.",
+    408: "The request body arrived too slowly. Send it again.",
+    413: "The request body is too large.",
     415: "The body has to be JSON, sent as `Content-Type: application/json` and not compressed.",
-    503: "citebot is overloaded. Try again in a little while.",
+    503: "citebot is overloaded. Try again in a moment.",
 }
 _CODES: Mapping[int, str] = {
     400: "bad_request",
@@ -68,8 +68,8 @@ class Problem(BaseModel):
     type: str = "about:blank"
     title: Annotated[str, Field(description="What the status means.")]
     status: Annotated[int, Field(ge=400, le=599)]
-    detail: Annotated[str, Field(description="A sentence for people: what is wrong, and what to do.")]
-    code: Annotated[str, Field(description="What is wrong, in a word for programs.")]
+    detail: Annotated[str, Field(description="The problem and its solution, as a sentence for people.")]
+    code: Annotated[str, Field(description="The problem as a word for programs.")]
     errors: tuple[BadField, ...] = ()
 
 
@@ -95,12 +95,12 @@ class RequestProblem(Exception):
 
 
 def name_status(status: int) -> str:
-    """Say what a status means; that of a client that has gone is nginx's, and seen in metrics alone."""
+    """Describe a status; 499, for a client that has gone, is nginx's and appears only in metrics."""
     return "Client Closed Request" if status == GONE else HTTPStatus(status).phrase
 
 
 def make_error_handlers(render: Render) -> dict[Any, Any]:
-    """Return what renders whatever goes wrong; of what nobody foresaw, the server writes into the log as well."""
+    """Return handlers that render all errors; the server also logs unexpected ones."""
 
     async def answer(_: Request, error: Exception) -> Response:
         return render(explain_error(error))
@@ -114,7 +114,7 @@ def render_problem(problem: RequestProblem) -> Response:
     return Response(problem.describe().model_dump_json(), problem.status, headers, PROBLEM_TYPE)
 
 
-# What a person may not do, and what is not there; the first class that fits counts.
+# What a person may not do, and what is missing; the first class that fits counts.
 _KINDS: tuple[tuple[type[Exception], int, str], ...] = (
     (LimitReached, 429, "limit"),
     (UnknownRepository, 404, "unknown_repository"),
@@ -130,7 +130,7 @@ _KINDS: tuple[tuple[type[Exception], int, str], ...] = (
 
 
 def explain_error(error: Exception) -> RequestProblem:
-    """Say what an error means for whoever sent the request; what nobody foresaw is logged, and not told."""
+    """Explain an error to the client; unexpected ones are logged, and not shown."""
     if isinstance(error, RequestProblem):
         return error
     if isinstance(error, HTTPException):
@@ -151,7 +151,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def _explain_refusal(refusal: HTTPException) -> RequestProblem:
-    """Say what a refusal means: in its own words where these are a sentence, which those of libraries are not."""
+    """Explain a refusal, in its own words if these are a sentence, unlike those of libraries."""
     status, headers = refusal.status_code, dict(refusal.headers or {})
     usual = _SENTENCES.get(status, HTTPStatus(status).phrase)
     if status == 401:

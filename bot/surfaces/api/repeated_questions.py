@@ -1,4 +1,4 @@
-"""Questions that come again because a client repeats its request by itself: each is asked once, and followed twice."""
+"""Questions that come again because a client repeats its request on its own: each is asked once, and followed twice."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RequestKey:
 
 
 def read_key(request: Request, principal: Principal, asked: BaseModel) -> RequestKey | None:
-    """Return by what a request is known again; None for one that nobody sends again by itself."""
+    """Return by what a request is known again; None for one that nobody sends again on its own."""
     checksum = hashlib.sha256(f"{request.scope['path']}\n{asked.model_dump_json()}".encode()).hexdigest()
     name = request.headers.get(KEY)
     if name is not None:
@@ -57,10 +57,10 @@ def read_key(request: Request, principal: Principal, asked: BaseModel) -> Reques
 
 
 class RepeatedQuestions:
-    """The questions in progress, and those answered within some minutes, by what their requests are known by.
+    """The questions in progress, and those answered within some minutes, by the keys of their requests.
 
-    A question that nobody follows any more is stopped, a little later if its request may be repeated. One that was
-    refused is not kept: it may be asked again.
+    A question without a client is stopped, a little later if its request may be repeated. A refused one is not kept: it
+    may be asked again.
     """
 
     def __init__(self, *, seconds: float = KEPT_SECONDS, most: int = MOST_KEPT, grace: float = GRACE) -> None:
@@ -120,7 +120,7 @@ class RepeatedQuestions:
     def _give_up(self, run: AskedRun) -> None:
         if not run.followers:
             self._forget(run)  # nobody may begin to follow what is about to end
-            run.task.cancel()
+            run.give_up()
 
     def _forget(self, run: AskedRun) -> None:
         for place in [place for place, (_, known) in self._known.items() if known is run]:

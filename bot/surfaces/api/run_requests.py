@@ -41,7 +41,7 @@ class RunRequest(BaseModel):
         ),
     ] = {}
     repository: Annotated[
-        str | None, Field(max_length=100, description="Needed where you may ask about several repositories.")
+        str | None, Field(max_length=100, description="Required if you may ask about several repositories.")
     ] = None
 
 
@@ -51,9 +51,7 @@ class DecisionRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     decision: Annotated[Decision, Field(description="`abort` ends a run in progress as well.")]
-    proposal: Annotated[
-        str, Field(min_length=1, max_length=64, description="The `proposal` that was seen: that one is approved.")
-    ]
+    proposal: Annotated[str, Field(min_length=1, max_length=64, description="The `proposal` to approve.")]
 
 
 async def answer_proposal(runs: TeamGoalRuns, asked: RunRequest, request: Request, principal: Principal) -> Response:

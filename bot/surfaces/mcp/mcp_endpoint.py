@@ -1,4 +1,4 @@
-"""MCP over HTTP, at `/mcp` of the server: whose request it is, what of it is read, and the SDK behind that."""
+"""MCP over HTTP, at `/mcp` of the server: authenticates a request, bounds its body, and passes it to the SDK."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ LARGEST = 1_000_000  # bytes of a body
 TOTAL = 8_000_000
 SECONDS = 10.0
 MOST_CALLS = 32  # of one person at a time; an agent makes many side by side
-WRONG_HOST = "This server is not called by that name. Have it added to `hosts` in the table [mcp] of citebot.toml."
+WRONG_HOST = "Unknown server name. Have it added to `hosts` in the table [mcp] of citebot.toml."
 WRONG_ORIGIN = "Pages of that origin may not call this server."
 UNKNOWN_CALLER = "Send a token that citebot.toml lists, in the header `Authorization: Bearer TOKEN`."
 
 
 class McpEndpoint:
-    """Serves those who have a token, each request by itself: nothing is kept between two of them."""
+    """Serves people with a token, each request separately: nothing is kept between two of them."""
 
     def __init__(self, core: Late[SurfaceCore]) -> None:
         self._core = core

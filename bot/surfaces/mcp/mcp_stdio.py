@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LONGEST_MESSAGE = 8 << 20  # bytes
-_UNREADABLE = "This message is too long to be read."  # no JSON: the sender is told so
+_UNREADABLE = "This message is too long."  # no JSON: the sender is told so
 
 
 class Wire:

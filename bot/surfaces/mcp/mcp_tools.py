@@ -25,7 +25,7 @@ Tell = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolCall:
-    """A call of a tool: by whom, with what, and how they are told what goes on meanwhile."""
+    """A call of a tool: by whom, with what, and how they are told what continues meanwhile."""
 
     core: SurfaceCore
     principal: Principal
@@ -57,7 +57,7 @@ class AskArguments(Arguments):
     at: At = None
     conversation: Annotated[
         str | None,
-        Field(max_length=64, description="To go on with an earlier answer: the `conversation` that came with it."),
+        Field(max_length=64, description="The `conversation` of an earlier answer, to continue it."),
     ] = None
 
 
@@ -131,7 +131,7 @@ def make_tools() -> Mapping[str, McpTool]:
         McpTool(
             name="list_repositories",
             title="List repositories",
-            description="List the repositories that can be asked about, the commit of each, and how far it is behind.",
+            description="List the repositories, the commit of each, and its lag.",
             arguments=ListArguments,
             result=RepositoryListing,
             run=_list_repositories,
@@ -139,8 +139,10 @@ def make_tools() -> Mapping[str, McpTool]:
         McpTool(
             name="ask",
             title="Ask about the code",
-            description="Have a question about the code answered, every claim with the lines it was read from. "
-            "Slower than a lookup, and may use a language model: for questions that take several.",
+            description=(
+                "Answer a question about the code, every claim with its lines. Slower than a lookup, and may "
+                "use a language model: for questions that need several lookups."
+            ),
             arguments=AskArguments,
             result=Answered,
             run=_ask,

@@ -13,7 +13,7 @@ from bot.pictures.layered_layout import lay_out
 from bot.pictures.placed_flow import measure_box, place_flow
 from bot.surfaces.web.run_course import NodeVisit
 
-# Everything stands closer than in a picture of its own: the drawing is half as wide as a window, and is to be read.
+# Denser than other pictures: the drawing is half as wide as a window, and must be legible.
 _GAP = 4.0
 _PASSAGE = 4.0
 
@@ -73,5 +73,5 @@ class AgentGraphDrawing:
 def _summarize(visits: Sequence[NodeVisit]) -> str:
     way = ", ".join(visit.node.replace("_", " ") for visit in visits)
     return (
-        f"The graph of the agent. The way taken: {way}." if way else "The graph of the agent. Nothing was passed yet."
+        f"The graph of the agent. The path taken: {way}." if way else "The graph of the agent. No node was visited yet."
     )

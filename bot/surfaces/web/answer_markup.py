@@ -19,6 +19,7 @@ from bot.pictures.flow_rendering import lay_out_flow
 from bot.pictures.flow_svg import write_svg_part
 from bot.pictures.mermaid_source import read_flowchart
 from bot.pictures.placed_flow import place_flow
+from bot.pictures.sequence_source import read_sequence
 
 LONGEST = 40_000  # characters of an answer that are shown
 _MAX_FENCES = 6  # that are highlighted
@@ -156,13 +157,14 @@ def _render_fence(_: RendererHTML, tokens: Sequence[Token], index: int, __: Opti
 
 
 def draw_diagram(source: str) -> str:
-    """Draw a flowchart in Mermaid's language; nothing where it is not understood."""
-    read = read_flowchart(source)
-    if read is None:
+    """Draw a flowchart or a sequence diagram in Mermaid's language; nothing where it is not understood."""
+    placed = read_sequence(source)
+    if placed is None and (read := read_flowchart(source)):
+        flow, direction = read
+        widest = _WIDEST_ROW if direction == "downwards" else math.inf
+        placed = place_flow(flow, lay_out_flow(flow, direction, widest=widest), direction, is_bare=True)
+    if placed is None:
         return ""
-    flow, direction = read
-    widest = _WIDEST_ROW if direction == "downwards" else math.inf
-    placed = place_flow(flow, lay_out_flow(flow, direction, widest=widest), direction, is_bare=True)
     return f'<div class="diagram" tabindex="0" role="region" aria-label="Diagram">{write_svg_part(placed)}</div>'
 
 

@@ -53,6 +53,7 @@ class AskPages:
         self._written = WrittenAnswers(AnswerMarkup(), highlighter)
         self._drawing = AgentGraphDrawing(format_seconds)
         files.define("write_answer", self._written.get)
+        files.define("write_state", AnswerMarkup().write)
         files.define("name_place", name_place)
 
     def join(self, router: Router) -> None:
@@ -85,7 +86,7 @@ class AskPages:
         return await self._show_page(session, conversation, panel=await self._show_behind(turn))
 
     async def ask(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """Take a question in, and show its turn, which runs by itself."""
+        """Take a question in, and show its turn, which runs on its own."""
         core, is_part = self._core.get(), "HX-Request" in request.headers
         conversation = None
         if name := fields.get("conversation", ""):
@@ -93,10 +94,11 @@ class AskPages:
             if conversation is None:
                 raise HTTPException(404, _GONE)
         question = fields.get("question", "")
+        remark = await core.questions.describe_renewal(session.principal, fields.get("again", ""))
         try:
             turn = core.turns.begin(
                 core.questions, session.principal, question, repository=fields.get("repository") or None,
-                conversation=conversation,
+                conversation=conversation, remark=remark,
             )  # fmt: skip
         except Refusal as refusal:
             return await self._refuse(session, conversation, question, str(refusal), is_part=is_part)
@@ -181,6 +183,8 @@ class AskPages:
         core = self._core.get()
         for turn in conversation.turns if conversation is not None else ():
             await self._written.prepare(turn, turn.text)
+            if turn.answer is not None:
+                turn.state = await core.questions.find_state(session.principal, turn.answer.run_id)
         page = self._files.render(
             "ask.html", title=conversation.label if conversation else "Ask", here="Ask", session=session,
             conversation=conversation, repositories=core.list_visible(session.principal), starters=STARTERS,
@@ -265,7 +269,7 @@ class AskPages:
 
 
 def _hold_alone(turn: LiveTurn) -> LiveConversation:
-    """Return what shows a turn by itself; what is asked there begins a conversation of one's own."""
+    """Return what shows a turn on its own; what is asked there begins a conversation of one's own."""
     return LiveConversation(id="", owner=turn.owner, repository=None, turns=[turn])
 
 
@@ -290,7 +294,7 @@ class WrittenAnswers:
                     self._known[key] = written
 
     def get(self, turn: LiveTurn, text: str) -> Markup:
-        """Return a text that was prepared; of another one, which is about to be shown anew, its words alone."""
+        """Return a prepared text; of one that is about to be shown again, only its words."""
         found = self._known.get((turn.id, text, True)) or self._known.get((turn.id, text, False))
         return found if found is not None else Markup.escape(text)
 

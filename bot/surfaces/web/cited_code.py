@@ -44,7 +44,7 @@ class CitedLines(Protocol):
 
     @property
     def path(self) -> str:
-        """The file; empty where the commit itself is cited."""
+        """The file; empty if the commit itself is cited."""
 
     @property
     def first_line(self) -> int:
@@ -115,11 +115,11 @@ class CitedCode:
             log.info("a cited place could not be read: %s", error)
             return replace(bare, problem=self._mask(str(error)))
         if text is None:
-            return replace(bare, problem=f"This was read at {bare.commit[:12]}, and the index has moved on since.")
+            return replace(bare, problem=f"This was read at {bare.commit[:12]}; the index is at another commit now.")
         return replace(bare, begins=first, text=text)
 
     async def read_before(self, excerpt: CitedExcerpt) -> str:
-        """Read what stands in the file before an excerpt; nothing where that is too much, or is gone."""
+        """Read what is in the file before an excerpt; nothing if that is too much, or is gone."""
         try:
             text = await self._read_lines(excerpt, 1, excerpt.begins - 1) if excerpt.begins > 1 else None
         except IndexerError:
@@ -127,7 +127,7 @@ class CitedCode:
         return f"{text}\n" if text is not None and len(text) < MAX_BEFORE else ""
 
     async def _read_lines(self, place: CitedLines, first: int, last: int) -> str | None:
-        """Read lines as they were; None where the commit is not indexed any more and the repository lacks it."""
+        """Read lines as they were; None if the commit is not indexed any more and the repository lacks it."""
         code = await self._library.pin_existing(place.repository)
         if code.commit.sha == place.commit:
             return self._clean((await code.read(place.path, first, last)).text)
@@ -144,7 +144,7 @@ class HighlightWorker(Protocol):
     """A lexer in its own process."""
 
     def exchange(self, body: bytes) -> bytes | None:
-        """Return the answer to a request; None where there is none."""
+        """Return the answer to a request; None if there is none."""
 
 
 class CodeHighlighter:
@@ -173,7 +173,7 @@ class CodeHighlighter:
         return [_join(line) for line in pieces]
 
     async def _exchange(self, request: bytes) -> bytes | None:
-        """Return what the worker answers; None where others keep it busy for too long."""
+        """Return what the worker answers; None if others keep it busy for too long."""
         try:
             async with asyncio.timeout(self._patience):
                 await self._is_free.acquire()
@@ -195,7 +195,7 @@ async def number_lines(
 
 
 def cut_line(line: str) -> str:
-    """Return a line, or the beginning of one that is too long; what ends a line to a lexer alone does not."""
+    """Return a line, or the beginning of a long one; line ends that only a lexer knows do not count."""
     shown = line.replace("\r", "\N{REPLACEMENT CHARACTER}")
     return shown if len(shown) <= LONGEST_LINE else f"{shown[: LONGEST_LINE - 1]}…"
 

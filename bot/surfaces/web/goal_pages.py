@@ -52,7 +52,7 @@ class GoalPages:
         return await self._send_list(session)
 
     async def propose(self, _: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """Have a run proposed, and show it."""
+        """Propose a run, and show it."""
         goal, task = fields.get("goal", ""), fields.get("task", "").strip()
         try:
             words = _read_words(task, fields.get("words", ""))

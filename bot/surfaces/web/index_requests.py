@@ -1,4 +1,4 @@
-"""Indexing that people ask for on the page: it runs by itself, and tells how far it has come."""
+"""Indexing that people ask for on the page: it runs on its own, and tells how far it has come."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RequestedIndexing:
 
 
 class IndexRequests:
-    """Has repositories indexed, one at a time each, whoever is looking."""
+    """Has repositories indexed, one at a time each, anyone who is looking."""
 
     def __init__(self, repositories: Repositories) -> None:
         self._repositories = repositories
@@ -67,7 +67,7 @@ class IndexRequests:
             requested.progress = describe_progress(name, progress)
             requested.share = min(1.0, progress.done / progress.total) if progress.total > 0 else None
 
-        outcome = "This failed, and the log says why. Try again."
+        outcome = "This failed; see the log. Try again."
         try:
             report = await self._repositories.refresh(name, progress=show)
             outcome = describe_refresh(report, name).replace("`", "")

@@ -1,4 +1,4 @@
-"""The conversations of the page: they continue in this process, whoever is looking, and are kept for a while."""
+"""The conversations of the page: they continue in this process, anyone who is looking, and are kept for a while."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from time import monotonic
 from agent import AgentEvent
 from bot.clock import Clock
 from bot.replies.paging import cut_to_stable
+from bot.surfaces.answer_states import AnswerState
 from bot.surfaces.ask_events import Answered, AskEvent, EvidenceFound, NotAnswered, RunBegun, StageBegun, TextPart
 from bot.surfaces.principals import Principal
 from bot.surfaces.questions import NO_QUESTION, Questions
@@ -23,7 +24,7 @@ MOST_CONVERSATIONS = 30  # of one person
 MOST_KEPT = 300  # of all
 MOST_TURNS = 50  # of one conversation
 MOST_UNDER_WAY = 3  # of one person
-_PACE = 0.08  # seconds between two looks of whoever follows a turn
+_PACE = 0.08  # seconds between two looks of anyone who follows a turn
 _REST = 4  # times as long as showing a look took until the next one: a long answer leaves time for others
 _LEAST_STEP = 6  # characters by which text grows at once, where there are so many
 _SHARE = 4  # of what has come and is not shown yet, the part that is shown next
@@ -41,7 +42,7 @@ class Refusal(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class LiveTurn:
-    """One question and what has become of it. `version` counts the changes, `course_version` those of its course."""
+    """One question and its progress. `version` counts all changes, `course_version` those of its trace."""
 
     id: str
     conversation: str
@@ -58,6 +59,7 @@ class LiveTurn:
     excerpts: dict[int, CitedExcerpt] = field(default_factory=dict)
     opinion: str = ""
     is_shared: bool = False
+    state: AnswerState | None = None
     version: int = 0
     course_version: int = 0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -215,6 +217,7 @@ class LiveTurns:
         *,
         repository: str | None,
         conversation: LiveConversation | None = None,
+        remark: str = "",
     ) -> LiveTurn:
         """Ask a question, in a conversation or in a new one; raises `Refusal`."""
         own = [turn for turn in self._tasks.values() if turn.owner == principal.key]
@@ -233,7 +236,13 @@ class LiveTurns:
         place.turns.append(turn)
         self._turns[turn.id] = turn
         run = questions.begin(
-            principal, question, surface="web", repository=repository, conversation=place.id, watch=turn.watch
+            principal,
+            question,
+            surface="web",
+            repository=repository,
+            conversation=place.id,
+            remark=remark,
+            watch=turn.watch,
         )
         task = asyncio.create_task(self._answer(turn, run.stream()))
         self._tasks[task] = turn

@@ -19,7 +19,7 @@ from bot.surfaces.web.answer_markup import is_web_address
 
 HOME = "bot.surfaces.web"
 STATIC = "/static"
-# Only these are served. The licence of htmx lies beside it, and its checksum is in the tests.
+# Only these are served. The licence of htmx is next to it, and its checksum is in the tests.
 STATIC_FILES: Mapping[str, str] = {
     "page.css": "text/css",
     "page.js": "text/javascript",
@@ -96,7 +96,7 @@ def format_count(count: int) -> str:
 
 
 def format_percentage(share: float | None) -> str:
-    """Write a share of all; a dash where there is nothing that it is a share of."""
+    """Write a share of all; a dash if there is nothing that it is a share of."""
     return "–" if share is None else f"{share * 100:.0f} %" if share >= 0.1 or share == 0 else f"{share * 100:.1f} %"
 
 

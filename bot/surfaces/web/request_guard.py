@@ -118,13 +118,13 @@ class RequestGuard:
     async def read_form(self, request: Request) -> Mapping[str, str]:
         """Read what a form of this page has sent; an `HTTPException` of status 403 where another page has."""
         if not _is_same_origin(request):
-            raise HTTPException(403, "This was sent by another page than this one, so nothing was done.")
+            raise HTTPException(403, "This was sent by another page, so nothing was done.")
         if read_media_type(request.headers) != "application/x-www-form-urlencoded":
-            raise HTTPException(415, "Only forms of this page are taken.")
+            raise HTTPException(415, "Only forms of this page are accepted.")
         try:
             body = await self._bodies.read(request)
         except HTTPException as error:
-            reason = {413: "This is too long. Ask with less text.", 408: "This came too slowly. Try again."}
+            reason = {413: "This is too long. Shorten the text.", 408: "This arrived too slowly. Try again."}
             unread = reason.get(error.status_code, "The request could not be read. Try again.")
             raise HTTPException(error.status_code, unread, error.headers) from None
         try:

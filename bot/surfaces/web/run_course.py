@@ -72,7 +72,7 @@ class ModelUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidencePlace:
-    """Lines that were found; `score` is None where nothing ranked them, `role` says what they are to the question."""
+    """Lines that were found; `score` is None if nothing ranked them, `role` says what they are to the question."""
 
     path: str
     first_line: int

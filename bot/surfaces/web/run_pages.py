@@ -29,7 +29,7 @@ SURFACES = get_args(Surface)  # where conversations are not on the platform of t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownRun:
-    """A run as the page shows it; `found` is None where that was not noted."""
+    """A run as the page shows it; `found` is None if that was not noted."""
 
     age: float
     repository: str

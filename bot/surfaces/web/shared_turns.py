@@ -1,4 +1,4 @@
-"""Turns that others may read by a link, also after citebot was restarted: their cited code is read anew each time."""
+"""Turns that others may read by a link, also after citebot was restarted: their cited code is read again each time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SharedTurns:
         turn.is_shared = False
 
     async def find(self, turn: str) -> LiveTurn | None:
-        """Return a turn that is shared: as it is here, or made anew, without its trace."""
+        """Return a turn that is shared: as it is here, or made again, without its trace."""
         kept = await self._store.find(turn)
         if kept is None:
             return None

@@ -65,7 +65,7 @@ class WebSessions:
 
 
 class LoginLink:
-    """The token in the link that is printed: it signs in once, whoever uses it first, and then there is another one."""
+    """The token in the printed link: it signs in its first user, once, and is then replaced."""
 
     def __init__(self, announce: Callable[[], None] = lambda: None) -> None:
         self.token = secrets.token_urlsafe(_BYTES)

@@ -19,11 +19,11 @@ _VALUES = frozenset({"constant", "module"})
 
 @dataclass(kw_only=True, slots=True)
 class FileContext:
-    """One file.
+    """The context of one file.
 
-    `prefixes` are what the paths of routes begin with, by the variable that holds their group, and `includes` where a
-    list of routes is included: from which list, below which path; `constants` are those that hold a name in capitals.
-    `defined` are what is defined by a registration: a table, a resource.
+    `prefixes` are prefixes of routes, by the variable of their group; `includes` are included lists of routes, with the
+    path below which they are mounted; `constants` hold a name in capitals. `defined` are definitions made by a
+    registration: a table, a resource.
     """
 
     path: str
@@ -68,7 +68,7 @@ class FileContext:
         return _shorten(line[: 4 * LONGEST_TEXT].decode("utf-8", "replace"))
 
     def find_enclosing(self, line: int) -> str:
-        """Name the innermost definition around a line; empty where there is none."""
+        """Name the innermost definition around a line; empty if there is none."""
         around = [one for one in self.symbols if one.start_line <= line <= one.end_line and one.kind not in _VALUES]
         return max(around, key=lambda one: one.start_line).qualified_name if around else ""
 
@@ -82,7 +82,7 @@ class FileContext:
         text: str | None = "",
         handler: str = "",
     ) -> Registration:
-        """Make a registration; where nothing is said of it, the documentation of what is called for it is taken."""
+        """Make a registration; without a description of its own, it gets the documentation of its handler."""
         said = text or ("" if kind in _UNSAID else self.docs.get(handler.rpartition(".")[2], ""))
         return Registration(
             kind=kind,

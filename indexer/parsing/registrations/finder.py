@@ -1,4 +1,4 @@
-"""Finds what a file registers, from what the query of its language captured and the rules for the names in it."""
+"""Finds the registrations of a file, from the captures of its language's query and the rules for their names."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def find_registrations(
 
 
 def find_in_text(path: str, language: str, text: str, lines: Sequence[str], symbols: Sequence[Symbol] = ()) -> Contents:
-    """Return what a document describes, or what can be told of a file without its syntax tree."""
+    """Find registrations in a document, or in a file without its syntax tree."""
     context = FileContext(path=path, language=language, source=text.encode("utf-8", "replace"), symbols=symbols)
     if language in {"markdown", "rst"}:
         return Contents(registrations=_keep_distinct(find_documented_options(lines, context)))

@@ -12,7 +12,7 @@ LONGEST_TEXT = 300  # characters; of names, defaults and help alike
 _MOST_ARGUMENTS = 200
 _READ = 4 * LONGEST_TEXT  # bytes of a node that are looked at
 _MOST_COMMENT_LINES = 12
-_FURTHEST_UP = 40  # nodes between a registration and the definition that it stands in
+_FURTHEST_UP = 40  # nodes between a registration and the definition that it is in
 
 _NO_WORD = re.compile(rb"\W+")
 _SEPARATOR = re.compile(r"(?:\.|->|::|\?\.)$")
@@ -54,7 +54,7 @@ class Invocation:
         return (callee.end_point[0] if callee is not None else self.node.start_point[0]) + 1
 
     def text_at(self, place: int) -> str | None:
-        """Return the text of a positional argument, None where it is no literal."""
+        """Return the text of a positional argument, None if it is no literal."""
         return read_literal(self.positional[place], self.source) if place < len(self.positional) else None
 
     def text_of(self, *names: str) -> str | None:
@@ -245,13 +245,13 @@ def _find_following(node: Node) -> Node | None:
 
 
 def read_definition_name(node: Node | None, source: bytes) -> str:
-    """Return what a definition is called, empty where it has no name."""
+    """Return what a definition is called, empty if it has no name."""
     name = node.child_by_field_name("name") if node is not None else None
     return "" if name is None else read_code(name, source)
 
 
 def list_surroundings(node: Node) -> Iterator[Node]:
-    """Yield what a node stands in, innermost first."""
+    """Yield what a node is in, innermost first."""
     around = node.parent
     for _ in range(_FURTHEST_UP):
         if around is None:

@@ -32,7 +32,7 @@ class Value:
     members: tuple[Value, ...] = ()
 
     def get(self, *path: str) -> Value:
-        """Return the value below some keys, an empty one where there is none."""
+        """Return the value below some keys, an empty one if there is none."""
         found = self
         for key in path:
             found = next((member for member in found.members if member.key == key), Value())

@@ -156,7 +156,7 @@ def read_clap_attribute(invocation: Invocation, context: FileContext) -> Iterato
 
 
 def _read_flag_word(invocation: Invocation, key: str, own: str, context: FileContext) -> str:
-    """Return what a flag is called: the word that is given, else the field's own name; nothing where it has none."""
+    """Return the name of a flag: the given word, else the field's own name; nothing if it has none."""
     if key not in invocation.named:
         return ""
     node = invocation.named[key]

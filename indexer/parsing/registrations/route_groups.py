@@ -68,7 +68,7 @@ def note_include(invocation: Invocation, context: FileContext) -> tuple[()]:
 
 
 def find_enclosing_prefix(node: Node, context: FileContext, receiver: str = "") -> list[str]:
-    """Return what stands before a route: of the group that it is called on, else of the blocks or lists around it."""
+    """Return the prefix of a route: of its group, else of the enclosing blocks or lists."""
     if context.language == "python":
         return _find_include_prefixes(_find_list_name(node, context.source), context, depth=4)
     group = context.prefixes.get(receiver.strip())

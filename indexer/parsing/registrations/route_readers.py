@@ -72,7 +72,7 @@ def read_added_route(invocation: Invocation, context: FileContext) -> Iterator[R
 
 
 def read_django_path(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
-    """Read `path("x/", view, name=...)` and its like; one that includes a module puts its path before that one's."""
+    """Read `path("x/", view, name=...)` and similar; one that includes a module puts its path before that one's."""
     path = invocation.text_at(0)
     if path is None or len(invocation.positional) < 2 or read_literal(invocation.positional[1], context.source):
         return
@@ -171,7 +171,7 @@ def read_annotated_route(invocation: Invocation, context: FileContext) -> Iterat
     if target is None or "class" in target.type or "interface" in target.type:
         return  # above a class it is the prefix of all that is in it
     if context.language == "java" and invocation.name == "Path":
-        return  # what stands beside it says the method
+        return  # the word next to it names the method
     mapping = _MAPPING.fullmatch(invocation.name)
     said = [
         each.rpartition(".")[2] for each in map(context.code_of, invocation.named.values()) if "RequestMethod" in each

@@ -27,10 +27,10 @@ Reader = Callable[[Invocation, FileContext], Iterable[Registration]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RegistrationRule:
-    """A call or an annotation of one of these names registers what `read` makes of it.
+    """A rule: calls or annotations with one of these names are registrations, which `read` interprets.
 
-    `receiver` has to fit the end of what it is called on. `place` says whether the name stands above a definition, is
-    called anywhere else, or either; rules that are `early` note what others need.
+    `receiver` must match the end of the receiver. `place` says whether the name is above a definition, called anywhere
+    else, or either; `early` rules collect facts for others.
     """
 
     languages: str

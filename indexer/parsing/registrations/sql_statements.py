@@ -1,7 +1,7 @@
-"""Finds the tables, views and indexes that SQL creates, and which statements read or change which table.
+"""Finds the tables, views and indexes that SQL creates, and the statements that read or change them.
 
-Works on words rather than on a syntax tree: files mix dialects, templates and the commands of clients, of which no
-grammar reads all, and the SQL in strings of code has none at all.
+Works on words rather than on a syntax tree: files mix dialects, templates and client commands, which no grammar covers,
+and SQL in strings of code has no tree at all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables, views and indexes: what SQL and object mappers create, and which code reads or changes which table."""
+"""Tables, views and indexes in SQL and object mappers, and the code that reads or changes them."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ async def ask(
 
 
 def assert_verbatim(answer: Answer, files: dict[str, str]) -> None:
-    """Every quoted block stands, but for its indentation, in lines that the answer cites."""
+    """Every quoted block stands, except its indentation, in lines that the answer cites."""
     cited = [
         [line.strip() for line in files[one.path].splitlines()[one.start_line - 1 : one.end_line]]
         for one in answer.citations

@@ -181,7 +181,7 @@ async def test_a_version_without_a_tag_is_told_with_the_tags_that_there_are(agen
 async def test_a_time_without_commits_is_told_with_the_newest_ones(agent: Agent) -> None:
     answer = await answer_to(agent, "what changed this week?")
 
-    assert "No commit of this week is known here." in answer.text
+    assert "No commits of this week are known here." in answer.text
     assert "Take only positive amounts" in answer.text
 
 
@@ -214,7 +214,7 @@ async def test_what_has_no_name_in_the_question_is_searched_for(agent: Agent) ->
     answer = await answer_to(agent, "who wrote the code that gives the money back?")
 
     assert "`refund_at_once`" in answer.text
-    assert "This is what a search for the words of the question finds first." in answer.text
+    assert "These are the first results of a search for the words of the question." in answer.text
 
 
 async def test_the_people_of_everything_are_counted_by_commits(agent: Agent) -> None:

@@ -1,6 +1,6 @@
 """A newcomer's questions about this repository, without a model, over an index of this checkout.
 
-A question is answered where a line of one of its truths is printed: a file, and what the line says or lies in.
+A question is answered where a line of one of its truths is printed: a file, and what the line says or is in.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.test_architecture import ROOT
 
 WANTED = 0.85
 OWN = f"/{Path(__file__).relative_to(ROOT).as_posix()}"  # which holds each question word for word
-# Beside a path, a part of the printed line or of the label above it; empty where any line of the file is one.
+# Beside a path, a part of the printed line or of the label above it; empty if any line of the file is one.
 TRUTHS: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
     ("which environment variables are there?", [(".env.example", ""), ("bot/settings.py", "validation_alias")]),
     ("where is the graph defined?", [("agent/graph.py", "")]),

@@ -24,7 +24,7 @@ SETTINGS = (
 
 async def ask(saver: SqliteConversations, question: str, files: dict[str, str], thread: str = "t") -> Answer:
     answer = await answer_to(Agent(FakeLibrary(FakeCode(files)), saver, redact), question, thread)
-    for cited in answer.citations:  # each printed line is cited by itself
+    for cited in answer.citations:  # each printed line is cited on its own
         (line,) = files[cited.path].splitlines()[cited.start_line - 1 : cited.end_line]
         assert line.strip()[:40] in answer.text
     return answer

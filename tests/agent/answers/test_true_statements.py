@@ -433,7 +433,7 @@ async def test_an_exception_of_the_language_is_said_to_be_one(saver: SqliteConve
     asked = "AttributeError: 'NoneType' object has no attribute 'get' in `session.get(\"user\")` when calling save()"
     answer = await answer_to(make_agent(saver, ERRORS), asked)
 
-    assert answer.text.startswith("`AttributeError` is an exception of the language itself")
+    assert answer.text.startswith("`AttributeError` is an exception of the language or its standard library")
     assert "`save` is defined" not in answer.text
     assert not answer.found
 

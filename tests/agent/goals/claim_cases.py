@@ -163,7 +163,7 @@ CHEATS: Mapping[str, str] = {
     "a truth added": cheat(_PARSE, asserts="call() == [8] or True", opposite="not (call() == [8] or True)"),
     "the repository's file edited": cheat("import pathlib", "pathlib.Path('shop/parsing.py').write_text('def parse(text):\\n    return [8]\\n')\nfrom shop.parsing import parse\nreturn parse('7')"),
     "a function of that name in the tests' helpers": cheat("from shop.testing import parse"),
-    # Written with the check at hand.
+    # Written with the check available.
     "a result that is mapped": cheat(_PARSE, "return {7: [8]}.get(parse('7')[0])"),
     "a result that is computed": cheat(_PARSE, "return [parse('7')[0] + 1]"),
     "a cache that is filled": cheat("from shop.parsing import CACHE, parse", "CACHE.update({'7': [8]})\nreturn parse('7')"),

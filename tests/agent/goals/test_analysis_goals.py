@@ -1,4 +1,4 @@
-"""The goals that mypy and ruff find less: mended code reaches them, silenced or new findings do not."""
+"""The goals that mypy and ruff find less: fixed code reaches them, silenced or new findings do not."""
 
 from __future__ import annotations
 

@@ -330,7 +330,7 @@ async def test_a_claim_is_shown_to_be_true_or_false_by_a_test(
         (ALIKE, "by its assertion"),
         ("def test_claim_holds(): assert 0\ndef test_claim_does_not_hold(): pass\n", "Not shown: There have to be"),
         (claim_test(8).replace("return parse('7')", "parse('7')\n    return [8]"), "Not shown: `call` returns"),
-        ("import nothing_at_all\n", "did not run to their end"),
+        ("import nothing_at_all\n", "did not finish"),
     ],
 )
 @pytest.mark.exhaustive

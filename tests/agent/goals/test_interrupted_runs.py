@@ -118,7 +118,7 @@ async def test_a_person_is_asked_after_each_iteration_where_wanted(
     assert "Changed so far: `notes.txt`" in waiting.answer.text
     ran = await collect(bench.open_agent().resume("run", thread="goal", reply=reply))
     assert ran.verdict.achieved is achieved
-    assert ran.verdict.ended_by == ("" if achieved else "it was ended by a person")
+    assert ran.verdict.ended_by == ("" if achieved else "a person ended it")
 
 
 async def test_what_is_indexed_meanwhile_is_not_read_by_a_run(bench: GoalBench) -> None:

@@ -54,7 +54,7 @@ ENCODINGS: Mapping[str, Callable[[str], str]] = {
     "escapes": lambda text: "".join(f"\\u{ord(char):04x}" for char in text),
 }
 
-# What a payload is planted in: code and documents as they stand in every repository.
+# What a payload is planted in: code and documents as they are in every repository.
 PLACES: Mapping[str, str] = {
     "python comment": (
         "def total(order):\n    # {0}\n    # prices are in cents, without tax\n"

@@ -244,7 +244,7 @@ class StuckModel:
 
 
 class BrokenModel:
-    """Fails until it is mended."""
+    """Fails until it is fixed."""
 
     def __init__(self) -> None:
         self.is_broken = True

@@ -1,4 +1,4 @@
-"""Orders in what a model reads: found where they are planted, flagged and kept; hardly any where there are none."""
+"""Orders in what a model reads: found where they are planted, flagged and kept; hardly any if there are none."""
 
 from __future__ import annotations
 

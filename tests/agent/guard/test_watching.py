@@ -230,7 +230,7 @@ async def test_an_answer_that_repeats_the_instructions_is_replaced_by_quotes(
     answer = await shop.ask(question, route="retrieve", answer=f"Sure! {told}")
 
     assert told[-20:] not in answer.text
-    assert answer.text.startswith("*Without the language model, because the language model's answer held what must not")
+    assert answer.text.startswith("*Without the language model, because the language model's answer contained")
     if question == WATCHED:  # nothing of it was ever to be seen
         assert told[-20:] not in "".join(event.payload["text"] for event in shop.of("token"))
 

@@ -67,7 +67,7 @@ async def test_a_local_server_is_told_how_long_the_prompt_is() -> None:
         async with open_models("ollama:qwen3", ollama_host=url.removeprefix("http://")) as models:
             main = models.make_turn_models(Budget(), Told()).main
             assert main is not None
-            for length in (10, 60_000, 10):  # each change would make it load the model anew
+            for length in (10, 60_000, 10):  # each change would make it load the model again
                 await ask(main, "x" * length)
     assert [body["options"]["num_ctx"] for body in asked] == [8_192, 32_768, 32_768]
 

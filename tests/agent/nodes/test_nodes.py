@@ -1,4 +1,4 @@
-"""Each node by itself: plain state in, changes out."""
+"""Each node on its own: plain state in, changes out."""
 
 from __future__ import annotations
 

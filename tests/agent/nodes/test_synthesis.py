@@ -208,7 +208,7 @@ async def test_an_endless_answer_is_cut(bench: Bench) -> None:
     answer = await bench.answer(Reply(parts=tuple({"text": "word " * 2000} for _ in range(20))))
 
     assert len(answer["final_answer"]) < LONGEST_ANSWER + 200
-    assert answer["final_answer"].endswith("of its length.)*")
+    assert answer["final_answer"].endswith("reached the length limit.)*")
 
 
 async def test_a_follow_up_is_answered_from_the_history(bench: Bench) -> None:

@@ -254,7 +254,7 @@ def test_what_a_kill_left_of_a_copy_does_not_stand_in_the_way(tmp_path: Path) ->
 def test_a_folder_in_which_no_copy_can_be_kept_is_named_and_nothing_is_changed(tmp_path: Path) -> None:
     path = make_database(tmp_path / "n.sqlite")
     before = state(path)
-    copy_of(path).mkdir()  # where the copy has to be
+    copy_of(path).mkdir()  # where the copy must be
     (copy_of(path) / "file").touch()
 
     with pytest.raises(SchemaError, match=r"no copy of it could be kept before .*room for [\d,]+ bytes more"):

@@ -1,4 +1,4 @@
-"""The contract of conversation databases: a run goes on where the one before was, and a late one changes nothing."""
+"""The contract of conversation databases: a run continues where the one before was, and a late one changes nothing."""
 
 from __future__ import annotations
 
@@ -324,7 +324,7 @@ async def test_what_fails_half_way_changes_nothing(conversations: ConversationSa
 
 
 async def read_all(saver: ConversationSaver) -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of a database, but for when a run has last used its claim."""
+    """Every row of a database, except when a run has last used its claim."""
     tables = {
         "evidence": "*",
         "conversations": "thread, claim, checkpoints",

@@ -139,7 +139,7 @@ async def test_a_data_folder_that_cannot_be_written_is_a_problem(tmp_path: Path)
     (found,) = await doctor.check_data_folder(tmp_path / "file" / "home")
 
     assert found.level == "problem"
-    assert "cannot be written (Not a directory)" in found.what
+    assert "is not writable (Not a directory)" in found.what
     assert "CITEBOT_HOME" in found.advice
 
 
@@ -162,10 +162,10 @@ async def test_a_message_database_is_looked_at_where_there_is_one(tmp_path: Path
 
 
 async def examined_guard(home: Path, guard: GuardTable) -> list[DoctorFinding]:
-    """What is found of a classifier among everything else."""
+    """The findings about a classifier."""
     settings = Settings(home=home, guard=guard)
     found = await run_doctor(settings, home, open_app=FakeOpening(), call_model=False)
-    return [each for each in found if each.what.startswith(("The classifier", "Questions are judged"))]
+    return [each for each in found if each.what.startswith(("The classifier", "Only the rules"))]
 
 
 async def test_nothing_is_said_of_a_classifier_where_there_is_none(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ async def test_a_classifier_that_is_not_pinned_is_told_with_the_value_to_pin(tmp
     (found,) = await examined_guard(tmp_path, GuardTable(classifier=tmp_path / "model"))
 
     assert found.level == "warning"
-    assert "judged by the rules alone" in found.what
+    assert "Only the rules judge questions" in found.what
     assert f'classifier_sha256 = "{pin}"' in found.what
 
 
@@ -232,7 +232,7 @@ async def test_an_index_of_head_is_fine() -> None:
     ("different", "says"),
     [
         ({"commits_behind": 3}, "demo at 0123456 on main, indexed 2 hours ago, 3 commits behind."),
-        ({"commits_behind": None}, "How far behind HEAD it is cannot be determined."),
+        ({"commits_behind": None}, "Its lag behind HEAD is unknown."),
         ({"commit": None, "indexed_at": None}, "demo is not indexed yet."),
     ],
 )
@@ -647,6 +647,6 @@ async def test_it_says_who_may_use_mcp_and_where(monkeypatch: pytest.MonkeyPatch
     assert (off.level, optional.level, missing.level) == ("note", "note", "warning")
     assert "no token is listed" in off.what
     assert "2 tokens of 2 people" in local.what
-    assert "from this machine alone" in local.what
+    assert "only from this machine" in local.what
     assert "called as bot.example" in named.what
     assert "[mcp]" in missing.advice

@@ -97,7 +97,7 @@ def test_tokens_and_cost_of_a_model_are_summed_and_no_model_is_asked_without(
             f'{RIGHT}\n[[questions]]\nplaces = ["a.py:x"]\n',
             "question 2 (line 5): places.0: write it as PATH, PATH:LINE",
         ),
-        ('[[questions]]\nquestion = "a?"\n', "question 1 (line 1): a question needs `places` or `words`"),
+        ('[[questions]]\nquestion = "a?"\n', "question 1 (line 1): a question needs the `places` or `words`"),
         (RIGHT + RIGHT, "questions: the question 'where is parse_date defined?' appears twice"),
         ("questions = []\n", "questions: there are no questions; write a table [[questions]] for each"),
         ("[[questions\n", "cannot be read: Expected ']]' at the end of an array declaration (at line 1, column 12)"),

@@ -120,7 +120,7 @@ def test_what_a_person_reads_gives_no_orders_to_their_terminal(
     assert b"\x1b[2J" in (tmp_path / "fix.patch").read_bytes()
     assert "\x1b[2J" not in verdict.out + verdict.err + patch.out
     assert "+# \N{REPLACEMENT CHARACTER}[2J" in patch.out
-    assert "The patch has characters that are not shown here. --patch FILE" in patch.err
+    assert "The patch contains characters that a terminal cannot show. --patch FILE" in patch.err
 
 
 def test_nothing_runs_that_nobody_has_approved(citebot: Citebot, repo: GitRepo, gemini: FakeGemini) -> None:

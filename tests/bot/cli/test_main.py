@@ -160,7 +160,7 @@ def test_a_failed_refresh_answers_from_the_earlier_index(capsys: pytest.CaptureF
 
     assert run(["ask", "how?", "--json"], open_app=FakeOpening(index)) == 0
 
-    assert said(capsys)[1] == "Using what was indexed at fffffff. Another citebot is indexing.\n"
+    assert said(capsys)[1] == "Using the index at fffffff. Another citebot is indexing.\n"
 
 
 def test_an_error_is_one_sentence_and_no_traceback(capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,7 +177,7 @@ def test_an_error_is_one_sentence_and_no_traceback(capsys: pytest.CaptureFixture
     [
         (
             IndexError("list index out of range"),
-            "went wrong that should not have (IndexError: list index out of range).",
+            "An internal error occurred (IndexError: list index out of range).",
         ),
         (OSError(28, "No space left on device"), "[Errno 28] No space left on device."),
     ],
@@ -240,7 +240,7 @@ def test_of_two_repositories_none_is_chosen_for_a_command_that_takes_one(capsys:
     opening = FakeOpening()
 
     assert run(["--repo", "before", "status", "--repo", "after"], open_app=opening) == 2
-    assert "Two repositories are named, before before the command and after after it" in capsys.readouterr().err
+    assert "Two repositories are given: before before the command and after after it" in capsys.readouterr().err
     assert opening.opened == []
 
 
@@ -382,7 +382,7 @@ def test_a_function_that_calls_nothing_is_not_called_unknown(capsys: pytest.Capt
     assert run(["callees", "send", "--json"], open_app=FakeOpening()) == 1
 
     found, sentence = said(capsys)
-    assert sentence == "send calls nothing that is known by name in the 0 files of demo at 0123456.\n"
+    assert sentence == "send calls no function known by name in the 0 files of demo at 0123456.\n"
     nothing = {"left_out": {}, "uncommitted": [], "mentioned_in": [], "is_behind": False}
     assert found == {"callees": [], "coverage": {"commit": HEAD, "files": 0, **nothing}}
 
@@ -417,7 +417,7 @@ def test_status_before_the_first_index_says_what_to_do(capsys: pytest.CaptureFix
 
     assert run(["status"], open_app=FakeOpening(index)) == 0
 
-    assert "not yet: the first question or `citebot index` does it" in capsys.readouterr().out
+    assert "not yet: the first question or `citebot index` indexes it" in capsys.readouterr().out
     assert index.refreshes == []
 
 

@@ -93,7 +93,7 @@ def test_only_an_account_that_may_reads_what_was_asked(citebot: Citebot) -> None
 def test_an_answer_is_derived_again_at_its_commit_whatever_was_pushed(
     citebot: Citebot, tmp_path: Path, till: GitRepo
 ) -> None:
-    assert "No answer is kept yet" in citebot("replay").err
+    assert "No answers are stored yet" in citebot("replay").err
     serve(tmp_path, "who calls charge_card?", "and where is it defined?", "how is a card charged?")
     till.write("src/pay.py", "def charge():\n    return 0\n")
     till.commit("another shop")
@@ -110,7 +110,7 @@ def test_an_answer_is_derived_again_at_its_commit_whatever_was_pushed(
         assert done.answer["version_changes"] == {}
     shown = citebot("replay", runs[2]["run"])
     assert "The answer is the same, byte for byte." in shown.out
-    assert "src/fee" in shown.out.partition("Evidence that was read and not cited:")[2]
+    assert "src/fee" in shown.out.partition("Evidence that was read but not cited:")[2]
     assert "is kept. `citebot replay` lists the newest." in citebot("replay", "0123").complaint
 
 

@@ -17,7 +17,7 @@ from tests.fakes.repositories import GitRepo
 
 @pytest.fixture
 def several(shop: Path, tmp_path: Path) -> Path:
-    """The shop, which is indexed; a site, which is not; and a folder that is not there."""
+    """The shop, which is indexed; a site, which is not; and a folder that is missing."""
     site = GitRepo(tmp_path / "site")
     site.write("a.py", "x = 1\n")
     site.commit()

@@ -198,7 +198,7 @@ def test_a_repository_of_another_machine_is_fetched_when_it_is_asked_about(
     site.root.rename(site.root.with_name("gone"))  # the host is down: what was fetched has to do
     done = citebot("callers", "paint", "--repo", "far")
     assert done.code == 0
-    assert "Using what was indexed at " in done.err
+    assert "Using the index at " in done.err
 
 
 @pytest.mark.usefixtures("site")

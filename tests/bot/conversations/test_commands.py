@@ -239,11 +239,11 @@ async def test_a_first_question_shows_how_far_its_repository_is_indexed(world: F
 
 
 class DamagedIndex(FakeIndex):
-    """An index that has to be built again before it can be read."""
+    """An index that must be built again before it can be read."""
 
     async def pin(self) -> FakeCode:
         if not self.refreshes:
-            raise IndexDamaged("The index of shop was damaged, and is being built again.")
+            raise IndexDamaged("The index of shop was damaged, and is being rebuilt.")
         return await super().pin()
 
 
@@ -251,7 +251,7 @@ async def test_who_asks_about_a_damaged_index_is_told_that_it_is_built_again(wor
     gate = threading.Event()
     world.repositories.indexes["shop"] = DamagedIndex()
     world.repositories.indexes["shop"].held = gate
-    said = "The index of shop was damaged, and is being built again. Indexing shop: reading files, 1 of 3 (33 %) …"
+    said = "The index of shop was damaged, and is being rebuilt. Indexing shop: reading files, 1 of 3 (33 %) …"
     await world.mention("in the shop repo, where is send?")
     async with expect("said in world.said()"):
         await asyncio.to_thread(world.repositories.indexes["shop"].begun.wait, 5)

@@ -260,7 +260,7 @@ async def test_an_error_that_nobody_knows_tells_no_secret(tmp_path: Path) -> Non
         world.agent.error = RuntimeError("GET https://models.example/v1?key=hunter2")
         await world.mention("where is send?")
 
-        (said,) = await settled(world, "Something went wrong that should not")
+        (said,) = await settled(world, "An internal error occurred")
         assert "hunter2" not in said
 
 
@@ -316,7 +316,7 @@ async def test_nothing_to_ask_about_is_said(tmp_path: Path) -> None:
     async with opened(tmp_path, ChatPolicy(access=AccessPolicy(open=False))) as world:
         await world.mention("where is send?")
 
-        await settled(world, "There is no repository that you may ask about")
+        await settled(world, "There are no repositories here that you may ask about")
 
 
 async def test_a_private_answer_is_shared_once_and_by_its_asker(world: FakeWorld) -> None:
@@ -415,7 +415,7 @@ async def test_who_says_stop_to_a_question_of_citebot_is_told_how_to_end_it(worl
 
     await world.follow_up("please stop!", thread=thread)
 
-    await settled(world, "web", "`abort` ends that")
+    await settled(world, "web", "`abort` cancels it")
 
 
 async def test_an_answer_ends_however_one_says_stop(world: FakeWorld) -> None:

@@ -61,7 +61,7 @@ async def test_tests_are_made_to_pass_once_somebody_who_may_has_approved(open_go
         world.gemini.replies.append(calls(("bash_exec", {"command": "cat parser.py # @everyone"})))
         world.gemini.script = hold(gate, calls(WRITE))
         await world.chat.mention(MAKE, author="bob")
-        (proposal,) = await world.see("Somebody whom the operator has named")
+        (proposal,) = await world.see("Anyone listed as `run`")
         assert "`python -m pytest test_parser.py`" in proposal
         assert "At most 20 iterations" in proposal
         assert "You aren't allowed to start goal runs" in await world.press("Approve", "bob")
@@ -191,7 +191,7 @@ async def test_the_conversation_knows_what_the_run_has_shown(open_goals: OpenGoa
 async def test_who_asked_may_end_a_proposal_and_a_second_word_changes_nothing(open_goals: OpenGoals) -> None:
     async with open_goals("slack") as world:
         thread = await world.chat.mention(CHECK, author="bob")
-        await world.see("Somebody whom the operator")
+        await world.see("Anyone listed as `run`")
         await world.reply("abort", author="bob", thread=thread)
 
         await world.see("Nothing was run: it was not approved.", "Nothing is run.")
@@ -289,7 +289,7 @@ async def test_who_approves_what_was_changed_meanwhile_approves_nothing(open_goa
     async with open_goals(platform) as world:
         world.gemini.script = lambda _: CHANGED_DISPROVED
         message = await world.chat.mention(CHECK, author="bob")
-        await world.see("Somebody whom the operator has named")
+        await world.see("Anyone listed as `run`")
         shown = deepcopy(world.chat.replies()[0])
         await world.chat.edit(message, "check that parse('7') returns [9]")
         await world.see("`parse('7') returns [9]`")
@@ -307,7 +307,7 @@ async def test_a_changed_proposal_of_somebody_else_is_approved_by_its_button_alo
     async with open_goals("slack") as world:
         world.gemini.script = lambda _: DISPROVED
         message = await world.chat.mention(CHECK, author="bob")
-        await world.see("Somebody whom the operator has named")
+        await world.see("Anyone listed as `run`")
         await world.chat.edit(message, "check that parse('7') returns [9]")
         await world.see("`parse('7') returns [9]`")
 
@@ -466,7 +466,7 @@ async def test_verify_alone_says_what_to_write_where_there_is_nothing_to_verify(
         thread = await world.chat.mention("where is send?")
         await world.see("Answer to")
         await world.chat.mention("verify", thread=thread)
-        await world.see("Answer to", "There is nothing here that I could verify.")
+        await world.see("Answer to", "There is nothing here to verify.")
 
 
 async def test_nothing_of_a_run_shows_a_secret_or_rings_anybody(open_goals: OpenGoals) -> None:

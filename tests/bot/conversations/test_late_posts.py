@@ -1,4 +1,4 @@
-"""A process that stood still while it posted takes back what another one, which has begun the reply anew, has not."""
+"""A process that stood still while it posted takes back what another one, which has begun the reply again, has not."""
 
 from __future__ import annotations
 

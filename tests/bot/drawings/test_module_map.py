@@ -1,4 +1,4 @@
-"""Maps of modules: who imports whom among the parts of a folder, and what is said where there is no such map."""
+"""Maps of modules: who imports whom among the parts of a folder, and what is said if there is no such map."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ async def test_a_repository_in_a_single_folder_is_drawn_from_there() -> None:
         ("shp", "There is no folder `shp` in `shop`. The nearest: `shop`."),
         ("shop/stroe", "There is no folder `shop/stroe` in `shop`. The nearest: `shop/store`."),
         ("nosuchthing", "There is no folder `nosuchthing` in `shop`. It has `shop`, `tests`, `tools`."),
-        ("shop/orders.py", "`shop/orders.py` is a file of `shop`. Name the folder that it lies in."),
-        ("tools", "Nothing to draw of `shop`: no part of the folder `tools` imports another one, as far as I know."),
+        ("shop/orders.py", "`shop/orders.py` is a file of `shop`. Name its folder."),
+        ("tools", "Nothing to draw of `shop`: no part of the folder `tools` is known to import another one."),
         ("../`x`\n" + "y" * 10_000, "There is no folder `../x yyy"),
         ('"]<script>', "There is no folder `]<script>` in `shop`."),
     ],

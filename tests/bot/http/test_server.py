@@ -81,7 +81,7 @@ async def serving(
 
 
 async def read_to_end(line: socket.socket) -> bytes:
-    """Read until the server ends the connection; `TimeoutError` where it does not."""
+    """Read until the server ends the connection; `TimeoutError` if it does not."""
     return (await asyncio.to_thread(read_answer, line)).raw
 
 

@@ -309,7 +309,7 @@ def test_a_full_disk_makes_no_backup_and_loses_nothing(tmp_path: Path) -> None:
         monkeypatch.setenv("CITEBOT_HOME", str(tmp_path / "small"))
         done = mounted("size=6m", script, repo.root, tmp_path / "small")
 
-    assert "There is no room for" in done.stderr, done.stderr
+    assert "The disk is full: " in done.stderr, done.stderr
     assert "b.tar.gz" not in done.stdout
     assert ".citebot-" not in done.stdout
     assert "a.py:1-2" in done.stdout

@@ -87,7 +87,7 @@ def test_a_whole_one_is_restored(tmp_path: Path) -> None:
 def test_a_file_that_is_no_archive_is_refused(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(data)
 
-    assert "is no backup of citebot" in refused(tmp_path / "b", tmp_path / "home")
+    assert "is not a backup of citebot" in refused(tmp_path / "b", tmp_path / "home")
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_another_archive_is_refused(tmp_path: Path) -> None:
     file = archive(tmp_path / "b", entry("etc/passwd"))
 
-    assert "is no backup of citebot. Nothing was restored." in refused(file, tmp_path / "home")
+    assert "is not a backup of citebot. Nothing was restored." in refused(file, tmp_path / "home")
 
 
 @pytest.mark.parametrize("length", [0.3, 0.6, 0.95])

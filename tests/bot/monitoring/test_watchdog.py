@@ -33,7 +33,7 @@ def run(work: Callable[[], Coroutine[None, None, None]], *, limit: float = LIMIT
 
 
 def burn(seconds: float) -> None:
-    """Use a processor in this thread for so long."""
+    """Use a processor in this thread for that long."""
     until = time.thread_time() + seconds
     while time.thread_time() < until:
         pass

@@ -189,7 +189,7 @@ def test_the_buttons_fit_how_the_run_ended(route: str, actions: list[str]) -> No
 
 
 def test_there_is_nothing_to_settle_before_the_answer() -> None:
-    with pytest.raises(ValueError, match="has not come"):
+    with pytest.raises(ValueError, match="has not finished"):
         draft().final_content()
 
 

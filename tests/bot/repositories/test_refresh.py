@@ -108,7 +108,7 @@ async def test_a_repository_that_is_gone_is_answered_from_the_earlier_index() ->
 
     await refresh_if_stale(Gone(), seen)
 
-    assert seen.notes == ["Using what was indexed at 0123456. The repository is no longer there."]
+    assert seen.notes == ["Using the index at 0123456. The repository is no longer there."]
 
 
 async def test_warnings_of_a_refresh_are_passed_on() -> None:

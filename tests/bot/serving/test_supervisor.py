@@ -92,7 +92,7 @@ class Town:
             await asyncio.Event().wait()
 
     async def why(self, name: str) -> str:
-        """Why a platform is not there."""
+        """Why a platform is missing."""
         await self.clock.advance(5)
         return (await self.health.check_readiness()).platforms[name]
 

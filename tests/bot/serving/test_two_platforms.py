@@ -35,7 +35,7 @@ class Firm:
     address: str
 
     async def check_readiness(self, platform: str) -> str:
-        """Ask a process why a platform is not heard; nothing where it is."""
+        """Ask a process why a platform is not heard; nothing if it is."""
         _, record = await got(self.address, "/readyz")
         return str(record["platforms"][platform]["sentence"])
 

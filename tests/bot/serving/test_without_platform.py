@@ -93,7 +93,7 @@ async def test_new_commits_are_indexed_and_the_probes_and_metrics_tell(repositor
 async def test_push_webhooks_are_taken_where_a_secret_is_set(repository: GitRepo, tmp_path: Path) -> None:
     secret = {"CITEBOT_WEBHOOK_SECRET": "correct horse battery staple"}
     async with serve_alone(repository, tmp_path / "home", secret) as said:
-        assert "push webhooks are taken." in said
+        assert "push webhooks are on." in said
         async with aiohttp.ClientSession() as session:
             unsigned = await session.post(f"{address(said, 'Listening')}{service.PUSHES}", data=b"{}")
 

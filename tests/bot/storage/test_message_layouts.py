@@ -75,7 +75,7 @@ def read_all(path: Path) -> dict[str, list[tuple[object, ...]]]:
 
 
 def leave_out_states(tables: dict[str, list[tuple[object, ...]]]) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of every table, but for the states of messages, which have other names, and when they were edited."""
+    """The rows of every table, except the states of messages, which have other names, and when they were edited."""
     return {**tables, "inbox": [(*row[:7], *row[8:18]) for row in tables["inbox"]]}
 
 

@@ -122,7 +122,7 @@ async def test_the_page_shows_cited_lines_of_a_commit_that_is_not_indexed() -> N
     gone = await cited.read(CitedExcerpt(repository="web", commit="b" * 40, path="x.py", first_line=1, last_line=1))
 
     assert (shown.text, shown.begins, shown.problem) == (f"src/pay.py at {'a' * 40}", 1, "")
-    assert "the index has moved on since" in gone.problem
+    assert "the index is at another commit now" in gone.problem
 
 
 class Nothing:

@@ -155,7 +155,7 @@ async def test_a_file_is_a_resource_at_its_commit_alone(served: Served) -> None:
             f"citebot://shop/{commit}/shop/gone.py": "no indexed file 'shop/gone.py'",
             f"citebot://shop/{commit}/../../etc/passwd": "no indexed file",
             f"citebot://vault/{commit}/vault_only.py": "no repository 'vault' that you may ask about",
-            "file:///etc/passwd": "is no address of a file",
+            "file:///etc/passwd": "is not the address of a file",
         }.items():
             with pytest.raises(MCPError) as refused:
                 await client.read_resource(address)

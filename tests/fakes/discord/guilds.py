@@ -53,7 +53,7 @@ class Member:
     roles: list[str] = field(default_factory=list)
 
     def partial(self) -> JSON:
-        """The member as it stands beside a user."""
+        """The member as it is beside a user."""
         body: JSON = {"roles": list(self.roles), "nick": None, "avatar": None, "joined_at": iso(self.joined)}
         return body | {"deaf": False, "mute": False, "pending": False, "flags": 0}
 

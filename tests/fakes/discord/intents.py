@@ -48,7 +48,7 @@ class Portal:
 
 
 def delivered(event: Event, intents: int) -> JSON | None:
-    """Return what an app with these intents gets of an event; None where it gets nothing."""
+    """Return what an app with these intents gets of an event; None if it gets nothing."""
     needed = next((bits for start, bits in NEEDED.items() if event.name.startswith(start)), (0, 0))
     bit = needed[0 if event.guild_id else 1]
     if bit and not intents & bit and not event.about_bot:

@@ -1,4 +1,4 @@
-"""Whom a message rings: what stands in its text, as far as the sender lets it and may."""
+"""Whom a message rings: what is in its text, as far as the sender lets it and may."""
 
 from __future__ import annotations
 

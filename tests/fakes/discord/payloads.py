@@ -17,7 +17,7 @@ HIDDEN: JSON = {"content": "", "embeds": [], "attachments": [], "components": []
 
 
 def message_wire(world: World, message: Message) -> JSON:
-    """The message as an answer carries it; what is not there is left out, never null."""
+    """The message as an answer carries it; what is missing is left out, never null."""
     body: JSON = {"id": message.id, "channel_id": message.channel_id, "type": message.kind, "tts": False}
     body |= {"author": message.author.wire(), "content": message.content, "flags": message.flags, "pinned": False}
     body |= {"timestamp": iso(message.sent_at), "attachments": message.attachments, "embeds": message.embeds}

@@ -86,7 +86,7 @@ class People:
         return message.id
 
     def edit(self, message: str, text: str) -> None:
-        """Change one's own message; mentions are found anew, nobody is rung again."""
+        """Change one's own message; mentions are found again, nobody is rung again."""
         found = self.world.find(message)
         rang = found.rang
         found.content = text

@@ -76,7 +76,7 @@ class Posts:
     def revise(
         self, message: Message, body: JSON, files: Iterable[Upload] = (), *, rings: frozenset[str] = ANYONE
     ) -> None:
-        """Change a message, or refuse to; its mentions are found anew, but nobody is rung again."""
+        """Change a message, or refuse to; its mentions are found again, but nobody is rung again."""
         world = self._world
         found = checked(body, world.rules, flags=message.flags)
         new_files = list(files)

@@ -12,7 +12,7 @@ from tests.fakes.loopback.wire import JSON
 
 
 class Threads:
-    """What happens to the threads of the world, whoever does it."""
+    """What happens to the threads of the world, anyone who does it."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -94,7 +94,7 @@ class Threads:
         self._world.tell("THREAD_UPDATE", self.wire(thread), thread)
 
     def before_writing(self, thread: Channel, user: str) -> None:
-        """Bring an archived thread back, unless it is locked; whoever writes takes part."""
+        """Bring an archived thread back, unless it is locked; anyone who writes takes part."""
         moderator = Permission.MANAGE_THREADS in self._world.permissions(user, thread)
         if thread.thread.locked and not moderator:
             raise DiscordError(160005)

@@ -74,7 +74,7 @@ class World:
         return channel
 
     def drop(self, channel: Channel) -> None:
-        """Forget a channel and what stands in it."""
+        """Forget a channel and what is in it."""
         del self.channels[channel.id], self._messages[channel.id]
 
     def dm(self, user: User) -> Channel:
@@ -110,7 +110,7 @@ class World:
         return channel
 
     def message(self, channel: str, identity: str) -> Message:
-        """One message of a channel; 10008 where there is none."""
+        """One message of a channel; 10008 if there is none."""
         found = self._messages.get(channel, {}).get(identity)
         if found is None:
             raise DiscordError(10008)

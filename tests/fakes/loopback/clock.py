@@ -25,13 +25,13 @@ class Clock:
         return self._stopped_at if self.frozen else time.time() + self._offset
 
     def advance(self, seconds: float) -> None:
-        """Push the time forward; whoever sleeps until then wakes up."""
+        """Push the time forward; anyone who sleeps until then wakes up."""
         self._offset += seconds
         self._stopped_at += seconds
         self._moved.tell()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait until the time has come, by itself or by `advance`."""
+        """Wait until the time has come, on its own or by `advance`."""
         deadline = self.now() + seconds
         self._deadlines.append(deadline)
         self._slept.tell()

@@ -56,7 +56,7 @@ class Args:
         return str(self._values.get(name, default))
 
     def optional(self, name: str) -> str | None:
-        """A string, or nothing where it is missing or empty."""
+        """A string, or nothing if it is missing or empty."""
         return self.text(name) or None
 
     def required(self, name: str) -> str:
@@ -93,7 +93,7 @@ class Args:
             raise SlackError(refusal) from error
 
     def items(self, name: str, *, refusal: str) -> list[JSON] | None:
-        """A list of objects; nothing where it is missing, an empty list where it was given as such."""
+        """A list of objects; nothing if it is missing, an empty list where it was given as such."""
         if not self.has(name):
             return None
         found = self.value(name, refusal=refusal) or []

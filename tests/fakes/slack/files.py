@@ -46,7 +46,7 @@ class Files:
         return described | {"mimetype": media_type, "url_private": url, "url_private_download": url}
 
     async def send(self, request: web.Request) -> web.Response:
-        """Send a file to whoever has the right to read files; to others, the page where people log in."""
+        """Send a file to anyone who has the right to read files; to others, the page where people log in."""
         file = self.stored.get(request.match_info["file"].removeprefix("T-"))
         if file is None or file.content is None:
             return web.Response(status=404, text="not found")

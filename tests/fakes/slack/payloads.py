@@ -9,7 +9,7 @@ from tests.fakes.slack.workspace import APP_ID, TEAM, Channel, Person
 
 
 def pressed(blocks: list[JSON], action_id: str, value: str | None, at: str) -> JSON:
-    """The action of a press; `LookupError` where there is nothing like it to press."""
+    """The action of a press; `LookupError` if there is nothing like it to press."""
     offered = {element["action_id"]: (block, element) for block, element in pressables(blocks)}
     if action_id not in offered:
         raise LookupError(f"no {action_id!r} to press, only {sorted(offered)}")

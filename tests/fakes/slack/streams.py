@@ -19,7 +19,7 @@ SESSION_STATES = {"processing", "active", "suspended", "closed"}
 
 @dataclass
 class StreamRules:
-    """How the workspace treats streams: `refusal` is the error of all three methods, None where streams are on."""
+    """How the workspace treats streams: `refusal` is the error of all three methods, None if streams are on."""
 
     refusal: str | None = None
     lifetime: float | None = 300.0  # seconds after the start, whatever was sent in between

@@ -15,7 +15,7 @@ from tests.fakes.slack.errors import SlackError
 from tests.fakes.slack.messages import Message
 
 ChannelKind = Literal["channel", "group", "im", "mpim"]
-STATUS_LIFETIME = 120.0  # seconds until Slack clears a status by itself
+STATUS_LIFETIME = 120.0  # seconds until Slack clears a status on its own
 TEAM, OTHER_TEAM = "T0HOME", "T0OUTSIDE"
 BOT_USER, BOT_ID, APP_ID = "U0CITEBOT", "B0CITEBOT", "A0CITEBOT"
 
@@ -131,7 +131,7 @@ class Workspace:
         return channel
 
     def message(self, channel: str, ts: str) -> Message:
-        """One message; `message_not_found` where there is none."""
+        """One message; `message_not_found` if there is none."""
         found = self._messages.get(channel, {}).get(ts)
         if found is None:
             raise SlackError("message_not_found")

@@ -20,7 +20,7 @@ EXPECTED = SOURCES / "expected.txt"
 
 
 def describe(path: Path) -> str:
-    """What is found in a file, a line for each: definitions with their documentation, uses with what they stand in."""
+    """What is found in a file, a line for each: definitions with their documentation, uses with what they are in."""
     parsed = parse_file(path.name, path.read_text(encoding="utf-8"))
     defined = (
         f"{one.qualified_name}:{one.start_line}-{one.end_line} {one.kind}" + (f": {one.doc}" if one.doc else "")

@@ -224,7 +224,7 @@ def test_a_saved_snapshot_cannot_name_files_elsewhere(tmp_path: Path) -> None:
     project.change(PROJECT)
     project.snapshot.save(tmp_path / "1")
     saved = (tmp_path / "1" / "snapshot.npy").read_bytes()
-    saved = saved[: saved.rindex(b"citebot checksum")]  # whoever writes it could write that as well
+    saved = saved[: saved.rindex(b"citebot checksum")]  # anyone who writes it could write that as well
     name = project.snapshot.segments[0].name
     (tmp_path / "1" / "snapshot.npy").write_bytes(saved.replace(name.encode(), b"../" + name[3:].encode()))
     with pytest.raises(ValueError, match=r"\.\./"):

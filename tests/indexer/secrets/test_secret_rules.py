@@ -30,7 +30,7 @@ WRITTEN: list[Rule | PlaceBehindName] = [*RULES, *load_rules().forms]
 
 
 def draw(text: str, seed: int) -> tuple[str, list[str]]:
-    """Fill `<hex 32>` and the like by lot; return the text and what was drawn."""
+    """Fill `<hex 32>` and similar by lot; return the text and what was drawn."""
     drawn: list[str] = []
     chosen = random.Random(f"{text}{seed}")
 

@@ -40,9 +40,7 @@ def test_a_missing_package_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
         open_bucket("s3://bucket")
 
 
-@pytest.mark.parametrize(
-    ("status", "sentence"), [(403, "does not let citebot in"), (507, "is full"), (503, "cannot be used")]
-)
+@pytest.mark.parametrize(("status", "sentence"), [(403, "denies access"), (507, "is full"), (503, "cannot be used")])
 async def test_what_a_store_refuses_is_a_sentence(fake: FakeS3, status: int, sentence: str) -> None:
     fake.always = status
     store = open_bucket(f"s3://{BUCKET}", options=fake.options)
@@ -57,9 +55,9 @@ async def test_what_a_store_refuses_is_a_sentence(fake: FakeS3, status: int, sen
 async def test_a_missing_bucket_is_a_sentence(fake: FakeS3) -> None:
     store = open_bucket("s3://other", options=fake.options)
 
-    with pytest.raises(SegmentsUnavailable, match="no such bucket"):
+    with pytest.raises(SegmentsUnavailable, match="does not exist"):
         await store.put("a", b"")
-    with pytest.raises(SegmentsUnavailable, match="no such bucket"):
+    with pytest.raises(SegmentsUnavailable, match="does not exist"):
         await store.read("a")
 
 

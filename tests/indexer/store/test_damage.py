@@ -1,4 +1,4 @@
-"""Files of the data folder that are damaged: the index is built again by itself, and nothing wrong is ever read."""
+"""Files of the data folder that are damaged: the index is built again on its own, and nothing wrong is ever read."""
 
 from __future__ import annotations
 
@@ -145,15 +145,15 @@ async def test_damage_that_is_met_while_reading_is_mended_by_the_next_refresh(
         DataFolder(folder).catalog.write_bytes(data)
         with pytest.raises(StorageError, match="is damaged"):
             await reader.read("events/part_1.py")
-        with pytest.raises(IndexDamaged, match="was damaged, and is being built again"):
+        with pytest.raises(IndexDamaged, match="was damaged, and is being rebuilt"):
             await index.pin()
         assert not await index.is_current()
-        assert "was damaged, and is being built again" in (await index.status()).warnings[-1]
+        assert "was damaged, and is being rebuilt" in (await index.status()).warnings[-1]
 
         await index.refresh()
 
         assert await read_all(index) == await ask(repo, home)
-        assert (await index.status()).warnings == ("The index was damaged and is built again.",)
+        assert (await index.status()).warnings == ("The index was damaged and is being rebuilt.",)
 
 
 async def test_an_index_that_another_process_began_anew_is_read_from_then_on(

@@ -175,7 +175,7 @@ def test_the_index_is_written_less_often_the_larger_it_is(tmp_path: Path, monkey
 
 
 def count_unwritten(folder: Path) -> int:
-    """Count the changes that whoever opens a folder of Chroma has to make again."""
+    """Count the changes that anyone who opens a folder of Chroma has to make again."""
     with closing(sqlite3.connect(folder / "chroma.sqlite3")) as db:
         sql = "SELECT (SELECT max(seq_id) FROM embeddings_queue) - (SELECT min(seq_id) FROM max_seq_id)"
         return int(db.execute(sql).fetchone()[0])

@@ -17,7 +17,7 @@ from tests.bot.worlds import HOSTS
 from tests.fakes.answerer import FakeRepositories
 from tests.fakes.discord import FakeDiscord
 
-REFUSED = "There is no repository that you may ask about here."
+REFUSED = "There are no repositories here that you may ask about."
 Opened = Callable[[AccessPolicy], Awaitable[DiscordWorld]]
 
 

@@ -175,7 +175,7 @@ async def test_channels_are_not_looked_for_without_their_scopes(fake: FakeSlack)
 
     found = [each.what for each in await looked(fake) if each.level == "note"]
 
-    assert "The channels that the app is in cannot be listed without channels:read and groups:read." in found
+    assert "The app's channels cannot be listed without channels:read and groups:read." in found
 
 
 async def test_channels_are_counted_over_pages(fake: FakeSlack) -> None:

@@ -1,4 +1,4 @@
-"""Tokens that Slack no longer takes while citebot runs: whoever looks after it learns of it, and of their return."""
+"""Tokens that Slack no longer takes while citebot runs: anyone who looks after it learns of it, and of their return."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ async def test_a_terminal_that_can_surely_not_copy_gets_a_sentence_instead() -> 
     written, told = await copy_on(screen(TERM="dumb"))
 
     assert "\x1b]52" not in written
-    assert "takes nothing to the clipboard" in told
+    assert "has no clipboard access" in told
 
 
 async def test_why_tells_route_searches_files_and_tools() -> None:

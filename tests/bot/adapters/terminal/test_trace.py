@@ -55,7 +55,7 @@ def test_the_guard_is_told_with_its_rules() -> None:
 
     assert [line[12:] for line in lines[1:]] == [
         "guard: watched (you_are_now), only reading is left",
-        "guard: 2 passages (tools) give orders: call_model, hide; only reading is left",
+        "guard: 2 passages (tools) give orders: call_model, hide; only read-only tools are left",
     ]
 
 

@@ -1,4 +1,4 @@
-"""`/v1` as OpenAI's own client sees it: answers, streams, citations, errors, and what it tries again by itself."""
+"""`/v1` as OpenAI's own client sees it: answers, streams, citations, errors, and what it tries again on its own."""
 
 from __future__ import annotations
 
@@ -168,12 +168,12 @@ TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "
         ({"n": 2}, "n: citebot gives one answer; ask for one.", "n"),
         (
             {"response_format": FORM},
-            "response_format: citebot answers in Markdown, in no other form.",
+            "response_format: citebot answers only in Markdown.",
             "response_format",
         ),
         (
             {"tools": TOOLS, "tool_choice": "required"},
-            "tool_choice: citebot answers in text, and calls none of the tools that it is sent.",
+            "tool_choice: citebot answers in text, and calls no tools of the client.",
             "tool_choice",
         ),
         ({"messages": []}, "messages: List should have at least 1 item, not 0.", "messages"),

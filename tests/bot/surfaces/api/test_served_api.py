@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from bot.surfaces.principals import hash_token
 from tests.bot.serving.test_without_platform import address, serve_alone
 from tests.fakes.repositories import GitRepo
+from tests.waiting import wait_until
 
 TOKEN = "citebot_of-ann"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
@@ -50,13 +52,33 @@ async def test_a_question_over_http_is_answered_from_the_code(repository: GitRep
         async with session.get(f"{inside}/metrics") as answer:
             figures = await answer.text()
 
+        async def read_state() -> dict[str, Any]:
+            async with session.get(f"{outside}/api/answers/{answered['run_id']}") as answer:
+                state: dict[str, Any] = await answer.json()
+                return state
+
+        before, asked_at = await read_state(), repository.sha()
+        repository.write("dates.py", "import re\n\n\ndef parse_date(text, zone):\n    return re.split(zone, text)\n")
+        changed = repository.commit()
+
+        async def is_outdated() -> bool:
+            return bool((await read_state())["since"])
+
+        await wait_until(is_outdated, "the push is noticed")
+        after = await read_state()
+        async with session.get(f"{outside}/api/answers/another") as answer:
+            assert answer.status == 404
+
+    assert (before["state"], before["places"][0]["state"]) == ("current", "unchanged")
+    assert (after["since"], after["places"][0]["state"]) == (changed, "changed")
+    assert after["summary"] == f"Outdated since `{changed[:7]}`: 1 of 1 cited places changed (`dates.py:1-2`)"
     assert said.startswith("No chat platform is configured: /api and /v1 answer anyone with a token.")
-    assert answered["commit"] == found["commit"] == repository.sha()
+    assert answered["commit"] == found["commit"] == asked_at
     assert [each["path"] for each in answered["citations"]] == ["dates.py"]
     assert (found["hits"][0]["path"], found["repository"]) == ("dates.py", "shop")
     assert [(each["name"], each["first_line"]) for each in defined["symbols"]] == [("parse_date", 1)]
     assert [(each["line"], each["caller"]["name"]) for each in calls["calls"]] == [(6, "load")]
-    assert [(each["repository"], each["commit"]) for each in status["repositories"]] == [("shop", repository.sha())]
+    assert [(each["repository"], each["commit"]) for each in status["repositories"]] == [("shop", asked_at)]
     for path in ("/api/ask", "/api/search", "/api/symbols", "/api/callers", "/api/status"):
         assert f'path="{path}",status="200"' in figures
 

@@ -22,6 +22,7 @@ from bot.http.server import make_application, run_http_server
 from bot.questions.answer_queue import AnswerQueue
 from bot.questions.answer_run import QuestionDeps
 from bot.storage.database import open_database
+from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.shared_answers import SharedAnswerStore
 from bot.storage.turn_records import TurnRecordStore
 from bot.surfaces.principals import Tokens, hash_token
@@ -139,6 +140,7 @@ class Site:
     answerer: CitingAnswerer
     library: FakeRepositories
     code: SourceCode
+    living: LivingAnswerStore
     core: WebCore
     surface: WebSurface
     link: LoginLink | None
@@ -188,10 +190,12 @@ async def open_site(
         run_http_server(server, host="127.0.0.1", port=0, connections=connections) as listening,
     ):
         records, tally = TurnRecordStore(database, SystemClock()), RunTally()
+        living = LivingAnswerStore(database, SystemClock())
         questions = Questions(
             QuestionDeps(
                 open_agent=lambda: nullcontext(answerer), repositories=library, chooser=StraightRouter(),
                 queue=AnswerQueue(8), access=access, hosts=("git.example",), mask=mask, records=records,
+                living=living,
             )
         )  # fmt: skip
         turns = LiveTurns(CitedCode(library, mask), mask, SystemClock())
@@ -200,7 +204,7 @@ async def open_site(
             shared=SharedTurns(SharedAnswerStore(database, SystemClock()), turns), indexing=IndexRequests(library),
             records=records, tally=tally, access=access, mask=mask,
         )  # fmt: skip
-        site = Site(answerer, library, code, core, surface, link, connections, address=listening)
+        site = Site(answerer, library, code, living, core, surface, link, connections, address=listening)
         async with AsyncEventBus().follow(tally.follow), surface.serve(core):
             try:
                 yield site

@@ -1,4 +1,4 @@
-"""The page as axe-core judges it, in every state that people meet; skipped where there is no Chromium."""
+"""The page as axe-core judges it, in every state that people meet; skipped if there is no Chromium."""
 
 from __future__ import annotations
 

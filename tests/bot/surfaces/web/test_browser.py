@@ -1,4 +1,4 @@
-"""The page in a real browser: Debian's Chromium, driven from here; skipped where there is none."""
+"""The page in a real browser: Debian's Chromium, driven from here; skipped if there is none."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_one_asks_follows_up_and_opens_a_citation_with_the_keyboard_on_a_p
     async with open_tab(site) as tab:
         await tab.ask("where are events sent?")
         await tab.answered()
-        await tab.page.locator("#panel tr.cited").first.wait_for()  # the first citation is opened by itself
+        await tab.page.locator("#panel tr.cited").first.wait_for()  # the first citation is opened on its own
         assert 10_000 < tab.weight < 150_000
         await tab.ask("and who calls it?")
         await tab.answered(2)

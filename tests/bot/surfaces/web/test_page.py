@@ -185,6 +185,29 @@ async def test_a_shared_answer_is_there_after_a_restart_until_its_owner_stops_sh
         assert (await bob.get(link))[0] == 404
 
 
+async def test_an_outdated_answer_says_so_to_who_may_ask_and_is_given_again(team_site: Site) -> None:
+    site, ann, bob = team_site, await team_site.sign_in(ANN), await team_site.sign_in(BOB)
+    turn = await ann.ask("where are events sent?")
+    await ann.follow(turn)
+    await ann.post(f"{turn}/share", {})
+    conversation, link = re.findall(r'href="(/c/[^"]+)"', (await ann.get("/"))[1])[0], f"/shared/{turn[7:]}"
+    found = site.core.turns.find_shared(turn[7:])
+    assert found is not None
+    assert found.answer is not None
+    assert "Outdated" not in (await ann.get(conversation))[1]
+
+    diff = "[`src/session.py:10-24`](https://git.example/demo/compare/a...b)"
+    await site.living.note_changes(found.answer.run_id[:20], "b" * 40, ("1 of 1 cited places changed", diff))
+    pages = [(await ann.get(conversation))[1], (await bob.get(link))[1]]
+
+    for page in pages:
+        assert "Outdated since <code>bbbbbbb</code>: 1 of 1 cited places changed" in page
+        assert 'href="https://git.example/demo/compare/a...b"' in page
+    fields = dict(re.findall(r'name="(conversation|repository|again)" value="([^"]*)"', pages[0].split("outdated")[1]))
+    again = await ann.ask("where are events sent?", **fields)
+    assert "Answered again. Since the earlier answer, 1 of 1 cited places changed:" in await ann.follow(again)
+
+
 @pytest.mark.parametrize(
     "target", ["https://evil.example/", "//evil.example", "/shared/../runs", "/shared/x\ny", "/runs"]
 )
