@@ -359,7 +359,9 @@ class Settings(BaseModel):
         variables = _merge_variables(os.environ if environ is None else environ, directory)
         config = choose_config(variables.get(CONFIG_VARIABLE), directory, platformdirs.user_config_path("citebot"))
         from_file = _read_toml(config.path) if config.path else {}
-        from_variables = _read_variables(variables)
+        from_variables = {
+            key: variables[name] for name, key in _list_variables().items() if variables.get(name, "").strip()
+        }
         problems = _find_misspelt_variables(variables)
         problems += [f"{FILE_NAME}: {_describe_unknown_key(key)}" for key in from_file if key not in list_file_keys()]
         if refused := config.find_refused(from_file):
@@ -429,10 +431,6 @@ def _read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
         raise SettingsError(f"{path} cannot be read: {error}") from error
-
-
-def _read_variables(variables: Mapping[str, str]) -> dict[str, str]:
-    return {key: variables[name] for name, key in _list_variables().items() if variables.get(name, "").strip()}
 
 
 def _read_tokens(tables: object, variables: Mapping[str, str]) -> dict[str, SecretStr]:

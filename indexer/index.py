@@ -384,16 +384,13 @@ class CodeIndex:
             self._made.clear()
             if not self._vectors.keeps:
                 self._drop_store()
-        self._save_overview(generation)
-        self._catalogs.was_damaged = False
-        return report
-
-    def _save_overview(self, generation: Generation) -> None:
-        """Note what is in a new generation at a glance, once it can be searched; without that it is found out later."""
+        # Note what is in a new generation at a glance, once it can be searched; without that it is found out later
         try:
             self._open_contents(self._catalogs.get(), generation).save_overview(self._repository.name)
         except (OSError, StorageError) as error:
             log.warning("The overview of %s was not kept: %s", self._repository.name, error)
+        self._catalogs.was_damaged = False
+        return report
 
     def _get_sound_generation(self) -> tuple[Generation, Snapshot] | None:
         try:

@@ -261,17 +261,16 @@ class Watcher:
         until_retry = max(watch.retry_at - self._clock.now(), 0.0)
         if watch.refresh_error == _UNEXPECTED and until_retry:
             return until_retry
-        delay = _compute_backoff(watch.every, max(watch.look_failures - 1, 0), watch.ceiling) * self._spread()
+        # Up to a fifth less or more, so that many repositories do not ask their host at the same time
+        delay = _compute_backoff(watch.every, max(watch.look_failures - 1, 0), watch.ceiling) * (
+            0.8 + 0.4 * self._jitter()
+        )
         if watch.refresh_failures and not watch.look_failures:
             delay = min(delay, until_retry)
         if watch.echoes and watch.announced not in {None, watch.tip.commit if watch.tip else None}:
             watch.echoes -= 1
             delay = min(delay, self._pace.echo)
         return delay
-
-    def _spread(self) -> float:
-        """Up to a fifth less or more, so that many repositories do not ask their host at the same time."""
-        return 0.8 + 0.4 * self._jitter()
 
 
 def _compute_backoff(seconds: float, times: int, ceiling: float) -> float:

@@ -51,7 +51,8 @@ async def _write_message(draft: AnswerBuilder, material: AnswerContext, message:
         verb = "does not appear word for word; something like it does"
     elif match.share < 1:
         verb, where = "is built here, with some of its words filled in:", within
-    around_it = _widen(first, lines)
+    start = max(first["start_line"], lines.start_line - _BEFORE)
+    around_it = replace(lines, start_line=start, end_line=min(first["end_line"], lines.end_line + _AFTER))
     place = f"{format_code_span(lines.path)} {draft.cite(around_it)}, {format_line_numbers(lines)}"
     draft.say(f"{format_code_span(message)} {verb} {where}{place}:")
     shown = await read_quote(material.deps, around_it)
@@ -69,12 +70,6 @@ def _span(ref: EvidenceRef) -> tuple[str, int, int]:
 def _locate(ref: EvidenceRef, match: MessageMatch) -> Location:
     first = ref["start_line"]
     return Location(path=ref["path"], start_line=first + match.start, end_line=first + match.end)
-
-
-def _widen(ref: EvidenceRef, lines: Location) -> Location:
-    """Return the lines with a few around them, within what was read."""
-    start = max(ref["start_line"], lines.start_line - _BEFORE)
-    return replace(lines, start_line=start, end_line=min(ref["end_line"], lines.end_line + _AFTER))
 
 
 async def _narrow(material: AnswerContext, ref: EvidenceRef, message: str) -> EvidenceRef:

@@ -41,7 +41,14 @@ def _find_flags(text: str) -> tuple[Flag, ...]:
         for number, line in enumerate(cut):
             found = {family for form in find_hidden_text(line) for family, _, _ in _find_families(form)}
             flags += [Flag(first=number, last=number, rules=tuple(sorted(found)))] * bool(found)
-    return _merge(flags)
+    merged: list[Flag] = []
+    for flag in sorted(flags, key=lambda each: (each.first, each.last)):
+        if merged and flag.first <= merged[-1].last + 1:
+            before = merged.pop()
+            rules = tuple(sorted({*before.rules, *flag.rules}))
+            flag = Flag(first=before.first, last=max(before.last, flag.last), rules=rules)  # noqa: PLW2901
+        merged.append(flag)
+    return tuple(merged)
 
 
 def find_orders_in(text: str) -> tuple[Flag, ...]:
@@ -100,15 +107,3 @@ def _find_families(text: str) -> Iterator[tuple[str, int, int]]:
         for name in names if family.rules["names"] else ():
             if family.is_in(name.marks, "names"):
                 yield family.name, name.start, name.end
-
-
-def _merge(flags: Sequence[Flag]) -> tuple[Flag, ...]:
-    """Merge flags that touch."""
-    merged: list[Flag] = []
-    for flag in sorted(flags, key=lambda each: (each.first, each.last)):
-        if merged and flag.first <= merged[-1].last + 1:
-            before = merged.pop()
-            rules = tuple(sorted({*before.rules, *flag.rules}))
-            flag = Flag(first=before.first, last=max(before.last, flag.last), rules=rules)  # noqa: PLW2901
-        merged.append(flag)
-    return tuple(merged)

@@ -107,7 +107,9 @@ class LangChainChatModel:
         spend(_count_tokens(raw, messages))
         self._judge(raw.response_metadata, is_empty=not str(raw.text).strip() and not raw.tool_calls)
         try:
-            return _parse_form(raw, form)
+            if raw.tool_calls:
+                return form.model_validate(raw.tool_calls[0]["args"])
+            return form.model_validate_json(strip_fence(str(raw.text).strip()))
         except ValueError as error:  # ValidationError is one
             message = f"The language model {self.name} did not fill in the form {form.__name__}."
             raise AnswerMalformed(message) from error
@@ -292,13 +294,6 @@ def _join_chunks(chunks: Sequence[AIMessageChunk]) -> AIMessage:
     if not chunks:
         return AIMessage("")
     return cast("AIMessage", message_chunk_to_message(add_ai_message_chunks(chunks[0], *chunks[1:])))
-
-
-def _parse_form(raw: AIMessage, form: type[Form]) -> Form:
-    """Read a form out of a tool call or JSON, fenced or not; raises `ValueError`."""
-    if raw.tool_calls:
-        return form.model_validate(raw.tool_calls[0]["args"])
-    return form.model_validate_json(strip_fence(str(raw.text).strip()))
 
 
 def _count_tokens(reply: AIMessage, messages: Sequence[BaseMessage]) -> TokenUsage:

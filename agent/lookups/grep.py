@@ -124,13 +124,6 @@ async def _show_matches(look: Look, listed: Sequence[Match], context: int) -> No
             text = match.text if look.is_wide else match.text.strip()[:LONGEST_LISTED]
             look.cite(make_lines_ref(match.location, "mention"), text)
         return
-    for place in _join_places(listed, context):
-        passage = await look.code.read(place.path, place.start_line, place.end_line)
-        look.show(make_lines_ref(passage.location, "lines", language=passage.language), passage.text)
-
-
-def _join_places(listed: Sequence[Match], context: int) -> list[Location]:
-    """Return the lines around matches, those that touch as one."""
     places: list[Location] = []
     for at in (one.location for one in listed):
         start, end = max(1, at.start_line - context), at.end_line + context
@@ -139,7 +132,9 @@ def _join_places(listed: Sequence[Match], context: int) -> list[Location]:
             places[-1] = replace(last, end_line=end)
         else:
             places.append(Location(path=at.path, start_line=start, end_line=end))
-    return places
+    for place in places:
+        passage = await look.code.read(place.path, place.start_line, place.end_line)
+        look.show(make_lines_ref(passage.location, "lines", language=passage.language), passage.text)
 
 
 def _show_files(look: Look, lines: Sequence[Match], counted: Mapping[str, int]) -> None:

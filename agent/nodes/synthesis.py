@@ -57,7 +57,17 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     if is_follow_up and (deps.models.main is None or is_repeat_request(state.get("cleaned_query", ""))):
         is_reworded = is_rewording_request(state.get("cleaned_query", ""))
         return _repeat_answer(state, deps, note=NO_REWORDING if is_reworded else "")
-    material = _make_context(state, deps)
+    question = state.get("lookup_query") or state.get("cleaned_query", "")
+    material = AnswerContext(
+        deps=deps,
+        question=question,
+        terms=find_content_terms(question),
+        decision=state.get("router_output") or decide_retrieval([], fast_path=False, reasoning="nothing was routed"),
+        retrieved=state.get("retrieved", []),
+        expanded=state.get("expanded", []),
+        metadata=state.get("retrieval_metadata", make_empty_metadata()),
+        skip=state.get("skip", 0),
+    )
     if failure := state.get("error"):
         return await _answer_by_rules(state, material, deps, note=_format_note(failure))
     # What was asked of the history by rule is answered as it was found, with all that was counted.
@@ -111,20 +121,6 @@ def _list_previous_citations(state: AgentState, deps: Deps) -> list[EvidenceRef]
     last = find_last_turn(state)
     same_code = last["commit"] == deps.code.commit.sha
     return [make_cited_ref(to_location(citation)) for citation in last["citations"]] if same_code else []
-
-
-def _make_context(state: AgentState, deps: Deps) -> AnswerContext:
-    question = state.get("lookup_query") or state.get("cleaned_query", "")
-    return AnswerContext(
-        deps=deps,
-        question=question,
-        terms=find_content_terms(question),
-        decision=state.get("router_output") or decide_retrieval([], fast_path=False, reasoning="nothing was routed"),
-        retrieved=state.get("retrieved", []),
-        expanded=state.get("expanded", []),
-        metadata=state.get("retrieval_metadata", make_empty_metadata()),
-        skip=state.get("skip", 0),
-    )
 
 
 async def _extract_answer(state: AgentState, material: AnswerContext, deps: Deps, *, note: str) -> AgentState:

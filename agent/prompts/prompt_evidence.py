@@ -175,28 +175,23 @@ def _load_changes(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidenc
     room = CHANGE_CHARS
     for ref in refs:
         if ref["role"] == "change" and ref["kind"] in _SAID_OF_LINES:
-            shown = _describe_change(deps, ref)
+            lines = replace_control_characters(deps.redact(ref["doc"])).split("\n")
+            flags = find_orders(lines)
+            numbered = [f"{ref['start_line'] + at}: {line}" for at, line in enumerate(lines)]
+            last = ref["start_line"] + len(lines) - 1
+            within = f", in {to_one_line(ref['symbol'], longest=120)}" if ref["symbol"] else ""
+            shown = PromptEvidence(
+                number=0,
+                location=replace(to_location(ref), end_line=min(last, ref["end_line"])),
+                about=f"{_SAID_OF_LINES[ref['kind']]}{within}" + "; continues" * (last < ref["end_line"]),
+                text="\n".join(mark_orders(numbered, flags)),
+                flags=tuple(list_rules(flags)),
+            )
             room -= len(shown.text)
             if room < 0:
                 break
             found.append(shown)
     return found
-
-
-def _describe_change(deps: Deps, ref: EvidenceRef) -> PromptEvidence:
-    """Write lines with the numbers that they have at their own commit."""
-    lines = replace_control_characters(deps.redact(ref["doc"])).split("\n")
-    flags = find_orders(lines)
-    numbered = [f"{ref['start_line'] + at}: {line}" for at, line in enumerate(lines)]
-    last = ref["start_line"] + len(lines) - 1
-    within = f", in {to_one_line(ref['symbol'], longest=120)}" if ref["symbol"] else ""
-    return PromptEvidence(
-        number=0,
-        location=replace(to_location(ref), end_line=min(last, ref["end_line"])),
-        about=f"{_SAID_OF_LINES[ref['kind']]}{within}" + "; continues" * (last < ref["end_line"]),
-        text="\n".join(mark_orders(numbered, flags)),
-        flags=tuple(list_rules(flags)),
-    )
 
 
 def list_history_facts(state: AgentState, deps: Deps) -> Mapping[Location, Sequence[str]]:

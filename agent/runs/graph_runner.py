@@ -206,7 +206,9 @@ class GraphRunner:
         state = cast("AgentState", snapshot.values)
         if not state.get("run_id"):
             return None
-        pause, reply = _find_pause(snapshot), state.get("reply")
+        # After the reply, a node keeps its question until its step is saved
+        waiting = (one for task in snapshot.tasks if task.name in snapshot.next for one in task.interrupts)
+        pause, reply = next((Pause(id=one.id, request=one.value) for one in waiting), None), state.get("reply")
         if reply is not None and pause is not None and reply["to"] != pause.id:  # it was to an earlier pause
             reply = None
         return AgentRun(
@@ -242,7 +244,12 @@ class GraphRunner:
     def _make_input(self, run: AgentRun, *, has_moved: bool) -> GraphInput:
         """Return what the graph begins or continues with; code read at another commit is no evidence for this one."""
         if run.pause is not None and run.reply is not None:
-            return _make_resume_command(run, run.pause, run.reply, has_moved=has_moved)
+            from langgraph.types import Command
+
+            changes: AgentState = {"run_id": run.id, "reply": {"to": run.pause.id, "text": run.reply}}
+            if has_moved:
+                changes = {**changes, "retrieved": [], "expanded": [], "shown": []}
+            return Command(resume=run.reply, update=changes)
         return _make_initial_state(run, self._clock()) if has_moved else None
 
     async def abandon(self, claim: RunClaim, run_ids: Collection[str]) -> bool:
@@ -287,21 +294,6 @@ def _make_initial_state(run: AgentRun, now: float) -> AgentState:
     }
 
 
-def _make_resume_command(run: AgentRun, pause: Pause, reply: str, *, has_moved: bool) -> Command[Any]:
-    from langgraph.types import Command
-
-    changes: AgentState = {"run_id": run.id, "reply": {"to": pause.id, "text": reply}}
-    if has_moved:
-        changes = {**changes, "retrieved": [], "expanded": [], "shown": []}
-    return Command(resume=reply, update=changes)
-
-
 def list_commits(code: CodeSearch) -> Mapping[str, str]:
     """Return the commit of each repository."""
     return code.commits if isinstance(code, JoinedCode) else {code.repository: code.commit.sha}
-
-
-def _find_pause(snapshot: StateSnapshot) -> Pause | None:
-    """Return what a node waits for; after the reply it keeps the question until its step is saved."""
-    waiting = (one for task in snapshot.tasks if task.name in snapshot.next for one in task.interrupts)
-    return next((Pause(id=one.id, request=one.value) for one in waiting), None)

@@ -266,16 +266,12 @@ async def _call_once(deps: Deps, name: str, args: Mapping[str, Any], approved: C
         return await deps.tools.call(name, args, deps, approved=approved)
     key = f"outcome {make_call_key(name, args)}"
     if (kept := (await deps.evidence.texts([key])).get(key)) is not None:
-        return _read_outcome(kept)
+        fields = json.loads(kept)
+        return ToolOutcome(**{**fields, "refs": tuple(fields["refs"]), "flags": tuple(fields["flags"])})
     outcome = await deps.tools.call(name, args, deps, approved=approved)
     if outcome.ok:
         await deps.evidence.keep(key, json.dumps(asdict(outcome)))
     return outcome
-
-
-def _read_outcome(kept: str) -> ToolOutcome:
-    fields = json.loads(kept)
-    return ToolOutcome(**{**fields, "refs": tuple(fields["refs"]), "flags": tuple(fields["flags"])})
 
 
 def _count_affordable(names: Sequence[str], deps: Deps) -> int:

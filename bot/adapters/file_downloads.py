@@ -49,15 +49,11 @@ async def download_file(
                 raise FileUnreadable(f"The platform answered with the status {answer.status}.")
             if answer.content_type == "text/html" and file.media_type != "text/html":
                 raise FileUnreadable("The platform wants me to log in for it; I need the right to read files.")
-            return await _read_body(answer, most)
+            body = bytearray()
+            async for chunk in answer.content.iter_chunked(_CHUNK):
+                body += chunk
+                if len(body) > most:
+                    raise FileUnreadable(f"It is larger than {most // 1_000_000} MB.")
+            return bytes(body)
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise PlatformUnreachable(f"The platform does not answer ({type(error).__name__}).") from error
-
-
-async def _read_body(answer: aiohttp.ClientResponse, most: int) -> bytes:
-    body = bytearray()
-    async for chunk in answer.content.iter_chunked(_CHUNK):
-        body += chunk
-        if len(body) > most:
-            raise FileUnreadable(f"It is larger than {most // 1_000_000} MB.")
-    return bytes(body)

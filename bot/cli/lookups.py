@@ -23,11 +23,11 @@ Lookup = CodeLookup[Any, LookupResult]
 
 def make_lookup_commands() -> Mapping[str, click.Command]:
     """Return a command for each lookup, by the name that the HTTP API has for it."""
-    return {name: _make_command(name, each) for each in LOOKUPS for name in [_name_command(each)]}
-
-
-def _name_command(lookup: Lookup) -> str:
-    return lookup.known_as.get("api", lookup.name.replace("_", "-"))
+    return {
+        name: _make_command(name, each)
+        for each in LOOKUPS
+        for name in [each.known_as.get("api", each.name.replace("_", "-"))]
+    }
 
 
 def _make_command(name: str, lookup: Lookup) -> click.Command:

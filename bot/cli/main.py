@@ -496,18 +496,14 @@ def map_folder(
     return invocation.run_command(repo, task)
 
 
-def _prepare_streams() -> None:
-    """A file name that is not UTF-8, or a terminal that is not, must not end a command; nor a closed stream."""
+def run(arguments: Sequence[str], *, open_app: OpenApp | None = None) -> int:
+    """Do what the arguments say and return the exit code."""
+    # A file name that is not UTF-8, or a terminal that is not, must not end a command; nor a closed stream
     if sys.stdin is None:
         sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
     for stream, errors in ((sys.stdin, "replace"), (sys.stdout, "backslashreplace"), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=errors)
-
-
-def run(arguments: Sequence[str], *, open_app: OpenApp | None = None) -> int:
-    """Do what the arguments say and return the exit code."""
-    _prepare_streams()
     try:
         code = cli.main(list(arguments), "citebot", standalone_mode=False, obj=CliContext(open_app=open_app))
     except click.ClickException as error:

@@ -24,7 +24,7 @@ from bot.settings import Settings
 from bot.storage.answer_records import AnswerRecord, AnswerRecordStore, EvidencePlace, KeptAnswer
 
 if TYPE_CHECKING:
-    from agent import Answer, RecordedModels
+    from agent import RecordedModels
     from bot.ports import RefSource, RepositoryIndex
 
 LISTED = 20  # answers
@@ -117,7 +117,9 @@ async def _derive(settings: Settings, record: AnswerRecord, opening: OpenApps) -
                 recording.take(event)
                 if event.kind == "answer":
                     answer = event.payload["answer"]
-    derived = recording.make_record(_check(answer), record.at, name_versions(settings))
+    if answer is None or answer.route == "failed":
+        raise AnswerFailed(answer.text if answer is not None else "The run ended without an answer.")
+    derived = recording.make_record(answer, record.at, name_versions(settings))
     return Replay(recorded=record, derived=derived, has_other_prompts=models is not None and models.has_other_prompts)
 
 
@@ -144,12 +146,6 @@ async def _open_repositories(
     if missing := record.commits.keys() - indexes.keys():
         raise BotError(f"{', '.join(sorted(missing))} is not among the repositories of citebot.toml any more.")
     return {name: indexes[name] for name in record.commits}, refs
-
-
-def _check(answer: Answer | None) -> Answer:
-    if answer is None or answer.route == "failed":
-        raise AnswerFailed(answer.text if answer is not None else "The run ended without an answer.")
-    return answer
 
 
 def _list_places(evidence: Sequence[EvidencePlace]) -> Counter[tuple[str, int, int, str, str]]:

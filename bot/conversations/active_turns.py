@@ -88,7 +88,15 @@ class ActiveTurns:
             raise
         finally:
             self._begins_on.remove(name)
-            await self._drain(name, seconds)
+            # Turns in progress may end; those that do not end in time are handed over
+            for starting in list(self._starting.values()):
+                await starting.wait()
+            turns = [turn for turn in self._turns.values() if turn.entry.message.place.platform == name]
+            excuse = partial(self._deps.inbox.excuse, [turn.entry for turn in turns])
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._run_with_retry(excuse))
+                for turn in await wait_for_turns(turns, self._deps.clock, seconds):
+                    await self._interrupt(turn, "handed over")
             del self.transports[name]
 
     @property
@@ -254,17 +262,6 @@ class ActiveTurns:
         if starting is not None:
             starting.set()
 
-    async def _drain(self, platform: str, seconds: float) -> None:
-        """Let what is in progress on a platform end, and hand over what does not end in time."""
-        for starting in list(self._starting.values()):
-            await starting.wait()
-        turns = [turn for turn in self._turns.values() if turn.entry.message.place.platform == platform]
-        excuse = partial(self._deps.inbox.excuse, [turn.entry for turn in turns])
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._run_with_retry(excuse))
-            for turn in await wait_for_turns(turns, self._deps.clock, seconds):
-                await self._interrupt(turn, "handed over")
-
     async def _interrupt(self, turn: ActiveTurn, reason: Break) -> None:
         await turn.interrupt(reason)
         await turn.ended.wait()
@@ -311,7 +308,10 @@ class ActiveTurns:
         while self._broken_off:
             await self._deps.inbox.postpone(self._broken_off[0], 0.0)
             del self._broken_off[0]
-        await self._take_back_strays()
+        for turn in list(self._with_strays):
+            transport = self.transports.get(turn.entry.message.place.platform)
+            if transport is not None and await turn.take_back_strays(transport.platform):
+                self._with_strays.remove(turn)
         if not self._places:
             return
         for owner in await self._deps.inbox.owners():
@@ -325,13 +325,6 @@ class ActiveTurns:
             is_free = self._jobs is None or len({*self._starting, *self._turns}) < self._places
             if is_free and self._has_place(entry):
                 self._begin_turn(entry)
-
-    async def _take_back_strays(self) -> None:
-        """Delete what turns have posted that were interrupted, and that others have replied without meanwhile."""
-        for turn in list(self._with_strays):
-            transport = self.transports.get(turn.entry.message.place.platform)
-            if transport is not None and await turn.take_back_strays(transport.platform):
-                self._with_strays.remove(turn)
 
 
 async def wait_for_turns(turns: Sequence[ActiveTurn], clock: Clock, seconds: float) -> Sequence[ActiveTurn]:

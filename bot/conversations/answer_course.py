@@ -162,7 +162,13 @@ class AnswerCourse:
             return Said(content=make_clarifying_question(choice, self._entry.run_id), outcome="paused")
         if (unread := self._explain_unread()) is not None:
             return unread
-        question = await self._choose_ref(choice, last)
+        message = self._entry.message
+        is_endless = message.private and message.kind == "command"  # one conversation for ever
+        async with self._limit_time():
+            at = await self.run.choose_ref(choice, None if is_endless else last)
+        remarks = (choice.remark, at.remark, *self._attached.remarks, await self._describe_renewal())
+        self._answer.begin_with("\n\n".join(filter(None, remarks)))
+        question = at.question
         await self.run.ensure_indexed(choice.repositories, self._show_indexing)
         if (proposed := await self._propose(choice, last)) is not None:
             return proposed
@@ -214,16 +220,6 @@ class AnswerCourse:
             raise NotAllowed(NOT_YOURS)
         for repository in waiting.record.names:
             self._deps.access.check_repository(message, repository)
-
-    async def _choose_ref(self, choice: RepositoryChoice, last: TurnRecord | None) -> str:
-        """Choose what the repositories are read at, and return what is asked about that."""
-        message = self._entry.message
-        is_endless = message.private and message.kind == "command"  # one conversation for ever
-        async with self._limit_time():
-            at = await self.run.choose_ref(choice, None if is_endless else last)
-        remarks = (choice.remark, at.remark, *self._attached.remarks, await self._describe_renewal())
-        self._answer.begin_with("\n\n".join(filter(None, remarks)))
-        return at.question
 
     async def _propose(self, choice: RepositoryChoice, last: TurnRecord | None) -> Said | None:
         """Propose the goal run that a message wants, or say why there is none; None if an answer is read."""

@@ -99,12 +99,6 @@ class _CallMap:
             link=self._code.permalink(place) or "",
         )
 
-    def _write_legend(self, lines: Sequence[FlowLine]) -> str:
-        arrows = "Arrows point to callees." if lines else ""
-        possible = "Dashed arrows are possible calls." if any(line.is_dashed for line in lines) else ""
-        beyond = f"{len(self._beyond)} more are folded into one box." if self._beyond else ""
-        return " ".join(filter(None, (arrows, possible, beyond)))
-
     def _tell_recursion(self, box: FlowBox) -> FlowBox:
         """Say it in the box where something calls itself: a line has to lead somewhere else."""
         is_recursive = (box.key, box.key) in self._lines
@@ -123,13 +117,16 @@ class _CallMap:
             if source != target
         ]
         by_key = {box.key: box for box in (boxes[::-1] if is_upwards else boxes)}
+        arrows = "Arrows point to callees." if lines else ""
+        possible = "Dashed arrows are possible calls." if any(line.is_dashed for line in lines) else ""
+        beyond = f"{len(self._beyond)} more are folded into one box." if self._beyond else ""
         return Flow(
             title=f"{what} in {self._code.repository} at {self._code.commit.sha[:7]}",
             verb="calls",
             boxes=[by_key[key] for key in order_boxes(by_key, lines)],
             lines=lines,
             gathers=is_upwards,
-            legend=self._write_legend(lines),
+            legend=" ".join(filter(None, (arrows, possible, beyond))),
         )
 
 

@@ -100,7 +100,11 @@ async def draw(code: CodeSearch, request: DrawingRequest) -> MessageContent:
     if request.as_mermaid:
         return MessageContent(text=f"```mermaid\n{flow.to_mermaid()}```")
     picture = await asyncio.to_thread(render_flow, flow, "png")
-    return MessageContent(text=_list_lines(flow), file=_attach(flow, picture, request.subject))
+    text = flow.to_text().replace("`", "'")
+    if len(text) > _LONGEST_LIST:
+        kept = text[:_LONGEST_LIST].rpartition("\n")[0]
+        text = f"{kept}\n... and {text.count(chr(10)) - kept.count(chr(10))} lines more, in the picture"
+    return MessageContent(text=f"```\n{text}\n```", file=_attach(flow, picture, request.subject))
 
 
 async def _map(code: CodeSearch, request: DrawingRequest) -> Flow:
@@ -113,15 +117,6 @@ async def _map(code: CodeSearch, request: DrawingRequest) -> Flow:
     if not flow.lines:
         raise NothingToDraw(f"Nothing to draw: {flow.title} finds no calls.".replace("`", ""))
     return flow
-
-
-def _list_lines(flow: Flow) -> str:
-    """Write the list as code, in which nothing of a name is markup."""
-    text = flow.to_text().replace("`", "'")
-    if len(text) > _LONGEST_LIST:
-        kept = text[:_LONGEST_LIST].rpartition("\n")[0]
-        text = f"{kept}\n... and {text.count(chr(10)) - kept.count(chr(10))} lines more, in the picture"
-    return f"```\n{text}\n```"
 
 
 def _attach(flow: Flow, png: bytes, subject: Subject) -> Attachment:

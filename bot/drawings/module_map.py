@@ -108,16 +108,17 @@ class _ModuleMap:
     def add_imports(self, imports: Sequence[FileImport]) -> None:
         """Add what files import; a module of several files, as in Go or C, becomes one part."""
         for each in imports:
-            self._join([target for target in each.targets if _find_part(target, self._folder) == target])
+            inner = [
+                module
+                for module in [target for target in each.targets if _find_part(target, self._folder) == target]
+                if _lies_in(module, self._folder)
+            ]
+            firsts = {self._find_first(module) for module in inner}
+            for first in firsts:
+                self._together[first] = min(firsts)
         for each in imports:
             if not (self._has_code and self._entries[each.path].source_type == "test"):
                 self._add(each)
-
-    def _join(self, modules: Sequence[str]) -> None:
-        inner = [module for module in modules if _lies_in(module, self._folder)]
-        firsts = {self._find_first(module) for module in inner}
-        for first in firsts:
-            self._together[first] = min(firsts)
 
     def _find_first(self, module: str) -> str:
         while (first := self._together.get(module, module)) != module:

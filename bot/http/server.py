@@ -99,7 +99,11 @@ class _Exchange:
             message = {**message, "headers": [*others, *own]}
         elif self._is_unread and not message.get("more_body"):
             await self._put({**message, "more_body": True})
-            await self._discard_rest()
+            # Read on for a moment: anyone who is still sending would not see the answer if the connection was closed
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_UNREAD_SECONDS):
+                    while self._is_unread:
+                        await self.receive()
             message = {"type": "http.response.body", "body": b""}
         await self._put(message)
 
@@ -112,13 +116,6 @@ class _Exchange:
         except TimeoutError:
             log.info("an answer was given up: its reader took nothing for %g s", _PATIENCE_SECONDS)
             self.connection.transport.abort()
-
-    async def _discard_rest(self) -> None:
-        """Read on for a moment: anyone who is still sending would not see the answer if the connection was closed."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_UNREAD_SECONDS):
-                while self._is_unread:
-                    await self.receive()
 
 
 def _bound(application: ASGIApp, count_request: CountRequest | None) -> ASGIApp:

@@ -55,7 +55,14 @@ def write_backup(home: Path, file: Path, *, now: float, indexes: bool, force: bo
         copies.mkdir()
         if home.is_dir():
             with hold_shared_lock(home):
-                _copy(home, copies, indexes=indexes)
+                for name in DATABASES:
+                    if (home / name).exists():
+                        with _map_database_errors(home / name):
+                            copy_database(home / name, copies / name)
+                if (home / PROMPTS).exists():
+                    shutil.copyfile(home / PROMPTS, copies / PROMPTS)
+                for catalog in sorted((home / REPOSITORIES_FOLDER).glob("*/catalog.sqlite")) if indexes else ():
+                    copy_index(catalog.parent, copies / REPOSITORIES_FOLDER / catalog.parent.name)
         members = [BackupMember.read(path, copies) for path in sorted(copies.rglob("*")) if path.is_file()]
         manifest = BackupManifest(made_at=now, indexes=indexes, members=members)
         if not members:
@@ -63,17 +70,6 @@ def write_backup(home: Path, file: Path, *, now: float, indexes: bool, force: bo
         _pack(copies, manifest, packed)
         packed.replace(file)
     return manifest
-
-
-def _copy(home: Path, copies: Path, *, indexes: bool) -> None:
-    for name in DATABASES:
-        if (home / name).exists():
-            with _map_database_errors(home / name):
-                copy_database(home / name, copies / name)
-    if (home / PROMPTS).exists():
-        shutil.copyfile(home / PROMPTS, copies / PROMPTS)
-    for catalog in sorted((home / REPOSITORIES_FOLDER).glob("*/catalog.sqlite")) if indexes else ():
-        copy_index(catalog.parent, copies / REPOSITORIES_FOLDER / catalog.parent.name)
 
 
 def _pack(copies: Path, manifest: BackupManifest, packed: Path) -> None:

@@ -50,7 +50,11 @@ class GoalRunFiles:
     @contextmanager
     def take_up(self, name: str | None, path: str) -> Iterator[GoalRunNote]:
         """Hold an interrupted run, by default the last one of a repository; `GoalRunUnavailable` if there is none."""
-        note = self._find(name) if name is not None else next(self._list_broken_off(path), None)
+        note = (
+            self._find(name)
+            if name is not None
+            else next((note for note in self._list(path) if not self._is_alive(note.name)), None)
+        )
         if note is None:
             which = f"no goal run {name[:20]!r}" if name is not None else "no goal run of this repository"
             raise GoalRunUnavailable(f"There is {which} that was interrupted. Start one with `citebot goal`.")
@@ -76,9 +80,6 @@ class GoalRunFiles:
         for file in self._folder.glob(f"*{_ENDING}"):
             if _read_time(file) < before and not self._is_alive(file.stem):
                 file.unlink(missing_ok=True)
-
-    def _list_broken_off(self, path: str) -> Iterator[GoalRunNote]:
-        return (note for note in self._list(path) if not self._is_alive(note.name))
 
     def _list(self, path: str) -> Iterator[GoalRunNote]:
         """Yield the runs of a repository, the newest first."""

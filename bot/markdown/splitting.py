@@ -145,19 +145,15 @@ class _Packing:
 
     def pieces(self) -> list[MarkdownPiece]:
         self._flush()
-        return _merge_blanks(self._pieces)
-
-
-def _merge_blanks(pieces: list[MarkdownPiece]) -> list[MarkdownPiece]:
-    """Platforms refuse empty messages: what shows nothing is counted with its neighbour."""
-    kept: list[MarkdownPiece] = []
-    pending = 0
-    for piece in pieces:
-        if piece.text.strip():
-            kept.append(MarkdownPiece(text=piece.text, start=pending if not kept else piece.start, end=piece.end))
-        elif kept:
-            kept[-1] = MarkdownPiece(text=kept[-1].text, start=kept[-1].start, end=piece.end)
-    return kept
+        # Platforms refuse empty messages: what shows nothing is counted with its neighbour
+        kept: list[MarkdownPiece] = []
+        pending = 0
+        for piece in self._pieces:
+            if piece.text.strip():
+                kept.append(MarkdownPiece(text=piece.text, start=pending if not kept else piece.start, end=piece.end))
+            elif kept:
+                kept[-1] = MarkdownPiece(text=kept[-1].text, start=kept[-1].start, end=piece.end)
+        return kept
 
 
 def _cut_at_token(text: str, room: int, measure: Measure) -> str:

@@ -51,7 +51,10 @@ class StreamingAnswer:
         payload = event.payload
         match event.kind:
             case "step_start" | "tool_start":
-                self._status = _fit_status(describe_stage(event))
+                line = neutralize(to_one_line(describe_stage(event)), ())
+                self._status = (
+                    line if len(line) <= LONGEST_STATUS else f"{line[: LONGEST_STATUS - 1].replace('`', '')}…"
+                )
             case "evidence":
                 self._found.take(event)
             case "token":
@@ -168,8 +171,3 @@ def make_feedback_buttons(run_id: str, *, sharing: bool = False) -> tuple[Button
 
 def _join_paragraphs(*texts: str) -> str:
     return "\n\n".join(filter(None, texts))
-
-
-def _fit_status(text: str) -> str:
-    line = neutralize(to_one_line(text), ())
-    return line if len(line) <= LONGEST_STATUS else f"{line[: LONGEST_STATUS - 1].replace('`', '')}…"

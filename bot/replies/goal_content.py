@@ -107,8 +107,17 @@ class GrowingGoal:
         if self.verdict is None:
             return MessageContent(text=said)
         file, remark = self._make_patch(self.verdict)
+        places = []
+        for citation in self.answer.citations:
+            name = neutralize(format_code_span(format_cited_place(citation)), ())
+            url = find_chat_link(citation, self._hosts)
+            places.append(f"[{name}]({url})" if url else name)
         return MessageContent(
-            text="\n\n".join(filter(None, (said, self._write_places(self.answer), remark))),
+            text="\n\n".join(
+                filter(
+                    None, (said, f"Code at `{self.answer.commit[:7]}`: {', '.join(places)}" if places else "", remark)
+                )
+            ),
             footer=freshness,
             buttons=make_feedback_buttons(self._run_id),
             file=file,
@@ -134,15 +143,6 @@ class GrowingGoal:
         more = [f"- *{left} earlier iteration{'s' * (left != 1)}*"] if left > 0 else []
         lines = [*more, *(one.write_line() for one in earlier[-MOST_ITERATIONS:])]
         return neutralize("\n\n".join(filter(None, ("\n".join(lines), current.write_steps()))), self._hosts)
-
-    def _write_places(self, answer: Answer) -> str:
-        """Link to the code that the verdict is about, at the commit of the run."""
-        places = []
-        for citation in answer.citations:
-            name = neutralize(format_code_span(format_cited_place(citation)), ())
-            url = find_chat_link(citation, self._hosts)
-            places.append(f"[{name}]({url})" if url else name)
-        return f"Code at `{answer.commit[:7]}`: {', '.join(places)}" if places else ""
 
     def _make_patch(self, verdict: GoalVerdict) -> tuple[Attachment | None, str]:
         """Make a file of the patch, and say how it is applied."""

@@ -171,7 +171,15 @@ class RepositoryChooser:
             return None
         remark = await self._make_remark(asking, names[:MOST_TOGETHER])
         if len(names) > 1:
-            return _choose_several(names, asking, remark)
+            chosen = tuple(names[:MOST_TOGETHER])
+            left = len(names) - len(chosen)
+            limit = f"I answer about {MOST_TOGETHER} repositories at a time, and leave {left} out: name those you mean."
+            return RepositoryChoice(
+                repositories=chosen,
+                why="the question is about all of them",
+                question=asking.naming.question,
+                remark="\n\n".join(filter(None, (remark, limit if left else ""))),
+            )
         return RepositoryChoice(
             repositories=names, why="the question names it", question=asking.naming.question, remark=remark
         )
@@ -268,19 +276,6 @@ class RepositoryChooser:
         topic = await self._find_topic(asking)
         if route.decides and (not topic or set(topic) == set(route.repositories)):
             await self._ledger.set_topic(asking.conversation, topic or route.repositories)
-
-
-def _choose_several(names: Sequence[str], asking: _Asking, remark: str) -> RepositoryChoice:
-    """The route of a question about several repositories, of which the first few are taken."""
-    chosen = tuple(names[:MOST_TOGETHER])
-    left = len(names) - len(chosen)
-    limit = f"I answer about {MOST_TOGETHER} repositories at a time, and leave {left} out: name those you mean."
-    return RepositoryChoice(
-        repositories=chosen,
-        why="the question is about all of them",
-        question=asking.naming.question,
-        remark="\n\n".join(filter(None, (remark, limit if left else ""))),
-    )
 
 
 def _list_names(names: Sequence[str]) -> str:

@@ -28,7 +28,9 @@ class ConfiguredMarks:
     async def __call__(self) -> Mapping[str, DeployMark]:
         """Read the marks."""
         return {
-            name: await self._read_file(written) if _is_address(written) else DeployMark(written=written, ref=written)
+            name: await self._read_file(written)
+            if written.startswith(("https://", "http://"))
+            else DeployMark(written=written, ref=written)
             for name, written in self._environments.items()
         }
 
@@ -38,10 +40,6 @@ class ConfiguredMarks:
             mark = await _fetch_mark(address)
             self._read[address] = (time.monotonic(), mark)
         return mark
-
-
-def _is_address(written: str) -> bool:
-    return written.startswith(("https://", "http://"))
 
 
 async def _fetch_mark(address: str) -> DeployMark:

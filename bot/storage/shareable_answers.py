@@ -35,7 +35,7 @@ class ShareableAnswerStore:
         await self._database.write(
             "INSERT INTO shareable_answers (run_id, conversation, answer, at) VALUES (?, ?, ?, ?) "
             "ON CONFLICT (run_id) DO UPDATE SET answer = excluded.answer, at = excluded.at",
-            (run_id, conversation, _serialize(answer), self._clock.now()),
+            (run_id, conversation, make_storable(json.dumps(dataclasses.asdict(answer))), self._clock.now()),
         )
 
     async def take(self, run_id: str) -> ShareableAnswer | None:
@@ -91,10 +91,6 @@ def read_content(fields: dict[str, Any]) -> MessageContent:
             "file": Attachment(**file) if file is not None else None,
         }
     )
-
-
-def _serialize(answer: ShareableAnswer) -> str:
-    return make_storable(json.dumps(dataclasses.asdict(answer)))
 
 
 def _parse(text: str) -> ShareableAnswer:

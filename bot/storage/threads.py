@@ -53,7 +53,20 @@ class ThreadStore:
         """
         columns: dict[str, object] = {"takes_part": True, "last_at": self._clock.now()}
         if message.kind == "direct" and not message.in_thread:
-            columns["conversation"] = await self._continue_session(message)
+            now = self._clock.now()
+            ((conversation,),) = await self._database.rows(
+                "INSERT INTO threads (key, conversation, last_at) VALUES (:key, :begun, :now) "
+                "ON CONFLICT (key) DO UPDATE SET last_at = excluded.last_at, conversation = "
+                "CASE WHEN threads.last_at < :oldest THEN excluded.conversation ELSE threads.conversation END "
+                "RETURNING conversation",
+                {
+                    "key": f"{replace(message.place, thread='').key()}session",
+                    "begun": replace(message.place, thread=message.id).key(),
+                    "now": now,
+                    "oldest": now - GOES_ON_SECONDS,
+                },
+            )
+            columns["conversation"] = str(conversation)
         if message.kind != "follow_up":
             columns["people"] = json.dumps([message.author])
         return await self._change(_make_key(message), **columns)
@@ -93,23 +106,6 @@ class ThreadStore:
         A channel's choice stays, because questions are only in its threads.
         """
         return await self._database.write("DELETE FROM threads WHERE last_at < ? AND last_at > 0", (before,))
-
-    async def _continue_session(self, message: IncomingMessage) -> str:
-        """Continue the conversation of a DM, or begin one."""
-        now = self._clock.now()
-        ((conversation,),) = await self._database.rows(
-            "INSERT INTO threads (key, conversation, last_at) VALUES (:key, :begun, :now) "
-            "ON CONFLICT (key) DO UPDATE SET last_at = excluded.last_at, conversation = "
-            "CASE WHEN threads.last_at < :oldest THEN excluded.conversation ELSE threads.conversation END "
-            "RETURNING conversation",
-            {
-                "key": f"{replace(message.place, thread='').key()}session",
-                "begun": replace(message.place, thread=message.id).key(),
-                "now": now,
-                "oldest": now - GOES_ON_SECONDS,
-            },
-        )
-        return str(conversation)
 
     async def _note_author(self, message: IncomingMessage) -> ThreadState | None:
         """Add an author to a thread that citebot takes part in, and return it; None if it does not."""

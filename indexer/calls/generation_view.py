@@ -161,7 +161,13 @@ class GenerationView:
         if (submodule := self._find_submodule(path, imported)).files - module.files:
             return _make_module_source(submodule)
         real = name if imported.name in {"*", "default"} else imported.name
-        return ImportSource(name=real, files=self._follow_reexports(module.files, real), below=module.folders)
+        reached = fresh = module.files
+        for _ in range(_MOST_HANDED_ON):
+            imports = [(file, each) for file in fresh for each in self._read_imports(file).get(real, ())]
+            found = (self.modules.find(each.module, file).files for file, each in imports)
+            fresh = frozenset().union(*found) - reached
+            reached |= fresh
+        return ImportSource(name=real, files=reached, below=module.folders)
 
     def _find_submodule(self, path: str, imported: Import) -> ImportTarget:
         """The module within what is imported that its name means, in languages where a name can be one."""
@@ -183,16 +189,6 @@ class GenerationView:
             if targets := tuple(sorted(_select_modules(files - {path}, path))):
                 found[path, imported.line, targets] = None
         return [FileImport(path=path, line=line, targets=targets) for path, line, targets in found]
-
-    def _follow_reexports(self, files: frozenset[str], name: str) -> frozenset[str]:
-        """The files and those that they import the name from themselves."""
-        reached = fresh = files
-        for _ in range(_MOST_HANDED_ON):
-            imports = [(file, each) for file in fresh for each in self._read_imports(file).get(name, ())]
-            found = (self.modules.find(each.module, file).files for file, each in imports)
-            fresh = frozenset().union(*found) - reached
-            reached |= fresh
-        return reached
 
 
 def _select_modules(files: frozenset[str], importer: str) -> frozenset[str]:

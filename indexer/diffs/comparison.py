@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
 
-from indexer.diffs.changed_files import FileDifference, FileDifferences, list_differences
+from indexer.diffs.changed_files import FileDifferences, list_differences
 from indexer.diffs.changed_places import read_places
 from indexer.diffs.common_ground import find_common_ground
 from indexer.git.repository import Repository
@@ -41,7 +41,11 @@ def _fill(bare: Comparison, repository: Repository, found: FileDifferences, quer
     folded, files, read = found.folded.copy(), list[ChangedFile](), list[Sequence[ChangedPlace]]()
     for one in found.files:
         if len(read) < MOST_READ and query.limit:
-            places = "too large" if _is_huge(one) else read_places(repository, one, query)
+            places = (
+                "too large"
+                if ((one.change.added or 0) + (one.change.removed or 0) > _MOST_CHANGED)
+                else read_places(repository, one, query)
+            )
             if isinstance(places, str):
                 folded[places] += 1
                 continue
@@ -73,10 +77,6 @@ def _count_places(change: ChangedFile, places: Sequence[ChangedPlace]) -> Change
         added=sum(place.added_count for place in places),
         removed=sum(place.removed_count for place in places),
     )
-
-
-def _is_huge(one: FileDifference) -> bool:
-    return (one.change.added or 0) + (one.change.removed or 0) > _MOST_CHANGED
 
 
 def _take_turns(read: Sequence[Sequence[ChangedPlace]]) -> Iterator[ChangedPlace]:

@@ -173,7 +173,8 @@ class Push:
             return "gone"
         if _has_lines(new, _squeeze(old)) or _is_rewrapped(old, new):
             return "reformatted"
-        changed = _list_changed_words(old, new)
+        before, after = (Counter(word.lower() for word in _WORD.findall("\n".join(side))) for side in (old, new))
+        changed = frozenset((before - after) | (after - before))
         code = _squeeze(_drop_comments(old, change.path))
         if code and code == _squeeze(_drop_comments(new, change.path)) and not cited.words & changed:
             return "commented"
@@ -288,12 +289,6 @@ def _is_rewrapped(old: Sequence[str], new: Sequence[str]) -> bool:
     """Whether lines were joined or split, with the brackets that this takes or makes superfluous."""
     without = str.maketrans("", "", "()")
     return len(old) != len(new) and _squeeze(old).translate(without) == _squeeze(new).translate(without)
-
-
-def _list_changed_words(old: Sequence[str], new: Sequence[str]) -> frozenset[str]:
-    """Return the words that one side has more often than the other."""
-    before, after = (Counter(word.lower() for word in _WORD.findall("\n".join(side))) for side in (old, new))
-    return frozenset((before - after) | (after - before))
 
 
 def _list_words_of_changed_lines(old: Sequence[str], new: Sequence[str]) -> frozenset[str]:

@@ -62,7 +62,8 @@ def find_introduction(name: str, path: str, language: str, text: str) -> tuple[P
     After a slogan, the next one too.
     """
     lines = text.split("\n", _README_LINES)[:_README_LINES]
-    paragraphs = _list_paragraphs(lines)
+    blank = [-1, *(at for at, line in enumerate(lines) if not line.strip()), len(lines)]
+    paragraphs = [(before + 1, after) for before, after in pairwise(blank) if after > before + 1]
     says_what_it_is = [(start, end) for start, end in paragraphs if _is_introduction(" ".join(lines[start:end]), name)]
     prose = [(start, end) for start, end in paragraphs if _is_prose(lines[start:end])]
     at_start = prose[:1] if prose and len(" ".join(lines[slice(*prose[0])])) >= _SHORTEST else prose[:2]
@@ -84,12 +85,6 @@ def _is_prose(lines: Sequence[str]) -> bool:
 
 def _is_emoji(word: str) -> bool:
     return len(word) > 2 and word[0] == word[-1] == ":"
-
-
-def _list_paragraphs(lines: Sequence[str]) -> list[tuple[int, int]]:
-    """List where paragraphs begin and end: runs of lines that are not blank."""
-    blank = [-1, *(at for at, line in enumerate(lines) if not line.strip()), len(lines)]
-    return [(before + 1, after) for before, after in pairwise(blank) if after > before + 1]
 
 
 def _is_introduction(text: str, name: str) -> bool:

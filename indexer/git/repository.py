@@ -79,7 +79,9 @@ class Repository:
         self.root = root
         self.git_dir = git.git_dir
         self.web_url = self._find_web_url()
-        self.name = _choose_name(root, self.web_url)
+        # Choose a repository's display name: its name on the web, else that of its folder
+        name = PurePosixPath(self.web_url).name if self.web_url else root.name.removesuffix(".git") or root.parent.name
+        self.name = decode_output(os.fsencode(name)) or "repository"
 
     @classmethod
     def open(cls, path: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Repository:
@@ -339,9 +341,3 @@ def _find_folder(path: Path) -> Path:
             f"{format_path(path)} cannot be read: {error.strerror}. Check its permissions."
         ) from error
     raise NotARepository(f"{format_path(path)} does not exist.")
-
-
-def _choose_name(root: Path, web_url: str | None) -> str:
-    """Choose a repository's display name: its name on the web, else that of its folder."""
-    name = PurePosixPath(web_url).name if web_url else root.name.removesuffix(".git") or root.parent.name
-    return decode_output(os.fsencode(name)) or "repository"

@@ -51,7 +51,9 @@ class TagList:
             sha = (output or b"").strip().decode("ascii", "replace")
             found = Tag(name=sha[:12], sha=sha, created_at=0) if sha else None
         if found is None:
-            raise _make_unknown(name, tags)
+            newest = ", ".join(tag.name for tag in tags[:5])
+            known = f"The newest tags are {newest}." if newest else "No tags are known here."
+            raise UnknownRevision(f"There is no tag, branch or commit {name!r}. {known}")
         return found
 
     def find_previous(self, tag: Tag) -> Tag | None:
@@ -122,9 +124,3 @@ def _read_line(name: str) -> str:
     """Read what precedes the version: the same for all releases of one package, except a `v` that came later."""
     found = _match_version(name)
     return name[: -len(found[0].removeprefix(found["prefix"]))].casefold().removesuffix("v") if found else ""
-
-
-def _make_unknown(name: str, tags: Sequence[Tag]) -> UnknownRevision:
-    newest = ", ".join(tag.name for tag in tags[:5])
-    known = f"The newest tags are {newest}." if newest else "No tags are known here."
-    return UnknownRevision(f"There is no tag, branch or commit {name!r}. {known}")

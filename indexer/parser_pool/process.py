@@ -44,7 +44,11 @@ class ParserProcess:
         self._selector = selectors.DefaultSelector()
         with _open_lifeline() as (theirs, self._ours):
             self._process = self._start_process(module, theirs)
-        self._stdin, self._stdout = _unblock_pipes(self._process)
+        if self._process.stdin is None or self._process.stdout is None:
+            raise AssertionError("a parser has pipes")
+        for pipe in (self._process.stdin, self._process.stdout):
+            os.set_blocking(pipe.fileno(), False)
+        self._stdin, self._stdout = self._process.stdin.fileno(), self._process.stdout.fileno()
         self._selector.register(self._stdout, selectors.EVENT_READ)
         try:
             self.receive()
@@ -139,14 +143,6 @@ class ParserProcess:
         os.set_blocking(self._process.stderr.fileno(), False)
         complaint = self._process.stderr.read() or b""
         return complaint[-_TAIL:].decode("utf-8", "backslashreplace").strip()
-
-
-def _unblock_pipes(process: subprocess.Popen[bytes]) -> tuple[int, int]:
-    if process.stdin is None or process.stdout is None:
-        raise AssertionError("a parser has pipes")
-    for pipe in (process.stdin, process.stdout):
-        os.set_blocking(pipe.fileno(), False)
-    return process.stdin.fileno(), process.stdout.fileno()
 
 
 @contextmanager

@@ -57,8 +57,18 @@ def serve_requests(arguments: Sequence[str], answer: Callable[[bytes], bytes]) -
 def _serve_frames(arguments: Sequence[str], answer: Callable[[bytes, float], bytes]) -> None:
     lifeline, tree, cpu, memory = arguments
     _stop_with_parent(int(lifeline))
-    replies = _open_replies()
-    _set_limits(int(memory))
+    # Keep standard output for replies: what anything prints goes to standard error
+    own = os.dup(1)
+    os.dup2(2, 1)
+    replies = os.fdopen(own, "wb")
+    for kind, most in (
+        (resource.RLIMIT_AS, int(memory)),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NPROC, 0),
+    ):
+        with suppress(ValueError, OSError):  # macOS knows some of them by name only
+            resource.setrlimit(kind, (most, most))
     _send_frame(replies, READY)
     while header := sys.stdin.buffer.read(HEADER.size):
         (length,) = HEADER.unpack(header)
@@ -95,25 +105,6 @@ def _end_over(ended: CtagsEnded) -> NoReturn:
 def _send_frame(replies: BinaryIO, frame: bytes) -> None:
     replies.write(frame)
     replies.flush()
-
-
-def _open_replies() -> BinaryIO:
-    """Keep standard output for replies: what anything prints goes to standard error."""
-    own = os.dup(1)
-    os.dup2(2, 1)
-    return os.fdopen(own, "wb")
-
-
-def _set_limits(memory: int) -> None:
-    """Take no more memory than that, write no files, start no processes, leave no core dumps."""
-    for kind, most in (
-        (resource.RLIMIT_AS, memory),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NPROC, 0),
-    ):
-        with suppress(ValueError, OSError):  # macOS knows some of them by name only
-            resource.setrlimit(kind, (most, most))
 
 
 def _stop_with_parent(lifeline: int) -> None:

@@ -55,7 +55,14 @@ class RefTable:
         """Find the branch, tag or pull request that a name means; a branch comes before a tag of the same name."""
         name = written.strip()
         if kind == "pull request":
-            return self._find_pull(name)
+            number = _NUMBER.fullmatch(name)
+            if number is None:
+                return None
+            for form in _PULLS:
+                full_name = form.format(int(number[1]))
+                if full_name in self.commits:
+                    return make_pull_ref(int(number[1]), full_name, self.commits[full_name])
+            return None
         if not is_ref_name(name):
             return None
         branch = self._find_branch(name) if kind in {None, "branch"} else None
@@ -90,16 +97,6 @@ class RefTable:
             for name, sha in self.commits.items()
             if name.startswith(prefix)
         ]
-
-    def _find_pull(self, name: str) -> NamedRef | None:
-        number = _NUMBER.fullmatch(name)
-        if number is None:
-            return None
-        for form in _PULLS:
-            full_name = form.format(int(number[1]))
-            if full_name in self.commits:
-                return make_pull_ref(int(number[1]), full_name, self.commits[full_name])
-        return None
 
     def suggest(self, written: str, *, most: int = 5) -> Sequence[str]:
         """Suggest the branches and tags with the nearest names; the newest versions for a version."""

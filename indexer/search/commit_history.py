@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from indexer.checksums import append_checksum, open_checked
 from indexer.search.bm25 import Bm25Index
-from indexer.search.columns import Longs, Rows, expand_spans
+from indexer.search.columns import Longs, expand_spans
 from indexer.search.postings import (
     Postings,
     PostingsBuilder,
@@ -129,8 +129,21 @@ class HistoryIndex:
 
     def __init__(self, history: CommitHistory, paths: Sequence[str]) -> None:
         self._files = len(paths)
-        self._commit_of_pairs, self._file_of_pairs = _pair_commits_with_files(history, paths)
-        by_file = _collect_files(history.terms, self._commit_of_pairs, self._file_of_pairs, self._files)
+        ordinals = {path: ordinal for ordinal, path in enumerate(paths)}
+        file_of_path = np.array([ordinals.get(path, -1) for path in history.paths.words()], dtype=np.int64)
+        commits = np.repeat(np.arange(history.terms.documents), np.diff(history.touched.starts))
+        files = file_of_path[history.touched.terms]
+        self._commit_of_pairs, self._file_of_pairs = commits[files >= 0], files[files >= 0]
+        counts = np.bincount(self._commit_of_pairs, minlength=history.terms.documents)
+        starts = np.cumsum(counts) - counts
+        rows = expand_spans(starts[history.terms.docs], counts[history.terms.docs])
+        keys = (
+            np.repeat(history.terms.term_of_entries().astype(np.int64), counts[history.terms.docs]) * self._files
+            + self._file_of_pairs[rows]
+        )
+        distinct, places = np.unique(keys, return_inverse=True)
+        sums = sum_by_key(places, np.repeat(history.terms.counts, counts[history.terms.docs]), len(distinct))
+        by_file = Postings.of(self._files, distinct // max(self._files, 1), distinct % max(self._files, 1), sums)
         self._by_file = _open_index(history.words, by_file)
         self._by_commit = _open_index(history.words, history.terms)
         self.trust = min(max(history.terms.documents / _FEW - 1, 0.0), 1.0)
@@ -145,26 +158,6 @@ class HistoryIndex:
         if len(scores) > _BEST_COMMITS:
             scores[scores < np.partition(scores, -_BEST_COMMITS)[-_BEST_COMMITS]] = 0.0
         return sum_by_key(self._file_of_pairs, scores[self._commit_of_pairs], self._files)
-
-
-def _pair_commits_with_files(history: CommitHistory, paths: Sequence[str]) -> tuple[Rows, Rows]:
-    """Each commit with each file that it touched and that is still there."""
-    ordinals = {path: ordinal for ordinal, path in enumerate(paths)}
-    file_of_path = np.array([ordinals.get(path, -1) for path in history.paths.words()], dtype=np.int64)
-    commits = np.repeat(np.arange(history.terms.documents), np.diff(history.touched.starts))
-    files = file_of_path[history.touched.terms]
-    return commits[files >= 0], files[files >= 0]
-
-
-def _collect_files(terms: Postings, commits: Rows, files: Rows, size: int) -> Postings:
-    """The postings of files, each of which has the words of all commits that touched it."""
-    counts = np.bincount(commits, minlength=terms.documents)
-    starts = np.cumsum(counts) - counts
-    rows = expand_spans(starts[terms.docs], counts[terms.docs])
-    keys = np.repeat(terms.term_of_entries().astype(np.int64), counts[terms.docs]) * size + files[rows]
-    distinct, places = np.unique(keys, return_inverse=True)
-    sums = sum_by_key(places, np.repeat(terms.counts, counts[terms.docs]), len(distinct))
-    return Postings.of(size, distinct // max(size, 1), distinct % max(size, 1), sums)
 
 
 def _open_index(words: Vocabulary, postings: Postings) -> Bm25Index:

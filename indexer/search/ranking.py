@@ -138,14 +138,10 @@ def _score_parts(
         # Cosines have no natural zero: what counts is how far each stands above the `vector_depth`-th best.
         depth = min(len(cosines), recipe.vector_depth)
         above = np.maximum(cosines - np.partition(cosines, -depth)[-depth], 0.0)
-        parts.append((weight, above * _weigh_short_chunks(snapshot, recipe)))
+        # Weigh each chunk's vector; that of a chunk of a few words speaks for its path alone
+        tokens = snapshot.chunks.tokens
+        parts.append((weight, above * np.minimum(1.0, tokens / max(recipe.short_chunk * float(tokens.mean()), 1.0))))
     return parts
-
-
-def _weigh_short_chunks(snapshot: Snapshot, recipe: RankingWeights) -> Scores:
-    """Weigh each chunk's vector; that of a chunk of a few words speaks for its path alone."""
-    tokens = snapshot.chunks.tokens
-    return np.minimum(1.0, tokens / max(recipe.short_chunk * float(tokens.mean()), 1.0))
 
 
 def _score_by_rank(scores: Scores, recipe: RankingWeights) -> Scores:

@@ -131,11 +131,6 @@ def _is_password(data: bytes, match: Any) -> bool:
         return True
     if _CONSTANT.match(data, match.start()) is not None:
         return b"fail" not in data[max(0, match.start() - _NEAR) : match.end() + _NEAR].lower()
-    return _is_user_near(data, match)
-
-
-def _is_user_near(data: bytes, match: Any) -> bool:
-    """Whether the name of a user, a host or the like stands near."""
     return _USER.search(data, max(0, match.start() - _NEAR), min(len(data), match.end() + _NEAR)) is not None
 
 

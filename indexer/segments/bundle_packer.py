@@ -72,13 +72,10 @@ class BundlePacker:
         return digest
 
     def _place(self, block: Block, bundle: Bundle) -> Block:
-        return Block(digest=block.digest, bundle=self._number(bundle), start=block.start, length=block.length)
-
-    def _number(self, bundle: Bundle) -> int:
         if bundle.key not in self._numbers:
             self._numbers[bundle.key] = len(self.bundles)
             self.bundles.append(bundle)
-        return self._numbers[bundle.key]
+        return Block(digest=block.digest, bundle=self._numbers[bundle.key], start=block.start, length=block.length)
 
     def _close_bundle(self) -> tuple[str, bytes]:
         data = bytes(self._waiting)

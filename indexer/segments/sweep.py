@@ -46,7 +46,11 @@ async def claim_bucket(store: ObjectStore, cluster: str) -> None:
 
 async def sweep_segments(store: ObjectStore, manifests: Manifests, *, grace: timedelta = GRACE) -> int:
     """Delete what nobody needs of all repositories; return how many objects that were. Raises `SegmentsUnavailable`."""
-    now = await _read_store_time(store)
+    key = f"{_CLOCKS}/{uuid.uuid4().hex}"
+    await store.put(key, b"")
+    times = [each.modified_at async for each in store.list(_CLOCKS)]
+    await store.delete([key])
+    now = max(times)
     swept = 0
     for name in await _drop_old_beside(manifests, now):
         try:
@@ -105,12 +109,3 @@ async def _list_keys(store: ObjectStore, manifest: Manifest) -> set[str]:
     listing = await asyncio.to_thread(decode_listing, data, manifest.listing)
     prefix = f"{name_prefix(find_owner(manifest.repository))}/{manifest.publication}"
     return {f"{prefix}/{manifest.listing}", *(bundle.key for bundle in listing.bundles)}
-
-
-async def _read_store_time(store: ObjectStore) -> datetime:
-    """Read the time of the object store, by which the age of objects is told."""
-    key = f"{_CLOCKS}/{uuid.uuid4().hex}"
-    await store.put(key, b"")
-    times = [each.modified_at async for each in store.list(_CLOCKS)]
-    await store.delete([key])
-    return max(times)

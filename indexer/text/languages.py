@@ -542,7 +542,9 @@ def detect_language(path: str, text: str) -> str:
     if name in _map_file_names():
         return _map_file_names()[name]
     if dot and ending == "h":
-        return _detect_header(text)
+        if _OBJECTIVE_C_HEADER.search(text):
+            return "objective-c"
+        return "cpp" if _CPP_HEADER.search(text) else "c"
     for each in (".".join(name.split(".")[-2:]), ending) if dot else ():
         if each in _map_endings():
             return _map_endings()[each].name
@@ -571,12 +573,6 @@ def _map_endings() -> dict[str, Language]:
     """Return each ending's language; of those that share one, the first of the table."""
     shared = {ending: language for language in reversed(LANGUAGES) for ending in language.shared_endings}
     return shared | {ending: language for language in LANGUAGES for ending in language.endings}
-
-
-def _detect_header(text: str) -> str:
-    if _OBJECTIVE_C_HEADER.search(text):
-        return "objective-c"
-    return "cpp" if _CPP_HEADER.search(text) else "c"
 
 
 def _detect_interpreter(text: str) -> str | None:

@@ -86,13 +86,9 @@ class CommandGoal(Goal[CommandArguments]):
 
 def _make_result(done: Execution, note: str = "") -> GoalResult:
     details = {"exit_code": done.exit_code}
-    return GoalResult(achieved=done.exit_code == 0, reason=_explain(done, note), details=details)
-
-
-def _explain(done: Execution, note: str = "") -> str:
     output = "\n".join(filter(None, (done.stdout.text.strip(), done.stderr.text.strip())))[-_LONGEST_OUTPUT:]
     ended = "The command ended with exit code 0." if done.exit_code == 0 else done.explain()
-    return f"{ended}{note}\n\n{output}".strip()
+    return GoalResult(achieved=done.exit_code == 0, reason=f"{ended}{note}\n\n{output}".strip(), details=details)
 
 
 _TESTS_PROMPT = """

@@ -104,7 +104,10 @@ class DiscordPlatform:
         except EditRefused as refused:
             if read_error_code(refused) != ARCHIVED:
                 raise
-            await self._unarchive(handle)
+            with map_edit_errors():
+                thread = await self._client.fetch_channel(int(handle.thread))
+                if isinstance(thread, discord.Thread):
+                    await thread.edit(archived=False)
             await self._edit_with_fallback(handle, content)
         except RateLimited:
             sent_at = discord.utils.snowflake_time(int(handle.id)).timestamp()
@@ -209,12 +212,6 @@ class DiscordPlatform:
                 await self._get_message(handle).edit(
                     content=render_text(content), view=render_buttons(content), attachments=files
                 )
-
-    async def _unarchive(self, handle: MessageHandle) -> None:
-        with map_edit_errors():
-            thread = await self._client.fetch_channel(int(handle.thread))
-            if isinstance(thread, discord.Thread):
-                await thread.edit(archived=False)
 
     def _get_message(self, handle: MessageHandle) -> discord.PartialMessage:
         channel = self._client.get_partial_messageable(int(handle.thread or handle.channel))

@@ -138,16 +138,13 @@ class SlackListener:
         async with self._locks.setdefault(channel, asyncio.Lock()):
             match event:
                 case MessageReceived():
-                    await self._receive(event)
+                    message = await self._mark_external(event)
+                    self._platform.remember_asker(message.place, message.author, event.team)
+                    await self._conversations.receive(message)
                 case MessageEdited():
                     await self._conversations.handle_edit(await self._mark_external(event))
                 case MessageDeleted():
                     await self._conversations.handle_deletion(event.key)
-
-    async def _receive(self, event: MessageReceived) -> None:
-        message = await self._mark_external(event)
-        self._platform.remember_asker(message.place, message.author, event.team)
-        await self._conversations.receive(message)
 
     async def _press(self, event: ButtonPressed) -> list[EphemeralNotice]:
         press = event.press

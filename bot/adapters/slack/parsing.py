@@ -88,6 +88,11 @@ def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived
     kind = _classify_message(event, text, own)
     team = str(event.get("user_team") or event.get("team") or own.team)
     plain, oversize = read_text(text, own=own.user)
+    shared = (
+        to_plain_markdown(str(each.get("text") or "")[:LONGEST_QUOTED], own=own.user)
+        for each in (event.get("attachments") or ())[:MOST_QUOTED]
+        if isinstance(each, Mapping) and (each.get("is_share") or each.get("is_msg_unfurl"))
+    )
     return MessageReceived(
         message=IncomingMessage(
             place=make_place(event.get("channel"), own, thread=root),
@@ -102,7 +107,7 @@ def parse_question(event: Body, body: Body, own: BotIdentity) -> MessageReceived
             mentions_others=has_other_mentions(text[:LONGEST], own.user),
             oversize=oversize,
             files=_read_files(event),
-            quoted=_read_quoted(event, own),
+            quoted=tuple(filter(None, shared)),
         ),
         team=team,
         shared=_read_shared(body),
@@ -121,16 +126,6 @@ def _read_files(event: Body) -> tuple[AttachedFile, ...]:
         for file in (event.get("files") or ())[:MOST_FILES]
         if isinstance(file, Mapping) and file.get("mode") != "tombstone"
     )
-
-
-def _read_quoted(event: Body, own: BotIdentity) -> tuple[str, ...]:
-    """Read the messages that were forwarded in one, or whose links Slack shows in it, but no preview of a page."""
-    shared = (
-        to_plain_markdown(str(each.get("text") or "")[:LONGEST_QUOTED], own=own.user)
-        for each in (event.get("attachments") or ())[:MOST_QUOTED]
-        if isinstance(each, Mapping) and (each.get("is_share") or each.get("is_msg_unfurl"))
-    )
-    return tuple(filter(None, shared))
 
 
 def _is_external(team: str, body: Body, own: BotIdentity) -> bool:

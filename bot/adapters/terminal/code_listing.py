@@ -24,14 +24,9 @@ def format_code_lines(rows: Sequence[CodeLine], console: Console) -> str:
             heading = Text.assemble((row.where, "bold"), *((f"  {note}", "dim") for note in row.notes if note))
             console.print(heading, soft_wrap=True)
             if row.code:
-                console.print(Text("    ").append_text(_highlight(row.code, row.path)), soft_wrap=True)
+                from rich.syntax import Syntax
+
+                text = Syntax("", Syntax.guess_lexer(row.path), theme=CODE_THEME).highlight(row.code)
+                text.rstrip()
+                console.print(Text("    ").append_text(text), soft_wrap=True)
     return captured.get().removesuffix("\n")
-
-
-def _highlight(code: str, path: str) -> Text:
-    """Colour a line of code in the language that the name of its file tells."""
-    from rich.syntax import Syntax
-
-    text = Syntax("", Syntax.guess_lexer(path), theme=CODE_THEME).highlight(code)
-    text.rstrip()
-    return text

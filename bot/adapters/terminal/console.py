@@ -149,7 +149,11 @@ class ConsoleChat:
 
     async def _respond(self, line: str) -> None:
         if not line.startswith("/"):
-            await self._answer(line)
+            last = self._last.record if self._last is not None else None
+            self._last = await self._questions.ask(line, conversation=self._thread, last=last)
+            self._terminal.write("")
+            if self._last.answer.route == "paused":
+                self._terminal.note("(Your next line is the reply.)")
             return
         name, *words = line.split()
         command = self._commands.get(name.lower())
@@ -160,13 +164,6 @@ class ConsoleChat:
                 f"There is no command {name[:40]}. {hint}/help lists them; a question does not begin with a slash."
             )
         await command(" ".join(words))
-
-    async def _answer(self, question: str) -> None:
-        last = self._last.record if self._last is not None else None
-        self._last = await self._questions.ask(question, conversation=self._thread, last=last)
-        self._terminal.write("")
-        if self._last.answer.route == "paused":
-            self._terminal.note("(Your next line is the reply.)")
 
     async def _open(self, rest: str) -> None:
         root = Path((await self._index.status()).path)

@@ -198,7 +198,9 @@ def format_status(status: IndexStatus) -> str:
     rows.append(("on disk", f"{status.disk_bytes / 1_000_000:.1f} MB"))
     if status.skipped:
         rows.append(("skipped", ", ".join(f"{count:,} {why}" for why, count in sorted(status.skipped.items()))))
-    rows += [("plain text", text) for text in _list_plain_files(status)]
+    lines = [f"{to_one_line(file.path)}: {PLAIN_REASONS[file.reason]}" for file in status.plain_files[:_MOST_PLAIN]]
+    more = len(status.plain_files) - len(lines)
+    rows += [("plain text", text) for text in ([*lines, f"and {more:,} more"] if more else lines)]
     rows += [("warning", to_one_line(warning)) for warning in status.warnings]
     return "\n".join(f"{name:<12}{value}" for name, value in rows)
 
@@ -232,12 +234,6 @@ def _format_indexed_commit(status: IndexStatus) -> str:
     if status.commits_behind:
         text += f", {status.commits_behind:,} commit{'s' * (status.commits_behind != 1)} behind HEAD"
     return text
-
-
-def _list_plain_files(status: IndexStatus) -> list[str]:
-    lines = [f"{to_one_line(file.path)}: {PLAIN_REASONS[file.reason]}" for file in status.plain_files[:_MOST_PLAIN]]
-    more = len(status.plain_files) - len(lines)
-    return [*lines, f"and {more:,} more"] if more else lines
 
 
 @dataclass(frozen=True, kw_only=True)
