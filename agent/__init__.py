@@ -35,9 +35,9 @@ if TYPE_CHECKING:
         is_verify_request,
         parse_goal_request,
     )
+    from agent.goals.goal import GoalProposal, GoalRequest
     from agent.goals.goal_agent import GoalAgent
     from agent.goals.goal_verdict import GoalVerdict
-    from agent.goals.proposal import GoalProposal, GoalRequest
     from agent.goals.sandbox_tools import make_goal_tools
     from agent.goals.workspace import open_copy
     from agent.graph import Step, build_graph, list_steps
@@ -59,10 +59,15 @@ if TYPE_CHECKING:
     from agent.lookups.lookup import Arguments, CodeLookup, Look, Offset, explain_arguments
     from agent.lookups.read_file import read_lines
     from agent.lookups.results import NEXT, FileText, LookupResult, ReadCoverage, describe_coverage, describe_missing
-    from agent.persistence.conversation_schema import create_checkpoint_tables, load_conversation_schema
     from agent.persistence.database import Database, DatabaseErrors, Statement
     from agent.persistence.memory_store import open_memory_store
-    from agent.persistence.migrations import Schema, list_copies, run_statement
+    from agent.persistence.migrations import (
+        Schema,
+        create_checkpoint_tables,
+        list_copies,
+        load_conversation_schema,
+        run_statement,
+    )
     from agent.persistence.postgres.conversation_copy import (
         ConversationCounts,
         copy_conversations_to_postgres,
@@ -99,7 +104,7 @@ if TYPE_CHECKING:
     from agent.questions.remarks import is_bare_question, is_statement, is_stop_request
     from agent.questions.stack_traces import parse_error_name, parse_frames
     from agent.questions.terms import find_content_terms, match_terms
-    from agent.sandbox.trials import SandboxTrial, find_sandbox, try_sandboxes
+    from agent.sandbox.boxes import SandboxTrial, find_sandbox, try_sandboxes
     from agent.sandbox.working_copy import WorkingCopy
     from agent.state import PastTurn
     from agent.tools.web_search import DuckDuckGoSearch, SearxngSearch

@@ -42,8 +42,7 @@ from agent.repositories.joined_code import pin_repositories
 from agent.runs.graph_runner import AgentRun, GraphResult, GraphRunner, SingleTurnRunner, TurnRunner, list_commits
 from agent.runs.run_tasks import RunTasks
 from agent.runs.turn_answers import clip_question, format_pause_question, make_answer, make_unanswered
-from agent.text.masked_values import MaskedValues
-from agent.text.storable import make_storable
+from agent.text.storable import MaskedValues, make_storable
 from agent.tools.registry import make_tool_registry
 from indexer.errors import IndexerError
 

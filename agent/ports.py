@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from agent.limits import APPROVAL_CALLS, Budget
-from agent.text.masked_values import MaskedValues
-from agent.text.storable import make_storable
+from agent.text.storable import MaskedValues, make_storable
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

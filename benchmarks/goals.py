@@ -21,7 +21,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from agent.events import AgentEvent
-from agent.goals.proposal import GoalRequest
+from agent.goals.goal import GoalRequest
 from agent.llm.models import open_models
 from agent.persistence.checkpointer import open_saver
 from agent.sandbox.sandbox import Channel, Execution, SandboxCommand, SandboxLimits

@@ -21,8 +21,8 @@ from agent.guard.injection.verdict import InjectionVerdict, judge_injection
 from agent.nodes.security_gateway import judge_question
 from indexer.errors import IndexerError
 from indexer.git.repository import Repository
-from indexer.parser_pool.file_source import parse_source
 from indexer.parser_pool.wire_format import ParsedContents, Request
+from indexer.parser_pool.worker import parse_source
 from tests.agent.guard.sets import PARTS, Message, attacks, benign, harmless, payloads
 
 Row = Sequence[object]

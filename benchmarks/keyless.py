@@ -32,7 +32,7 @@ from bot.adapters.terminal.display import Terminal
 from bot.app import App, make_path_table
 from bot.markdown import format_footnote
 from bot.settings import Settings
-from bot.storage.permissions import restrict_umask
+from bot.storage.data_folder_access import restrict_umask
 
 QUESTIONS = Path(__file__).with_name("keyless")
 HELD_OUT = "held_out"

@@ -10,9 +10,8 @@ import statistics
 import subprocess
 import time
 
-from agent.sandbox.boxes import Bubblewrap, Landlock, PythonEnvironment
+from agent.sandbox.boxes import Bubblewrap, Landlock, PythonEnvironment, try_sandbox
 from agent.sandbox.sandbox import Sandbox, SandboxCommand, SandboxLimits
-from agent.sandbox.trials import try_sandbox
 from indexer.subprocesses import start_confined_async
 from tests.agent.sandbox.attempts import ATTEMPTS, make_round, read_round
 from tests.agent.sandbox.surroundings import Surroundings, open_surroundings

@@ -21,7 +21,7 @@ from bot.repositories.deploy_marks import ConfiguredMarks
 from bot.repositories.names import RepositoryProfile, split_pinned_name
 from bot.repositories.status import RepositoryState, read_state
 from bot.settings import DUCKDUCKGO, GuardTable, RepositoryTable, Settings
-from bot.storage.data_lock import hold_shared_lock
+from bot.storage.data_folder_access import hold_shared_lock
 from indexer import IndexStatus, NamedRef
 
 if TYPE_CHECKING:

@@ -20,11 +20,10 @@ from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
 from indexer.parser_pool.plain_files import PlainFiles
 from indexer.store.catalog import Catalog, Generation
-from indexer.store.data_folder import REPOSITORIES_FOLDER, DataFolder, make_utf8_folder, name_index_folder
+from indexer.store.data_folder import REPOSITORIES_FOLDER, DataFolder, make_utf8_folder, name_index_folder, note_attempt
 from indexer.store.fingerprint import is_readable_fingerprint, make_fingerprint
 from indexer.store.kept_parses import KeptParses
 from indexer.store.live_catalog import LiveCatalog
-from indexer.store.refresh_attempts import note_attempt
 from indexer.store.vector_place import VectorPlace
 from indexer.types import Commit, Drift, IndexLimits, IndexStatus, NamedRef, PlainFile, Progress, RefreshReport
 
@@ -256,7 +255,7 @@ class CodeIndex:
 
     def _open_contents(self, catalog: Catalog, generation: Generation) -> GenerationCache:
         from indexer.generations.generation_cache import GenerationCache
-        from indexer.generations.overview_file import OVERVIEW_FILE
+        from indexer.generations.repository_facts import OVERVIEW_FILE
 
         return GenerationCache(catalog, generation.id, self._folder.snapshot(generation.id) / OVERVIEW_FILE)
 

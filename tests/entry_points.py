@@ -65,7 +65,7 @@ from bot.adapters.slack.parsing import parse_delivery
 from bot.adapters.slack.rendering import make_fallback_text, to_mrkdwn
 from bot.cli.query import parse_batch_line
 from bot.conversations.commands import parse_command
-from bot.conversations.manners import is_question, is_talk
+from bot.conversations.dispatcher import is_question, is_talk
 from bot.conversations.turns.attached_files import UnreadableFile, decode_text
 from bot.conversations.turns.thread_context import quote_thread
 from bot.drawings.drawing_requests import parse_drawing
@@ -84,8 +84,8 @@ from bot.surfaces.api.problems import RequestProblem
 from bot.surfaces.api.request_reading import parse_json
 from bot.surfaces.principals import Tokens, find_bearer
 from bot.surfaces.web.page_files import format_stage
+from bot.webhooks.push_endpoint import verify_signature
 from bot.webhooks.pushes import read_payload, read_pushes
-from bot.webhooks.signatures import verify_signature
 from indexer.calls.receivers import find_type_hints, parse_result_type, split_chain
 from indexer.errors import IndexerError
 from indexer.generations.grep import grep_texts
@@ -93,7 +93,7 @@ from indexer.generations.repository_facts import find_introduction
 from indexer.git.code_owners import find_owners
 from indexer.git.commit_queries import read_commits, read_origins
 from indexer.git.file_selection import judge_content, judge_path
-from indexer.git.git_errors import make_command_error
+from indexer.git.git_command import make_command_error
 from indexer.git.gitattributes import GitAttributes
 from indexer.git.history import format_person, read_blame, read_log
 from indexer.git.permalinks import find_web_base, make_permalink

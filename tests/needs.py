@@ -48,8 +48,7 @@ def _check_postgres() -> str:
 
 
 def _check_sandbox(mechanism: str) -> str:
-    from agent.sandbox.boxes import Bubblewrap, Landlock, PythonEnvironment
-    from agent.sandbox.trials import try_sandbox
+    from agent.sandbox.boxes import Bubblewrap, Landlock, PythonEnvironment, try_sandbox
     from indexer.subprocesses import start_confined_async
 
     kind = {"bubblewrap": Bubblewrap, "landlock": Landlock}[mechanism]

@@ -3,18 +3,60 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
 
 from agent.citations.citation_fit import MAX_LINES, Doubt, EvidenceFit, Exhibit
-from agent.citations.legends import UNSOURCED, UNVERIFIED, write_legend
 from agent.evidence.refs import LONGEST_RANGE, is_within
 from agent.ports import CodeSearch
 from agent.state import CitationRef, EvidenceRef, to_citation, to_location
 from agent.text.citation_markers import CitationMarker, find_markers, format_marker, replace_markers
+from agent.text.code_marks import split_spans
 from indexer.errors import UnknownPath
 from indexer.types import Location
+
+UNSOURCED, UNVERIFIED, CORRECTED = "*(unsourced)*", "*(unverified)*", "*(corrected)*"
+Deed = Literal["unsourced", "unread", "read", "corrected"]
+_WORDS: Mapping[Deed, str] = {
+    "unsourced": UNSOURCED,
+    "unread": UNVERIFIED,
+    "read": UNVERIFIED,
+    "corrected": CORRECTED,
+}
+_REMARK = re.compile(r" ?\*\((?:unsourced|unverified|corrected)\)\*(?::.*)?")
+_LONGEST_READ = 4_000  # characters that tell a language
+
+
+def write_legend(answer: str, deeds: Mapping[Deed, int]) -> str:
+    """Say what was done, a line each, with how often; empty if nothing was."""
+    told = _read_table()[find_language(answer)]
+    return "\n".join(
+        f"{word}: {told[deed].format(count=deeds[deed])}" for deed, word in _WORDS.items() if deeds.get(deed)
+    )
+
+
+def find_language(answer: str) -> str:
+    """Return the language that an answer most likely has, English where nothing tells."""
+    prose = f" {' '.join(split_spans(answer[:_LONGEST_READ])[0].lower().split())} "
+    table = _read_table()
+    return max(table, key=lambda language: sum(map(prose.count, table[language]["signs"])))
+
+
+def remove_remarks(answer: str) -> str:
+    """Return an answer without what the check has put into and below it."""
+    return _REMARK.sub("", answer).rstrip()
+
+
+@cache
+def _read_table() -> Mapping[str, Mapping[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name("legends.toml").read_text(encoding="utf-8"))
+
 
 MAX_WEIGHED = 200  # citations of one answer; further ones are kept where their lines were shown
 _NAME_STEP = 8  # lines: what is shorter than that is named by its own lines

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from agent.questions.mentions import is_code_like
 from agent.questions.terms import UNSPACED, is_content_word, split_words
 from agent.text.citation_markers import MARKER
-from agent.text.code_spans import split_spans
+from agent.text.code_marks import split_spans
 from indexer.text.languages import LANGUAGES
 from indexer.text.linear_patterns import compile_pattern
 

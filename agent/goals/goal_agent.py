@@ -14,11 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 from agent.errors import AgentError, CheckpointError, CheckpointOvertaken, GoalUnreachable
 from agent.events import AgentEvent, AsyncEventBus, EventKind
-from agent.goals.goal import GoalDeps, GoalMaker, GoalState, read_stored_changes
+from agent.goals.goal import (
+    LONGEST_TASK,
+    MOST_ITERATIONS,
+    GoalDeps,
+    GoalMaker,
+    GoalProposal,
+    GoalRequest,
+    GoalState,
+    read_stored_changes,
+)
 from agent.goals.goal_graph import GoalRun, GoalRunner
 from agent.goals.goal_nodes import NO_MODEL
 from agent.goals.goal_verdict import GoalVerdict, make_verdict
-from agent.goals.proposal import LONGEST_TASK, MOST_ITERATIONS, GoalProposal, GoalRequest
 from agent.goals.sandbox_tools import SANDBOX_TOOLS, make_copy_tools
 from agent.goals.workspace import CommandRecord, open_workspace
 from agent.limits import Budget, TokenUsage, TurnLimits
@@ -30,8 +38,7 @@ from agent.runs.turn_answers import make_unanswered
 from agent.sandbox.sandbox import Sandbox, SandboxLimits
 from agent.sandbox.working_copy import WorkingCopy
 from agent.text.escaping import format_code_span
-from agent.text.masked_values import MaskedValues
-from agent.text.storable import make_storable
+from agent.text.storable import MaskedValues, make_storable
 from indexer.errors import IndexerError
 
 if TYPE_CHECKING:

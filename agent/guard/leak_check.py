@@ -9,7 +9,7 @@ from itertools import chain
 from agent import chat
 from agent.errors import AnswerLeaked
 from agent.guard.injection.normalization import decode_spans, unescape
-from agent.text.masked_values import MaskedValues
+from agent.text.storable import MaskedValues
 
 RUN = 10  # words in a row that nobody writes by chance
 _WORD = re.compile(r"[^\W_]+")

@@ -22,7 +22,7 @@ from agent.errors import (
 from agent.limits import TokenUsage
 from agent.llm.providers import ModelSpec, Sampling, find_bad_ending, is_truncated, map_provider_error
 from agent.ports import ChatModel
-from agent.text.code_fences import strip_fence
+from agent.text.code_marks import strip_fence
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

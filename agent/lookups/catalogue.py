@@ -6,14 +6,12 @@ from typing import Any
 
 from agent.lookups.calls import FindCallees, FindCallers
 from agent.lookups.compare_refs import CompareRefs
-from agent.lookups.file_history import FileHistory
-from agent.lookups.find_files import FindFiles
 from agent.lookups.find_symbol import FindSymbol
 from agent.lookups.grep import Grep
-from agent.lookups.list_files import ListFiles
+from agent.lookups.list_files import FindFiles, ListFiles
 from agent.lookups.lookup import CodeLookup
 from agent.lookups.read_file import ReadFile
-from agent.lookups.repository_log import RepositoryLog
+from agent.lookups.repository_log import FileHistory, RepositoryLog
 from agent.lookups.search_code import SearchCode
 
 LOOKUPS: tuple[CodeLookup[Any, Any], ...] = (

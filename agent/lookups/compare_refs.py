@@ -15,10 +15,10 @@ from agent.history.comparison import (
     compare_part,
     count_comparison,
     describe_comparison,
+    describe_history,
     make_comparison_refs,
     read_whole_diff,
 )
-from agent.history.history_facts import describe_history
 from agent.lookups.lookup import Arguments, CodeLookup, Look, Plain
 from agent.lookups.read_file import name_similar
 from agent.lookups.repository_log import PlainPath

@@ -14,7 +14,7 @@ from agent.state import (
     make_empty_metadata,
     reset_research,
 )
-from agent.text.code_fences import find_open_fence
+from agent.text.code_marks import find_open_fence
 
 MAX_TURNS = 40
 _LONGEST_QUESTION = 1000

@@ -11,8 +11,8 @@ import aiosqlite
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from agent.persistence.conversation_saver import ConversationSaver, make_serializer
-from agent.persistence.conversation_schema import create_checkpoint_tables, load_conversation_schema
 from agent.persistence.evidence_store import ERRORS
+from agent.persistence.migrations import create_checkpoint_tables, load_conversation_schema
 from agent.persistence.sqlite import SqliteDatabase, explain_sqlite_error, open_sqlite
 
 # With the write-ahead log only a power cut, not a killed process, can lose the newest steps.

@@ -8,9 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from agent.persistence.conversation_schema import load_conversation_schema
 from agent.persistence.evidence_store import ERRORS, RunClaim, RunStore
-from agent.persistence.migrations import run_statement
+from agent.persistence.migrations import load_conversation_schema, run_statement
 from agent.persistence.sqlite import SqliteDatabase
 
 _IN_MEMORY = Path(":memory:")

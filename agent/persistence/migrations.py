@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from agent.errors import SchemaError
 
-if TYPE_CHECKING:  # comes with the extra `cluster`
+if TYPE_CHECKING:
     from psycopg import AsyncConnection
 
 _POSTGRES_LOCK = 0x63697465_626F74  # "citebot": anyone who lays tables out waits for this
@@ -199,3 +199,15 @@ def _split_statements(sql: str) -> Iterator[str]:
             lines = []
     if lines:
         raise AssertionError(f"a statement without an end: {lines[0]}")
+
+
+def load_conversation_schema() -> Schema:
+    """Return the layout of the tables beside those of LangGraph."""
+    return Schema.load("conversation", "agent.persistence")
+
+
+def create_checkpoint_tables(db: sqlite3.Connection) -> None:
+    """Make the tables that LangGraph keeps its checkpoints in."""
+    from langgraph.checkpoint.sqlite import SqliteSaver  # takes a second
+
+    SqliteSaver(db).setup()

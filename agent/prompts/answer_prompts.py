@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 
 from agent import chat
-from agent.citations.legends import remove_remarks
+from agent.citations.citation_check import remove_remarks
 from agent.guard.evidence_check import mark_text
 from agent.guard.thread_quotes import with_background
 from agent.history.commit_refs import format_day

@@ -12,8 +12,7 @@ from agent.ports import Deps
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.state import CitationRef, to_citation
 from agent.text.citation_markers import find_markers, format_marker, replace_markers
-from agent.text.code_fences import CodeBlockScanner, move_fence_to_margin
-from agent.text.code_spans import Spans
+from agent.text.code_marks import CodeBlockScanner, Spans, move_fence_to_margin
 from agent.text.escaping import format_code_span, replace_control_characters
 from indexer.text.linear_patterns import compile_pattern
 from indexer.types import Location

@@ -9,7 +9,7 @@ from itertools import groupby, takewhile
 
 from agent.evidence.refs import Quote, format_place, read_quote
 from agent.guard.evidence_check import find_orders, list_rules, mark_orders, mark_text
-from agent.history.history_facts import describe_history
+from agent.history.comparison import describe_history
 from agent.ports import Deps
 from agent.prompts.evidence_lines import HEADING_COST, LineSelection, ShownRange, Wanted, choose_lines, plan_evidence
 from agent.questions.terms import find_content_terms

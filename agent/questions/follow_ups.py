@@ -15,7 +15,7 @@ from agent.questions.stack_traces import parse_error_name, parse_frames
 from agent.questions.terms import find_content_terms
 from agent.state import CitationRef, Continuation, PastTurn
 from agent.text.citation_markers import MARKER
-from agent.text.code_fences import CodeBlockScanner
+from agent.text.code_marks import CodeBlockScanner
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _SELECTED_NOUN = (

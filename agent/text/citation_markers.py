@@ -8,8 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.text.code_fences import CodeBlockScanner
-from agent.text.code_spans import find_outside
+from agent.text.code_marks import CodeBlockScanner, find_outside
 
 MARKER = re.compile(r"\[(?P<mark>\d{1,4})\]")
 _MARKER_IN_PROSE = re.compile(rf"(?P<space> ?){MARKER.pattern}(?!\()")  # before a bracket it would be a link

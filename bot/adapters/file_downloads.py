@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from types import SimpleNamespace
 
 import aiohttp
 from yarl import URL
@@ -57,3 +58,18 @@ async def download_file(
             return bytes(body)
     except (TimeoutError, aiohttp.ClientError, OSError) as error:
         raise PlatformUnreachable(f"The platform does not answer ({type(error).__name__}).") from error
+
+
+class Redirected(aiohttp.ClientError):
+    """A platform's API answered with a redirect, which it never does on its own."""
+
+
+def refuse_redirects() -> aiohttp.TraceConfig:
+    """Return a trace configuration with which a redirect ends a call with `Redirected`."""
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(_refuse)
+    return trace
+
+
+async def _refuse(_: aiohttp.ClientSession, __: SimpleNamespace, redirect: aiohttp.TraceRequestRedirectParams) -> None:
+    raise Redirected(f"The answer {redirect.response.status} leads elsewhere.")

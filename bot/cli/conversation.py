@@ -28,8 +28,10 @@ async def chat(app: App, terminal: Terminal, stream: TextIO, *, interactive: boo
 
 def load_modules() -> None:
     """Import what the prompt and the first answer need: seconds, which pass while the repository is indexed."""
-    from bot.adapters.terminal.completion import PromptCompleter  # noqa: F401
-    from bot.adapters.terminal.prompt import PromptedInput  # noqa: F401
+    from bot.adapters.terminal.prompt import (
+        PromptCompleter,  # noqa: F401
+        PromptedInput,  # noqa: F401
+    )
 
     load_answering()
 
@@ -37,8 +39,7 @@ def load_modules() -> None:
 async def _begin_prompt(app: App, terminal: Terminal) -> InputLines:
     """Say what the conversation is about, once everything is ready for the first question."""
     # Importing prompt_toolkit takes a quarter of a second, which only a terminal is worth.
-    from bot.adapters.terminal.completion import PromptCompleter
-    from bot.adapters.terminal.prompt import PromptedInput
+    from bot.adapters.terminal.prompt import PromptCompleter, PromptedInput
 
     completer = PromptCompleter({name: what for name, (_, what) in COMMANDS.items()}, app.index.pin)
     questions = await suggest_questions(await app.index.pin())

@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import uuid4
 
 from pydantic import SecretStr
 
@@ -20,7 +21,9 @@ from bot.access import ANYBODY
 from bot.adapters.discord.adapter import DiscordAdapter
 from bot.adapters.discord.diagnostics import HOW_TO_ADD, WITHOUT_CONTENT
 from bot.adapters.slack import diagnostics
-from bot.adapters.slack.client import API_URL
+from bot.adapters.slack.client import API_URL, open_client
+from bot.adapters.slack.ephemeral import SlackEphemeralMessages
+from bot.adapters.slack.platform import SlackPlatform
 from bot.adapters.terminal.banner import OFFER
 from bot.adapters.terminal.display import Terminal
 from bot.adapters.terminal.output import CommandOutcome, to_json
@@ -34,21 +37,21 @@ from bot.app import (
     open_team_repositories,
 )
 from bot.cli.context import OpenApp
-from bot.cli.live_check import check_slack_delivery, is_discord_channel, report_not_set_up, try_message
 from bot.clock import Clock, SystemClock
-from bot.errors import SettingsError
+from bot.errors import ChatError, SettingsError
 from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.markdown.formatting import to_one_line
+from bot.messages import MessageContent, Place
 from bot.monitoring import doctor_findings
 from bot.monitoring.cluster_state import read_cluster_state
 from bot.monitoring.doctor_findings import DoctorFinding, make_ok, make_problem, make_warning, note
-from bot.ports import Repositories
+from bot.ports import ChatPlatform, Repositories
 from bot.questions.descriptions import describe_freshness
 from bot.repositories.library import RepositoryLibrary
 from bot.serving.platforms import read_discord_options
 from bot.settings import GuardTable, McpTable, Settings
+from bot.storage.data_folder_access import find_exposures
 from bot.storage.database import INBOX_FILE, has_store, open_store
-from bot.storage.permissions import find_exposures
 from bot.surfaces.mcp.mcp_endpoint import is_installed
 from indexer import (
     IndexerError,
@@ -58,6 +61,51 @@ from indexer import (
     find_ctags_version,
     start_git_async,
 )
+
+_POSTED = MessageContent(text="`citebot doctor --live` is checking that I can write here.")
+_EDITED = MessageContent(text="`citebot doctor --live` can edit this message, and deletes it now.")
+_NOT_SET_UP = "Without --live, `citebot doctor` says how to set it up."
+_HOW_TO_NAME = (
+    "Invite citebot to the channel, and name it by its id: in Slack at the bottom of the channel's details, in Discord "
+    "by Copy Channel ID in developer mode."
+)
+
+
+def is_discord_channel(channel: str) -> bool:
+    """Whether an id is one of Discord, which are numbers; those of Slack are not."""
+    return channel.isdecimal()
+
+
+def report_not_set_up(name: str, channels: Sequence[str]) -> Sequence[DoctorFinding]:
+    """Say that nothing was posted on a platform that citebot knows no token of."""
+    what = f"{name} is not set up, so nothing was posted in {', '.join(channels)}."
+    return [make_problem(what, _NOT_SET_UP)] if channels else []
+
+
+async def check_slack_delivery(settings: Settings, channels: Sequence[str], clock: Clock) -> Sequence[DoctorFinding]:
+    """Check whether citebot can write in channels of Slack; raises a `ChatError` where Slack cannot be reached."""
+    if settings.slack_bot_token is None or not channels:
+        return report_not_set_up("Slack", channels)
+    token, address = settings.slack_bot_token.get_secret_value(), settings.slack_api_base_url or API_URL
+    async with open_client(token, clock, base_url=address) as client:
+        platform = SlackPlatform(client, await client.identity(), SlackEphemeralMessages(client))
+        return [await try_message(platform, "Slack", channel) for channel in channels]
+
+
+async def try_message(platform: ChatPlatform, name: str, channel: str) -> DoctorFinding:
+    """Post, edit and delete a message in a channel."""
+    place = Place(platform=name.lower(), workspace="", channel=channel)
+    step, left = "post", ""
+    try:
+        handle = await platform.post(place, _POSTED, nonce=uuid4().hex[:25])
+        step, left = "edit", " The message is still there."
+        await platform.edit(handle, _EDITED)
+        step = "delete"
+        await platform.withdraw(handle)
+    except ChatError as error:
+        return make_problem(f"{name}: citebot could not {step} a message in {channel}: {error}{left}", _HOW_TO_NAME)
+    return make_ok(f"{name}: a message in {channel} was posted, edited and deleted.")
+
 
 GIGABYTE = 1_000_000_000
 LITTLE, TOO_LITTLE = GIGABYTE, GIGABYTE // 10

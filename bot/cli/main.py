@@ -38,7 +38,7 @@ from bot.cli.context import (
 from bot.cli.data_commands import backup, evaluate, gaps, migrate, questions, replay, restore, sweep
 from bot.cli.goals import goal
 from bot.errors import BotError, describe_unexpected
-from bot.storage.permissions import restrict_umask
+from bot.storage.data_folder_access import restrict_umask
 from bot.tasks import TerminationSignal
 from indexer import IndexerError
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from bot.adapters.terminal.display import Terminal
     from bot.adapters.terminal.output import CommandOutcome
     from bot.app import App
-    from bot.cli.editor_config import Editor
+    from bot.cli.mcp_command import Editor
 
 INTERRUPTED = 130
 _CHOICES = """Ask a question here (Ctrl-D to leave), or run one of:
@@ -83,7 +83,7 @@ def cli(context: click.Context, repo: str | None, *, debug: bool) -> int | None:
 @click.pass_obj
 def chat(invocation: CliContext, repo: str | None = None) -> int:
     """Ask in a conversation; with input from a pipe, answer each line."""
-    from bot.adapters.terminal.echo import set_echo
+    from bot.adapters.terminal.last_answer import set_echo
 
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
 
@@ -202,7 +202,7 @@ def mcp(invocation: CliContext, repo: str | None, editor: Editor | None) -> int:
 
     The repository is the current one, or the one that --repo names; outside of any, all of citebot.toml.
     """
-    from bot.cli.editor_config import FOR_PROGRAMS, format_config
+    from bot.cli.mcp_command import FOR_PROGRAMS, format_config
 
     if editor is not None:
         click.echo(format_config(editor, repo))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shlex
+import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from bot.errors import BotError
 from bot.repositories.refresh import LoggingDisplay
@@ -47,3 +51,22 @@ def _load_sdk() -> None:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types"}:
             raise
         raise BotError(f"The MCP server is not installed. {describe_extra('mcp')}") from error
+
+
+Editor = Literal["claude", "cursor", "vscode"]
+FOR_PROGRAMS = (
+    "citebot mcp is for an editor or an agent, which starts it and talks to it over standard input. "
+    "To register it there, paste the output of `citebot mcp --print-config claude` (or cursor, or vscode)."
+)
+
+
+def format_config(editor: Editor, repo: str | None) -> str:
+    """Return a command for Claude Code or an editor's JSON; without a repository, the editor's project is served."""
+    command = str(Path(sys.prefix) / "bin" / "citebot")
+    if editor == "claude":
+        options = [] if repo is None else ["--repo", repo]
+        return shlex.join(["claude", "mcp", "add", "citebot", "--", command, "mcp", *options])
+    server = {"command": command, "args": ["mcp", "--repo", repo or "${workspaceFolder}"]}
+    if editor == "cursor":
+        return json.dumps({"mcpServers": {"citebot": server}}, indent=2)
+    return json.dumps({"servers": {"citebot": {"type": "stdio", **server}}}, indent=2)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from itertools import count
 
 from bot.clock import Clock
-from bot.conversations.crash_suspects import Suspects
 from bot.conversations.goal_turns import AT_ONCE
 from bot.conversations.turn import ActiveTurn
 from bot.conversations.turn_deps import Break, TurnDeps
@@ -20,7 +19,61 @@ from bot.monitoring.observer import AnswerLoad
 from bot.ports import AnswerJobs, ChatPlatform
 from bot.replies.send_budget import ReplyTransport
 from bot.storage.inbox import InboxEntry, is_process_dead
-from bot.storage.message_states import OPEN
+from bot.storage.message_states import MAX_DEATHS, OPEN
+
+log = logging.getLogger(__name__)
+
+QUARANTINE_SECONDS = 30.0  # in which only suspects are tried
+
+
+def is_suspect(entry: InboxEntry) -> bool:
+    """Whether a message may have ended a process; its next try will show it."""
+    return 0 < entry.deaths < MAX_DEATHS
+
+
+class Suspects:
+    """The suspects without a complete answer; for a limited time, no other question begins while one runs.
+
+    Other questions would become suspects themselves if the process died. Two suspects never run side by side, so that
+    an innocent one is not in progress at two deaths. A turn that only delivers a complete answer does not count.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._suspects: set[int] = set()
+        self._thinking: set[int] = set()  # the turns here whose answers are not complete
+        self._known: set[tuple[int, int]] = set()  # suspects that others have waited for, with their deaths
+        self._quarantine_ends = 0.0
+
+    def note(self, waiting: Iterable[InboxEntry]) -> None:
+        """Note which of the messages that wait to begin are suspects; those that others have taken are not ours."""
+        deaths = {entry.id: entry.deaths for entry in waiting if is_suspect(entry)}
+        found = set(deaths)
+        if deaths.items() - self._known and not self._suspects:  # not again for one whose place takes no placeholder
+            self._quarantine_ends = self._clock.now() + QUARANTINE_SECONDS
+        self._known |= deaths.items()
+        self._suspects = found | (self._suspects & self._thinking)
+
+    def may_begin(self, entry: InboxEntry) -> bool:
+        """Whether a question may begin now."""
+        is_over = self._clock.now() >= self._quarantine_ends
+        if is_suspect(entry):
+            return not (self._thinking & self._suspects if is_over else self._thinking)
+        return entry.deaths >= MAX_DEATHS or is_over or not self._suspects
+
+    def begin(self, entry: InboxEntry) -> None:
+        """Note that a turn begins here."""
+        self._thinking.add(entry.id)
+        if is_suspect(entry):
+            self._suspects.add(entry.id)
+
+    def conclude(self, entry_id: int) -> bool:
+        """Note that a turn thinks no longer; return whether others may have waited for that."""
+        may_be_waited_for = bool(self._suspects) and entry_id in self._thinking
+        self._suspects.discard(entry_id)
+        self._thinking.discard(entry_id)
+        return may_be_waited_for
+
 
 BEAT_SECONDS = 1.0
 SWEEP_BEATS = 5  # from one search for what other processes left to the next
@@ -28,8 +81,6 @@ DRAIN_SECONDS = 20.0
 CLAIM_TRIES, CLAIM_PAUSE = 3, 0.5  # of a job whose conversation another process has for a moment
 
 TurnListener = Callable[[ActiveTurn], Awaitable[None]]
-
-log = logging.getLogger(__name__)
 
 
 class ActiveTurns:

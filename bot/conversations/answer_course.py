@@ -41,7 +41,7 @@ from bot.questions.descriptions import describe_progress
 from bot.replies.answer_content import StreamingAnswer
 from bot.replies.goal_content import GrowingGoal, make_goal_proposal
 from bot.replies.reply import Reply
-from bot.repositories.choice import AmbiguousRepository, RepositoryChoice, make_clarifying_question
+from bot.repositories.choice_store import AmbiguousRepository, RepositoryChoice, make_clarifying_question
 from bot.storage.inbox import Inbox, InboxEntry
 from bot.storage.turn_records import KeptTurn, TurnRecord, TurnRecordStore
 from indexer import Progress

@@ -12,8 +12,7 @@ from bot.clock import Clock, SystemClock
 from bot.conversations.commands import CommandHandlers
 from bot.conversations.dispatcher import Conversations
 from bot.conversations.goal_turns import OFF, ChatGoals
-from bot.conversations.turn_deps import TurnDeps
-from bot.conversations.turns.daily_notices import DailyNotices
+from bot.conversations.turn_deps import DailyNotices, TurnDeps
 from bot.messages import IncomingMessage
 from bot.monitoring.observer import ConversationObserver, NullObserver
 from bot.ports import Answerer, AnswerJobs, GoalRuns, RefSource, Repositories
@@ -28,8 +27,7 @@ from bot.storage.answer_records import AnswerRecordStore
 from bot.storage.inbox import Inbox, make_process_name
 from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
-from bot.storage.shareable_answers import ShareableAnswerStore
-from bot.storage.shared_answers import SharedAnswerStore
+from bot.storage.shared_answers import ShareableAnswerStore, SharedAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 

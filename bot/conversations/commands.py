@@ -23,7 +23,7 @@ from bot.questions.descriptions import (
 )
 from bot.repositories.chooser import RepositoryChooser
 from bot.storage.living_answers import LivingAnswerStore
-from bot.storage.shareable_answers import ShareableAnswerStore
+from bot.storage.shared_answers import ShareableAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 

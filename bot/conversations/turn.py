@@ -69,7 +69,7 @@ from bot.replies.send_budget import ReplyTransport
 from bot.storage.inbox import LEASE_SECONDS, InboxEntry
 from bot.storage.leases import Lease
 from bot.storage.message_states import MAX_DEATHS, MAX_TRIES, EndedState
-from bot.storage.shareable_answers import ShareableAnswer
+from bot.storage.shared_answers import ShareableAnswer
 from indexer import IndexerError
 
 LATE_SECONDS = 3_600.0

@@ -5,19 +5,39 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from cachetools import TTLCache
+
+from bot.clock import Clock
 from bot.conversations.commands import CommandHandlers
 from bot.conversations.goal_turns import ChatGoals
-from bot.conversations.turns.daily_notices import DailyNotices
 from bot.markdown.safety import neutralize
-from bot.messages import MessageContent
+from bot.messages import IncomingMessage, MessageContent
 from bot.monitoring.observer import TurnOutcome
 from bot.ports import Answerer, QuestionLimiter
 from bot.questions.answer_run import QuestionDeps
 from bot.repositories.chooser import RepositoryChooser
 from bot.storage.inbox import Inbox
-from bot.storage.shareable_answers import ShareableAnswerStore
-from bot.storage.shared_answers import SharedAnswerStore
+from bot.storage.shared_answers import ShareableAnswerStore, SharedAnswerStore
 from bot.storage.turn_records import TurnRecordStore
+
+DAY_SECONDS = 86_400.0
+_MOST_KNOWN = 10_000
+
+
+class DailyNotices:
+    """Remembers who was told today, in which channel."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._told: TTLCache[tuple[str, str, str], bool] = TTLCache(_MOST_KNOWN, DAY_SECONDS, timer=clock.now)
+
+    def is_due(self, message: IncomingMessage) -> bool:
+        """Whether the author of a message gets a notice today; asking counts as giving it."""
+        key = (message.place.platform, message.place.channel, message.author)
+        if key in self._told:
+            return False
+        self._told[key] = True
+        return True
+
 
 # Why a turn is interrupted: by a person; because it took too long; because the message was edited or deleted here, so
 # that nothing may be said, and its run is given up; because another process has it by now, to whom the run may belong

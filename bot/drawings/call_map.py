@@ -8,7 +8,7 @@ from typing import Literal
 
 from agent import CodeSearch
 from bot.pictures.flow import Flow, FlowBox, FlowLine
-from bot.pictures.line_reduction import order_boxes
+from bot.pictures.layered_layout import order_boxes
 from indexer import CallSite, Definition, Location
 
 MOST_BOXES = 40

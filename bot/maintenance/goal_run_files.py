@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from bot.errors import GoalRunUnavailable
-from bot.storage.permissions import secure_folder
+from bot.storage.data_folder_access import secure_folder
 
 _NAME = re.compile(r"[0-9a-f]{8}")
 _ENDING = ".json"

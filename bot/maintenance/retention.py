@@ -22,8 +22,7 @@ from bot.storage.database import INBOX_FILE, has_store, open_store
 from bot.storage.inbox import Inbox
 from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
-from bot.storage.shareable_answers import ShareableAnswerStore
-from bot.storage.shared_answers import SharedAnswerStore
+from bot.storage.shared_answers import ShareableAnswerStore, SharedAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 from indexer import SegmentsUnavailable

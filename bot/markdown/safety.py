@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from urllib.parse import urlsplit
 
-from agent.text.code_fences import CodeFence
-from agent.text.code_spans import find_spans
+from agent.text.code_marks import CodeFence, find_spans
 from bot.markdown.formatting import replace_control_characters
-from bot.markdown.lines import read_lines
+from bot.markdown.splitting import read_lines
 
 _GAP = "\u200b"  # shows nothing, and breaks a ping apart
 _MARKER = "```"

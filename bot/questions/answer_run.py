@@ -24,7 +24,7 @@ from bot.ports import Answerer, QuestionLimiter, Repositories
 from bot.questions.answer_queue import AnswerQueue, QueueMoved
 from bot.questions.descriptions import find_freshness
 from bot.questions.run_recording import RunRecording
-from bot.repositories.choice import AmbiguousRepository, RepositoryChoice, RoutedQuestion
+from bot.repositories.choice_store import AmbiguousRepository, RepositoryChoice, RoutedQuestion
 from bot.repositories.names import pin_name
 from bot.repositories.ref_chooser import RefChoice, RefChooser, read_ref, write_ref
 from bot.storage.turn_records import MAX_FILES, TurnRecord

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.text.escaping import format_code_block
-from bot.markdown.lines import find_fence
 from bot.markdown.safety import break_pings
-from bot.markdown.splitting import LEAST, count_units, split_markdown
+from bot.markdown.splitting import LEAST, count_units, find_fence, split_markdown
 from bot.messages import Attachment, Capabilities, MessageContent
 
 FRAME = 16  # units that a platform may put around status and footer

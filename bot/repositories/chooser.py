@@ -12,8 +12,14 @@ from bot.errors import NotAllowed
 from bot.markdown.formatting import to_one_line
 from bot.messages import ButtonAction, IncomingMessage
 from bot.ports import Repositories
-from bot.repositories.choice import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice, RoutedQuestion
-from bot.repositories.choice_store import ChoiceStore, PendingQuestion
+from bot.repositories.choice_store import (
+    MOST_TOGETHER,
+    AmbiguousRepository,
+    ChoiceStore,
+    PendingQuestion,
+    RepositoryChoice,
+    RoutedQuestion,
+)
 from bot.repositories.hints import HintLookup, HintMatches, find_hints, find_name_hint, pick_winner, sort_by_likelihood
 from bot.repositories.names import NamedRepositories, RepositoryProfile, find_hinted, find_named, find_only_named
 from bot.storage.inbox import InboxEntry

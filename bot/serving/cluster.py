@@ -40,8 +40,7 @@ async def open_cluster(settings: Settings, database: Database, owner: str, clock
     # With the extra `cluster` alone.
     from bot.jobs.job_queue import open_job_queue
     from bot.jobs.notifications import listen
-    from bot.jobs.queued_answers import QueuedAnswerJobs
-    from bot.jobs.queued_refreshes import QueuedRefreshJobs
+    from bot.jobs.queued_jobs import QueuedAnswerJobs, QueuedRefreshJobs
 
     async with AsyncExitStack() as stack:
         url = settings.database_url.get_secret_value()

@@ -18,18 +18,18 @@ from bot.app import TeamApp, make_redactor, name_versions
 from bot.clock import Clock, SystemClock
 from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.conversations.goal_turns import NO_SANDBOX, OFF
+from bot.errors import InboxError
 from bot.maintenance.retention import Retention, SegmentSweeper, run_daily_sweep
 from bot.messages import SURFACE
 from bot.monitoring.cluster_state import ClusterState, read_cluster_state
 from bot.monitoring.watchdog import watch_loop
-from bot.ports import GoalRuns
+from bot.ports import GoalRuns, RefreshJobs
 from bot.repositories.library import WatchedRepositories
 from bot.repositories.refresh import LoggingDisplay
 from bot.serving.cluster import Cluster, open_cluster
 from bot.serving.living_answers import make_follower, make_living_edits
 from bot.serving.monitoring import ServiceMonitoring, open_monitoring
 from bot.serving.platforms import NO_PLATFORM, PlatformContext, list_platforms
-from bot.serving.pushed_refreshes import PushedRefreshes
 from bot.serving.roles import Duties, Role, assign_duties
 from bot.serving.served_surfaces import TeamSurfaces
 from bot.serving.supervisor import Announce, PlatformSupervisor
@@ -45,10 +45,31 @@ from bot.surfaces.web.web_surface import make_web_options
 from bot.tasks import open_task_group, run_in_background
 from bot.webhooks.push_endpoint import make_push_handler
 
+log = logging.getLogger(__name__)
+
+
+class PushedRefreshes:
+    """Asks for the refresh of what was pushed, in tasks of a group. What cannot be asked for, the watcher finds."""
+
+    def __init__(self, jobs: RefreshJobs | None, group: asyncio.TaskGroup) -> None:
+        self._jobs = jobs
+        self._group = group
+
+    def notify(self, repository: str, ref: str, commit: str | None = None) -> None:  # noqa: ARG002 - the port's
+        """Take note that a ref of a repository was pushed."""
+        log.info("%s: %s was pushed", repository, ref)
+        self._group.create_task(self._ask(repository))
+
+    async def _ask(self, repository: str) -> None:
+        try:
+            if self._jobs is not None:
+                await self._jobs.ask_for_refresh(repository)
+        except InboxError as error:
+            log.warning("%s waits to be looked at: %s", repository, error)
+
+
 GRACE_SECONDS = 30.0  # what an answer may take beyond its model and its searches
 PUSHES = "/webhooks/push"
-
-log = logging.getLogger(__name__)
 
 
 async def serve_team(settings: Settings, repository: Path, say: Announce, *, role: Role = "all") -> None:

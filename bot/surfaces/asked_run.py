@@ -23,9 +23,8 @@ from bot.messages import IncomingMessage, MessageContent
 from bot.monitoring.observer import TurnOutcome
 from bot.questions.answer_run import AnswerRun, QuestionDeps, TakeEvent
 from bot.questions.descriptions import describe_progress
-from bot.replies.answer_content import StreamingAnswer, describe_place_in_line
-from bot.replies.waiting import describe_stage
-from bot.repositories.choice import AmbiguousRepository, RepositoryChoice
+from bot.replies.answer_content import StreamingAnswer, describe_place_in_line, describe_stage
+from bot.repositories.choice_store import AmbiguousRepository, RepositoryChoice
 from bot.storage.turn_records import TurnRecord
 from bot.surfaces.ask_events import (
     AnswerCost,

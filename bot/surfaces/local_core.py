@@ -14,7 +14,7 @@ from bot.messages import IncomingMessage
 from bot.ports import RefSource, RepositoryIndex
 from bot.questions.answer_queue import AnswerQueue
 from bot.questions.answer_run import QuestionDeps
-from bot.repositories.choice import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice, RoutedQuestion
+from bot.repositories.choice_store import MOST_TOGETHER, AmbiguousRepository, RepositoryChoice, RoutedQuestion
 from bot.repositories.local_repositories import LocalRepositories
 from bot.repositories.names import RepositoryProfile, find_named
 from bot.repositories.ref_chooser import RefChooser

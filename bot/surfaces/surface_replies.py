@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bot.errors import FileUnreadable, InboxError, PlatformUnreachable, StreamRefused
 from bot.messages import SURFACE, AttachedFile, Capabilities, MessageContent, MessageHandle, Place, ThreadMessage
 from bot.ports import LiveStream
-from bot.storage.shareable_answers import ShareableAnswer, ShareableAnswerStore
+from bot.storage.shared_answers import ShareableAnswer, ShareableAnswerStore
 
 
 class SurfaceReplies:

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from indexer.git.git_command import GitCommand
-from indexer.git.git_errors import decode_output
+from indexer.git.git_command import GitCommand, decode_output
 from indexer.git.objects import TreeEntry, TreeListing
 from indexer.git.repository import Repository
 from indexer.search.path_traits import read_path_traits

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
-from indexer.git.git_errors import decode_output
+from indexer.git.git_command import decode_output
 from indexer.git.repository import Repository
 from indexer.text.decoding import decode_file
 from indexer.text.languages import find_language_by_ending

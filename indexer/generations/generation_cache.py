@@ -14,8 +14,7 @@ from threading import Lock
 from cachetools import LRUCache
 
 from indexer.calls.call_graph import CallGraph
-from indexer.generations.overview_file import load_overview, save_overview
-from indexer.generations.repository_facts import describe_repository
+from indexer.generations.repository_facts import describe_repository, load_overview, save_overview
 from indexer.store.catalog import Catalog, FileRow
 from indexer.types import FileEntry, RepositoryOverview, Symbol
 

@@ -23,12 +23,12 @@ from indexer.search.path_traits import read_path_traits
 from indexer.search.segment import Floats
 from indexer.search.snapshot import Snapshot
 from indexer.search.snapshot_builder import SnapshotBuilder
-from indexer.search.token_bags import add_path
 from indexer.store.catalog import Catalog, Generation
 from indexer.store.catalog_writer import CatalogWriter
 from indexer.store.data_folder import DataFolder
 from indexer.store.kept_parses import KeptParses
 from indexer.store.vectors import VectorStore
+from indexer.text.tokens import add_path
 from indexer.types import Chunk, Commit, FileEntry, IndexLimits, ParsedFile, Progress, RefreshReport
 
 _BATCH = 2_000  # chunks embedded at a time

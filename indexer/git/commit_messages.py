@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
-from indexer.git.git_command import GitCommand
-from indexer.git.git_errors import decode_output
+from indexer.git.git_command import GitCommand, decode_output
 from indexer.git.history import GitHistory, read_subject
 from indexer.secrets import redact_secrets
 from indexer.types import CommitMessage

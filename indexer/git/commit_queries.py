@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from indexer.errors import UnknownRevision
-from indexer.git.git_command import GitCommand
-from indexer.git.git_errors import decode_output
+from indexer.git.git_command import GitCommand, decode_output
 from indexer.git.history import GitHistory, format_person, read_subject, read_time
 from indexer.git.safe_paths import is_safe_path
 from indexer.git.tags import TagList

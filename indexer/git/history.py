@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from pathlib import Path
 
-from indexer.git.git_command import GitCommand
-from indexer.git.git_errors import decode_output
+from indexer.git.git_command import GitCommand, decode_output
 from indexer.secrets import redact_secrets
 from indexer.types import Revision
 

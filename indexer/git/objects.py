@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from indexer.errors import MissingObjects, RepositoryError
-from indexer.git.git_command import GitCommand
-from indexer.git.git_errors import decode_output, format_path, make_missing_object_error
+from indexer.git.git_command import GitCommand, decode_output, format_path, make_missing_object_error
 from indexer.git.gitattributes import UNMARKED, FileAttributes
 from indexer.types import IndexLimits
 

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from indexer.errors import RepositoryError
-from indexer.git.git_errors import decode_output, make_command_error, make_open_error
+from indexer.git.git_command import decode_output, make_command_error, make_open_error
 from indexer.subprocesses import kill_session, start_git_async
 
 SECONDS = 600.0  # that copying may take

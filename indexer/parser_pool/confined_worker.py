@@ -6,8 +6,7 @@ import logging
 import threading
 
 from indexer.errors import ParserUnavailable
-from indexer.parser_pool.parse_limits import Limits
-from indexer.parser_pool.process import ParserEnded, ParserProcess
+from indexer.parser_pool.process import Limits, ParserEnded, ParserProcess
 from indexer.parser_pool.wire_format import HEADER
 
 log = logging.getLogger(__name__)

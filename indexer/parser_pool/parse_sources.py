@@ -13,9 +13,8 @@ from operator import itemgetter
 from cachetools import LRUCache
 
 from indexer.git.objects import TreeEntry
-from indexer.parser_pool.parser_thread import UNREADABLE
 from indexer.parser_pool.plain_files import PLAIN_REASONS, PlainFiles, Reasons
-from indexer.parser_pool.pool import ParserPool
+from indexer.parser_pool.pool import UNREADABLE, ParserPool
 from indexer.parser_pool.wire_format import (
     HEADER,
     UNKNOWN_ENCODING,

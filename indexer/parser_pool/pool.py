@@ -1,18 +1,168 @@
-"""A few parsers that are kept: started when there is something to parse, ended when there has long been nothing."""
+"""One thread with one parser: gives it files, passes on what it answers, and starts another where it ended."""
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
+from collections import deque
+from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 from functools import partial
 from queue import Empty, SimpleQueue
 
 from indexer.errors import ParserUnavailable
-from indexer.parser_pool.parse_limits import Limits
-from indexer.parser_pool.parser_thread import AT_HAND, Job, Lane
-from indexer.parser_pool.process import ParserProcess
-from indexer.parser_pool.wire_format import ParsedContents, Request, SkippedFile
+from indexer.parser_pool.process import Limits, ParserEnded, ParserProcess
+from indexer.parser_pool.wire_format import (
+    Failed,
+    Malformed,
+    ParsedContents,
+    Reply,
+    Request,
+    SkippedFile,
+    pack_request,
+    unpack_reply,
+)
+from indexer.types import PlainReason
+
+log = logging.getLogger(__name__)
+
+AT_HAND = 8  # files that a parser is given before it has answered for the first of them
+UNREADABLE = "unreadable"  # why a file is left out that not even as plain text can be read
+_CLOSED = "The parsers were closed before everything was parsed. Try again."
+
+
+@dataclass(slots=True)
+class Job:
+    """A file to be parsed, and who waits for it. `ends` counts the parsers that ended over it."""
+
+    request: Request
+    future: Future[ParsedContents | SkippedFile] = field(default_factory=Future)
+    ends: int = 0
+
+
+class Lane(threading.Thread):
+    """Works on jobs until a None; `retire` is asked before it ends because there have been none for `idle` seconds."""
+
+    def __init__(
+        self,
+        jobs: SimpleQueue[Job | None],
+        start_parser: Callable[[], ParserProcess],
+        *,
+        idle: float,
+        retire: Callable[[Lane], bool],
+    ) -> None:
+        super().__init__(name="parser", daemon=True)
+        self._jobs = jobs
+        self._start_parser = start_parser
+        self._idle = idle
+        self._retire = retire
+        self._parser: ParserProcess | None = None
+        self._given: deque[Job] = deque()
+        self._sent = 0  # of those given, to the parser that runs now
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """Have it end at once, from another thread: its jobs fail."""
+        self._is_stopped = True
+        if (parser := self._parser) is not None:
+            parser.kill()
+
+    def run(self) -> None:
+        """Work."""
+        try:
+            while self._take_jobs():
+                try:
+                    self._await_reply()
+                except ParserUnavailable as error:
+                    self._fail_jobs(error)
+                except Exception:  # anyone who waits for this thread would wait for ever if it ended
+                    log.exception("Parsing failed.")
+                    self._fail_jobs(ParserUnavailable("Parsing failed; the log tells why. Try again."))
+        finally:
+            self._release_parser()
+
+    def _take_jobs(self) -> bool:
+        """Take some jobs, waiting for the first of them; False if no more will come."""
+        while len(self._given) < AT_HAND:
+            try:
+                job = self._jobs.get_nowait() if self._given else self._jobs.get(timeout=self._idle)
+            except Empty:
+                if self._given or not self._retire(self):
+                    break
+                return False
+            if job is None:
+                self._fail_jobs(ParserUnavailable(_CLOSED))
+                return False
+            if job.future.set_running_or_notify_cancel():
+                self._given.append(job)
+        return True
+
+    def _await_reply(self) -> None:
+        """Wait for the next answer, or for the end of the parser."""
+        if not self._given:
+            return
+        try:
+            reply = self._exchange()
+        except ParserEnded as ended:
+            self._release_parser()
+            if self._is_stopped:
+                raise ParserUnavailable(_CLOSED) from ended
+            self._blame_file(ended)
+        else:
+            job = self._given.popleft()
+            self._sent -= 1
+            if isinstance(reply, Failed):
+                log.error("Parsing %s failed.\n%s", job.request.path, reply.traceback)
+                self._keep_plain(job, "crash")
+            else:
+                job.future.set_result(reply)
+
+    def _exchange(self) -> Reply:
+        if self._parser is None:
+            self._parser = self._start_parser()
+        if self._is_stopped:  # while it was started
+            raise ParserUnavailable(_CLOSED)
+        for job in list(self._given)[self._sent :]:
+            self._parser.send(pack_request(job.request))
+            self._sent += 1
+        try:
+            return unpack_reply(self._parser.receive())
+        except Malformed as error:
+            raise ParserEnded("crash", f"its answer is malformed: {error}") from error
+
+    def _blame_file(self, ended: ParserEnded) -> None:
+        """Parse a file as plain text after its parser ended.
+
+        If the parser did not run out of time, an earlier file or an outside cause may have ended it: a fresh parser
+        tries the file once more.
+        """
+        job = self._given[0]
+        job.ends += 1
+        log.info("A parser ended over %s: %s", job.request.path, ended)
+        if job.ends > 1 or ended.reason == "time":
+            self._given.popleft()
+            self._keep_plain(job, ended.reason)
+
+    def _keep_plain(self, job: Job, reason: PlainReason) -> None:
+        if job.request.plain is not None:
+            job.future.set_result(SkippedFile(reason=UNREADABLE))
+            return
+        job.request = replace(job.request, plain=reason)
+        self._given.append(job)
+
+    def _fail_jobs(self, error: ParserUnavailable) -> None:
+        self._release_parser()
+        while self._given:
+            self._given.popleft().future.set_exception(error)
+
+    def _release_parser(self) -> None:
+        self._sent = 0
+        if self._parser is not None:
+            self._parser.close()
+            self._parser = None
+
 
 WORKER = "indexer.parser_pool.worker"
 _MOST_PARSERS = 4  # the rest of the pipeline cannot keep more of them busy

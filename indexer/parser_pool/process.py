@@ -10,15 +10,33 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import ormsgpack
 
 from indexer.errors import ParserUnavailable
-from indexer.parser_pool.parse_limits import OUT_OF_MEMORY, Limits
 from indexer.parser_pool.wire_format import HEADER, LONGEST
 from indexer.subprocesses import start_program
 from indexer.types import PlainReason
+
+OUT_OF_MEMORY = 3  # the exit code of a parser that may take no more
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """Limits in seconds and bytes; a file that exceeds one is kept as plain text.
+
+    `tree` is the CPU time for a syntax tree, `cpu` the CPU time after which the parser is killed, `wall` the longest
+    wait for a reply, and `idle` the time that a parser waits for its next file.
+    """
+
+    tree: float = 3.0
+    cpu: float = 6.0
+    wall: float = 60.0
+    memory: int = 1 << 30
+    idle: float = 60.0
+
 
 _READ_AT_ONCE = 1 << 20
 _TAIL = 2_000  # bytes of what it complained of last

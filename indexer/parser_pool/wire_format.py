@@ -15,7 +15,7 @@ from typing import Any, get_args
 import ormsgpack
 
 from indexer.git.gitattributes import UNMARKED, FileAttributes
-from indexer.search.token_bags import Bag
+from indexer.text.tokens import Bag
 from indexer.types import Chunk, Import, ParsedFile, PlainReason, Reference, Registration, Symbol
 
 HEADER = struct.Struct(">I")  # the length of what follows

@@ -12,8 +12,7 @@ from indexer.diffs.masked_file import read_file_at
 from indexer.errors import IndexerError, RemoteError, StorageError, UnknownRevision
 from indexer.index import CodeIndex
 from indexer.refs.side_generations import MOST_KEPT, SideGenerations
-from indexer.remotes.pull_requests import list_pull_refs
-from indexer.remotes.ref_list import RefList, RefTable, fits_branch, make_pull_ref, parse_full_name
+from indexer.remotes.ref_list import RefList, RefTable, fits_branch, list_pull_refs, make_pull_ref, parse_full_name
 from indexer.types import ListedRefs, NamedRef, Progress, RefKind
 
 if TYPE_CHECKING:

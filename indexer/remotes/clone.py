@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from indexer.errors import DamagedClone, RemoteError, RepositoryError, StorageLocked
-from indexer.git.git_errors import decode_output
+from indexer.git.git_command import decode_output
 from indexer.remotes import fetch_errors
 from indexer.remotes.ref_list import MOST_REFS, is_ref_name
 from indexer.remotes.remote_repository import RemoteRepository

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from indexer.errors import DamagedClone, RemoteError
-from indexer.git.git_errors import decode_output, format_path, is_damage
+from indexer.git.git_command import decode_output, format_path, is_damage
 from indexer.remotes.addresses import format_address, is_same_repository, redact_address
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.text.linear_patterns import Pattern, compile_pattern

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from indexer.git.git_command import GitCommand
-from indexer.git.git_errors import decode_output
+from indexer.git.git_command import GitCommand, decode_output
 from indexer.git.tags import is_release, match_tag, read_version
+from indexer.remotes.addresses import Address
 from indexer.text.linear_patterns import compile_pattern
 from indexer.types import NamedRef, RefKind, Tag
 
@@ -192,3 +192,30 @@ def make_pull_ref(number: int, full_name: str, commit: str) -> NamedRef:
     """Describe a pull request; GitLab calls it a merge request, and writes `!12`."""
     sign = "!" if full_name.startswith("refs/merge-requests/") else "#"
     return NamedRef(kind="pull request", name=f"{sign}{number}", commit=commit, full_name=full_name)
+
+
+_PULL = "refs/pull/{}/head"  # GitHub, Gitea, Forgejo
+_MERGE_REQUEST = "refs/merge-requests/{}/head"  # GitLab
+_FROM = "refs/pull-requests/{}/from"  # Bitbucket Server
+_MERGE = "refs/pull/{}/merge"  # Azure DevOps has no other
+# By the host's name, or a label of it as in `gitlab.example.org`.
+_FORMS: dict[str, tuple[str, ...]] = {
+    "bitbucket.org": (),
+    "dev.azure.com": (_MERGE,),
+    "visualstudio.com": (_MERGE,),
+    "github": (_PULL,),
+    "gitea": (_PULL,),
+    "forgejo": (_PULL,),
+    "codeberg": (_PULL,),
+    "gitlab": (_MERGE_REQUEST,),
+    "bitbucket": (_FROM,),
+}
+
+
+def list_pull_refs(address: Address, number: int) -> Sequence[str]:
+    """Return the refs that may be a pull request's on a host, the likeliest first; none where it has no such refs."""
+    labels = address.host.split(".")
+    for name, forms in _FORMS.items():
+        if address.host == name or address.host.endswith(f".{name}") or name in labels[:-1]:
+            return [form.format(number) for form in forms]
+    return [form.format(number) for form in (_PULL, _MERGE_REQUEST, _FROM)]

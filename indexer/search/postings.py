@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from indexer.search.columns import Rows, compute_offsets, compute_starts, expand_spans, invert_rows
-from indexer.search.token_bags import Bag
+from indexer.text.tokens import Bag
 
 _MOST_COUNTED = np.iinfo(np.uint16).max
 _BLOCK = 1 << 20  # entries that are converted at a time, so that memory does not hold all of them twice

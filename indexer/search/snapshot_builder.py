@@ -27,8 +27,7 @@ from indexer.search.path_traits import get_folder, get_topic, read_path_traits
 from indexer.search.postings import PostingsBuilder, Vocabulary, sum_by_key
 from indexer.search.segment import Floats, Segment
 from indexer.search.snapshot import Snapshot
-from indexer.search.token_bags import Bag
-from indexer.text.tokens import tokenize, tokenize_identifier
+from indexer.text.tokens import Bag, tokenize, tokenize_identifier
 from indexer.types import FileEntry, ParsedFile, Symbol
 
 _TYPE_KINDS = frozenset({"class", "interface", "struct", "enum", "trait", "module", "type"})

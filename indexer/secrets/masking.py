@@ -5,22 +5,125 @@ Everything runs on RE2, so that no text can make it slow: one pass over the text
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import base64
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from typing import Any
 
 import re2
 
-from indexer.secrets.disguised_tokens import (
-    holds_token,
-    measure_split_token,
-    write_encoded_pattern,
-    write_split_pattern,
-)
 from indexer.secrets.named_values import JUDGED, read_named_value
 from indexer.secrets.secret_rules import Rule, load_rules
-from indexer.secrets.tables import HEADING, read_table
+from indexer.secrets.secret_values import is_literal, is_value
+
+# What stands between two pieces of a string: quotes with a sign that joins them, or the end of a line.
+_JOINT = (
+    r"(?:[\"'`][ \t]{0,8}[+.&]{1,2}[ \t]{0,8}[\"'`]|"
+    r"[\"'`]?[ \t]{0,8}[+.&\\]{0,2}[ \t]{0,8}\r?\n[ \t>#*]{0,40}[+.&]{0,2}[ \t]{0,8}[\"'`]?)"
+)
+_PIECE = "[A-Za-z0-9_/+=-]"
+_SHORTEST_BEGINNING = 4  # characters of base64 that tell one beginning of a token from another
+
+Mask = Callable[[bytes], bytes]
+
+
+def write_split_pattern(rules: Sequence[Rule]) -> str:
+    """Write the pattern of what begins like a token and continues behind a joint."""
+    return rf"(?:{'|'.join(re.escape(each) for each in _list_beginnings(rules))}){_PIECE}*(?:{_JOINT}{_PIECE}{{4,}})+"
+
+
+def measure_split_token(mask: Mask, found: bytes) -> int:
+    """Return how much of what the pattern found is one token; 0 if it is none, or ends before the first joint."""
+    pieces = re2.split(_JOINT.encode(), found)
+    joined = b"".join(pieces)
+    masked = mask(joined)
+    if not masked.startswith(b"[REDACTED:") or not (length := len(joined) - len(masked.partition(b"]")[2])) > len(
+        pieces[0]
+    ):
+        return 0
+    end = 0
+    for piece in pieces:
+        end = found.index(piece, end) + min(len(piece), length)
+        length -= len(piece)
+        if length <= 0:
+            break
+    return end
+
+
+def write_encoded_pattern(rules: Sequence[Rule]) -> str:
+    """Write the pattern of base64 that has the beginning of a token in it, wherever in its triples."""
+    beginnings = {each for beginning in _list_beginnings(rules) for each in _encode_beginning(beginning.encode())}
+    return rf"[A-Za-z0-9+/]*(?:{'|'.join(re.escape(each) for each in sorted(beginnings))})[A-Za-z0-9+/]{{12,}}={{0,2}}"
+
+
+def holds_token(mask: Mask, encoded: bytes) -> bool:
+    """Whether a token is in what base64 says."""
+    whole = encoded.rstrip(b"=")
+    whole = whole[: len(whole) - (len(whole) % 4 == 1)]
+    decoded = base64.b64decode(whole + b"=" * (-len(whole) % 4))
+    return mask(decoded) != decoded
+
+
+def _list_beginnings(rules: Iterable[Rule]) -> list[str]:
+    """List the prefixes of tokens that a prefix identifies."""
+    return sorted({word for rule in rules for word in rule.keywords if rule.begins(word)})
+
+
+def _encode_beginning(beginning: bytes) -> Iterable[str]:
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + beginning).decode().rstrip("=")
+        certain = encoded[(shift * 8 + 5) // 6 : (shift + len(beginning)) * 8 // 6]
+        if len(certain) >= _SHORTEST_BEGINNING:
+            yield certain
+
+
+# A line whose cells are words, one of them a heading of passwords; the automaton asks for it before anything is read.
+HEADING = (
+    r"(?m)^(?:[^\n]*[|,;\t][ \t\"*]*)?(?i:(?:\w+[ _-])?(?:password|passwd|pwd|passwort|kennwort))[ \t\"*]*"
+    r"(?:[|,;\t][^\n]*)?\r?\n"
+)
+_NAME = re.compile(rb"(?i)(?:\w+[ _-])?(?:password|passwd|pwd|passwort|kennwort)")
+_USER = re.compile(rb"(?i)(?:\w+[ _-])?(?:user(?:[ _-]?name)?|login|e-?mail|account|host)")
+_CELL = re.compile(rb"[\w .*/()-]{0,40}")
+_RULE = re.compile(rb"[ \t|:+-]+")
+_WRAPPING = b" \t\"'`*\r"
+
+Span = tuple[int, int]
+
+
+def read_table(data: bytes, start: int, stop: int) -> tuple[Sequence[Span], int]:
+    """Return where the passwords of a table stand whose heading is at a place, and where the table ends."""
+    heading = data[start:stop].rstrip(b"\r\n")
+    for separator in (b"|", b"\t", b",", b";"):
+        cells = [one.strip(_WRAPPING) for one in heading.split(separator)]
+        columns = [number for number, cell in enumerate(cells) if _NAME.fullmatch(cell)]
+        if columns and len(cells) > 1 and all(_CELL.fullmatch(cell) for cell in cells):
+            is_login = any(_USER.fullmatch(cell) for cell in cells) and (separator == b"|" or all(cells))
+            return _read_rows(data, stop, separator, columns[0], len(cells), is_login=is_login)
+    return [], stop
+
+
+def _read_rows(
+    data: bytes, position: int, separator: bytes, column: int, width: int, *, is_login: bool
+) -> tuple[Sequence[Span], int]:
+    """Find the cells with passwords; beside the names of users, all but placeholders and types are."""
+    found: list[Span] = []
+    while position < len(data):
+        end = data.find(b"\n", position) + 1 or len(data)
+        row = data[position:end].rstrip(b"\n")
+        if row.count(separator) + 1 != width:
+            break
+        cells = row.split(separator)
+        value = cells[column].strip(_WRAPPING)
+        said = value.decode("utf-8", "replace")
+        if not _RULE.fullmatch(row) and ((is_login and is_value(said)) or is_literal(said, words=False, chosen=True)):
+            at = position + sum(len(one) + 1 for one in cells[:column]) + cells[column].index(value)
+            found.append((at, at + len(value)))
+        position = end
+    return found, position
+
 
 _LONGEST_TOKEN = 2_000  # characters of a token in pieces or in base64
 _SHORTEST_NAME = 2  # characters, as of "pw"

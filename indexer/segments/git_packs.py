@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from indexer.errors import RepositoryError
-from indexer.git.git_errors import decode_output, make_command_error
+from indexer.git.git_command import decode_output, make_command_error
 from indexer.git.repository import Repository
 from indexer.segments.listing import History
 from indexer.subprocesses import read_output

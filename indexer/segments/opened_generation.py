@@ -17,8 +17,8 @@ from indexer.embedding.factory import open_embedder
 from indexer.errors import DamagedCatalog, IndexDamaged, NotIndexed, RepositoryError, StorageVersion
 from indexer.generations.generation_cache import GenerationCache
 from indexer.generations.history_reader import DeployMarks, HistoryReader
-from indexer.generations.overview_file import OVERVIEW_FILE
 from indexer.generations.reader import IndexReader
+from indexer.generations.repository_facts import OVERVIEW_FILE
 from indexer.git.repository import Repository
 from indexer.search.ranking import Fusion, RankingWeights
 from indexer.search.snapshot import Snapshot

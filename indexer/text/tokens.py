@@ -1,11 +1,15 @@
-"""Code-aware tokens: identifiers whole and in their parts, paths, light stemming, and the stop words of questions."""
+"""Tokens: those of texts, identifiers and paths, and the counts by which each chunk of a file is found."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import PurePosixPath
+
+from indexer.types import ParsedFile
 
 IDENTIFIER = re.compile(r"[^\W\d][\w$]*|\$[\w$]+|\d+")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -85,3 +89,29 @@ def find_question_words(question: str) -> list[str]:
 def tokenize_question(question: str) -> list[str]:
     """Tokens of a question without its stop words."""
     return [token for word in find_question_words(question) for token in tokenize_identifier(word)]
+
+
+Bag = Mapping[str, int]
+_PATH_WEIGHT = 3  # how often the path's tokens are counted in each of a file's chunks
+_NAME_WEIGHT = 2  # and how often those of the definitions and the scope
+
+
+def build_bags(parsed: ParsedFile) -> tuple[Bag, ...]:
+    """Count the tokens of each chunk of a file, with those of its scope and the names it defines."""
+    bags = []
+    for chunk in parsed.chunks:
+        names = [token for name in chunk.names for token in tokenize_identifier(name)] + tokenize(chunk.scope)
+        bags.append(Counter(tokenize(chunk.text) + names * _NAME_WEIGHT))
+    return tuple(bags)
+
+
+def add_path(bags: Sequence[Bag], path: str) -> tuple[Bag, ...]:
+    """Count the tokens of a file's path with those of each of its chunks."""
+    tokens = tokenize_path(path)
+    added = []
+    for bag in bags:
+        counts = dict(bag)
+        for token in tokens:
+            counts[token] = counts.get(token, 0) + _PATH_WEIGHT
+        added.append(counts)
+    return tuple(added)

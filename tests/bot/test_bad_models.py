@@ -10,8 +10,8 @@ import pytest
 
 from agent.answering.model_answer import BROKEN_OFF
 from agent.limits import MAX_ROUNDS
-from agent.text.code_fences import CodeFence
-from bot.markdown.lines import read_lines
+from agent.text.code_marks import CodeFence
+from bot.markdown.splitting import read_lines
 from tests.fakes.citebot import Citebot
 from tests.fakes.gemini import Failure, FakeGemini, Received, Reply, calls, hangs, running_gemini, says, withholds
 from tests.fakes.shop import SHOP

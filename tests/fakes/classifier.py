@@ -15,7 +15,7 @@ from tokenizers.normalizers import Lowercase
 from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 
-from agent.guard.classifier.model_folder import CONFIG, FILES, MODEL, TOKENIZER, compute_checksum
+from agent.guard.classifier.onnx_model import CONFIG, FILES, MODEL, TOKENIZER, compute_checksum
 
 SUSPICIOUS = ("ignore", "instructions", "prompt", "disregard")
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from indexer.parser_pool import worker
-from indexer.parser_pool.file_source import parse_source
 from indexer.parser_pool.wire_format import ParsedContents, Request, SkippedFile
+from indexer.parser_pool.worker import parse_source
 
 
 def main(arguments: Sequence[str]) -> None:

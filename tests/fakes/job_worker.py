@@ -17,8 +17,7 @@ from psycopg import AsyncConnection
 
 from bot.clock import SystemClock
 from bot.jobs.job_queue import QueueTimes, open_job_queue
-from bot.jobs.queued_answers import QueuedAnswerJobs
-from bot.jobs.queued_refreshes import QueuedRefreshJobs
+from bot.jobs.queued_jobs import QueuedAnswerJobs, QueuedRefreshJobs
 from bot.storage.database import open_postgres
 from bot.storage.leases import Leases
 from indexer import Progress, RefreshReport

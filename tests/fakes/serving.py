@@ -10,7 +10,7 @@ from pathlib import Path
 
 import bot.adapters.discord.adapter
 import bot.adapters.slack.adapter
-import bot.jobs.queued_answers
+import bot.jobs.queued_jobs
 import bot.serving.service
 from bot.monitoring.watchdog import WatchedLoop
 from bot.serving.roles import Role
@@ -33,7 +33,7 @@ def serve(directory: str, point: str = "", role: Role = "all", is_hurried: bool 
     platforms as often as it likes. Where `CITEBOT_TEST_LOGS` names a folder, it logs to a file of it.
     """
     if point:
-        dying.Fuse(point).arm((bot.jobs.queued_answers.QueuedAnswerJobs, "ask_for_answer", "job"))
+        dying.Fuse(point).arm((bot.jobs.queued_jobs.QueuedAnswerJobs, "ask_for_answer", "job"))
     if is_hurried:
         for workspace in (bot.adapters.discord.adapter, bot.adapters.slack.adapter):
             setattr(workspace, "RATES", {})  # noqa: B010 - mypy minds an assignment

@@ -17,7 +17,7 @@ from bot.adapters.slack.client import BotIdentity
 from bot.adapters.slack.parsing import ButtonPressed, MessageDeleted, MessageEdited, MessageReceived, parse_delivery
 from bot.conversations.commands import ParsedCommand, UnknownCommand, parse_command
 from bot.messages import ButtonAction
-from bot.repositories.choice import parse_choice_button
+from bot.repositories.choice_store import parse_choice_button
 from tests.fuzz.texts import among, json_values, noise, objects
 
 OWN = BotIdentity(team="T1", user="U1", bot="B1")

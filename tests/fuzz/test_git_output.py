@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.git.git_errors import decode_output
+from indexer.git.git_command import decode_output
 from indexer.git.history import NOBODY, format_person, read_blame, read_log
 from indexer.remotes.remote_repository import RemoteRepository
 from tests.fuzz.texts import among

@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from indexer.index import CodeIndex
-from indexer.parser_pool.parse_limits import Limits
 from indexer.parser_pool.pool import ParserPool
+from indexer.parser_pool.process import Limits
 from indexer.types import PlainFile, RefreshReport
 from tests.fakes.repositories import GitRepo
 

@@ -13,8 +13,8 @@ import pytest
 
 from agent.evidence.definitions import list_members
 from indexer.errors import BadPattern, IndexerError, NotIndexed, StorageLocked, UnknownPath
-from indexer.generations.overview_file import OVERVIEW_FILE, load_overview
 from indexer.generations.reader import IndexReader
+from indexer.generations.repository_facts import OVERVIEW_FILE, load_overview
 from indexer.index import CodeIndex
 from indexer.search.path_traits import read_path_traits
 from indexer.search.snapshot import Snapshot

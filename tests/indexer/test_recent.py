@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from indexer.calls import call_graph
 from indexer.generations import generation_cache
 from indexer.generations.generation_cache import GenerationCache
-from indexer.generations.overview_file import OVERVIEW_FILE
+from indexer.generations.repository_facts import OVERVIEW_FILE
 from indexer.parsing.file_parser import parse_file
 from indexer.store.catalog import Catalog
 from indexer.text.decoding import pack

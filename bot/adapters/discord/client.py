@@ -18,8 +18,8 @@ from discord.state import ConnectionState
 from bot.adapters.discord.connection import AWAY_ERRORS, ReconnectBackoff
 from bot.adapters.discord.interactions import InteractionHandler
 from bot.adapters.discord.listener import DiscordListener
+from bot.adapters.file_downloads import refuse_redirects
 from bot.adapters.inbound import EventsInFlight
-from bot.adapters.no_redirects import refuse_redirects
 from bot.monitoring.observer import CountLoss, ignore_loss
 
 P = ParamSpec("P")

@@ -13,7 +13,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.adapters.no_redirects import refuse_redirects
+from bot.adapters.file_downloads import refuse_redirects
 from bot.adapters.slack import api_errors
 from bot.clock import Clock
 from bot.errors import ChatError, PlatformUnreachable, RateLimited

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import aiohttp
 from cachetools import LRUCache
@@ -15,8 +15,7 @@ from bot.adapters.slack.channels import find_last_author, find_reply, has_file_a
 from bot.adapters.slack.client import BotIdentity, SlackClient
 from bot.adapters.slack.ephemeral import EphemeralStream, SlackEphemeralMessages, is_ephemeral
 from bot.adapters.slack.parsing import make_message_handle
-from bot.adapters.slack.rendering import Block, make_fallback_text, render_blocks
-from bot.adapters.slack.streams import SlackStream, make_step
+from bot.adapters.slack.rendering import Block, make_fallback_text, render_blocks, render_context
 from bot.errors import ChatError, EditRefused, PlatformUnreachable, StreamRefused
 from bot.messages import (
     AttachedFile,
@@ -25,12 +24,85 @@ from bot.messages import (
     MessageContent,
     MessageHandle,
     Place,
+    PlaceLink,
     RateLimit,
     SendMethod,
     ThreadMessage,
 )
 from bot.ports import LiveStream
 from bot.replies.paging import show_without_file
+
+log = logging.getLogger(__name__)
+
+_LONGEST_TITLE = 200
+
+
+class SlackStream:
+    """An open stream. Its step carries the nonce from the beginning, its metadata only once the stream ends."""
+
+    def __init__(self, client: SlackClient, handle: MessageHandle, *, nonce: str, metadata: Block, status: str) -> None:
+        self._client = client
+        self._handle = handle
+        self._nonce = nonce
+        self._metadata = metadata
+        self._status = status
+        self._has_shown_places = False  # once: Slack does not say whether it would add them to the ones before
+
+    @property
+    def handle(self) -> MessageHandle:
+        """The message."""
+        return self._handle
+
+    async def append(self, text: str, content: MessageContent) -> None:
+        """Add text and show the step; without a status, the last step stays. Nothing is sent where nothing changes."""
+        status = content.status or self._status
+        found = () if self._has_shown_places else content.found
+        step = make_step(self._nonce, status, found=found) if found or status != self._status else ()
+        chunks = [*make_text_chunk(text), *step]
+        if chunks:
+            await self._client.send(
+                lambda: self._client.web.chat_appendStream(
+                    channel=self._handle.channel, ts=self._handle.id, chunks=chunks
+                ),
+                api_errors.map_stream_error,
+            )
+        self._status = status
+        self._has_shown_places = self._has_shown_places or bool(found)
+
+    async def finish(self, text: str, content: MessageContent) -> None:
+        """Add the last text, and end with footer and buttons."""
+        chunks = [*make_text_chunk(text), *make_step(self._nonce, self._status, done=True)]
+        await self._client.send(
+            lambda: self._client.web.chat_stopStream(
+                channel=self._handle.channel,
+                ts=self._handle.id,
+                chunks=chunks or None,
+                blocks=render_context(content) or None,
+                metadata=self._metadata,
+            ),
+            api_errors.map_stream_error,
+        )
+
+
+def make_text_chunk(text: str) -> Sequence[Any]:
+    """A piece of text for a stream."""
+    return [{"type": "markdown_text", "text": text}] if text else []
+
+
+def make_step(nonce: str, status: str, *, found: Sequence[PlaceLink] = (), done: bool = False) -> Sequence[Any]:
+    """The one line that says what is in progress, and the places that were found as its sources."""
+    words = status.replace("`", "")
+    title = (words.removesuffix("…").strip() if done else words)[:_LONGEST_TITLE]
+    if not title:
+        return []
+    step: dict[str, Any] = {"type": "task_update", "id": nonce, "title": title}
+    step["status"] = "complete" if done else "in_progress"
+    if sources := [{"type": "url", "url": place.url, "text": place.name} for place in found if place.url]:
+        step["sources"] = sources
+    if names := ", ".join(place.name for place in found if not place.url):
+        step["details"] = f"Found {names}"
+    return [step]
+
 
 Streaming = Literal["auto", "off"]
 EVENT_TYPE = "citebot_reply"
@@ -48,8 +120,6 @@ RATES: Mapping[SendMethod, RateLimit] = {
     "stream_stop": RateLimit(calls=20),
 }
 MAX_UNITS = 11_000  # of all blocks together; Slack refuses a little above 12,000
-
-log = logging.getLogger(__name__)
 
 
 class SlackPlatform:

@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import sys
+import termios
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePath
+from typing import TextIO
 
 from agent import Citation
 from bot.adapters.terminal import output
 from bot.adapters.terminal.display import Terminal
-from bot.adapters.terminal.echo import set_echo
 from bot.adapters.terminal.questions import ShownAnswer
 from bot.errors import BotError
 from bot.markdown import format_location, to_one_line
 from indexer import find_editor, is_safe_path, start_editor
+
+_FLAGS = 3  # the place of the local modes among what termios returns
+
+
+@contextmanager
+def set_echo(stream: TextIO | None = None, *, on: bool) -> Iterator[None]:
+    """Echo typed input, or keep it for the next prompt, while the context is open; does nothing without a terminal."""
+    stream = stream if stream is not None else sys.stdin
+    try:
+        before = termios.tcgetattr(stream.fileno())
+    except (termios.error, OSError, ValueError):  # no terminal
+        yield
+        return
+    modes = [*before]
+    modes[_FLAGS] = modes[_FLAGS] | termios.ECHO if on else modes[_FLAGS] & ~termios.ECHO
+    # At once, and with nothing thrown away that was typed before.
+    termios.tcsetattr(stream.fileno(), termios.TCSANOW, modes)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(stream.fileno(), termios.TCSANOW, before)
+
 
 NO_ANSWER = "There is no answer yet. Ask something first."
 NOT_COPIED = "This terminal has no clipboard access. Select the text with the mouse."

@@ -17,7 +17,7 @@ from rich.text import Text
 from agent import AgentEvent, Citation
 from bot.adapters.terminal.safe_markdown import SafeMarkdown
 from bot.markdown import find_link_target, format_cited_place, to_one_line
-from bot.replies.waiting import FoundPlaces, describe_stage
+from bot.replies.answer_content import FoundPlaces, describe_stage
 from indexer import Progress
 
 _STAGES = {

@@ -15,7 +15,7 @@ from bot.markdown import to_one_line
 from bot.questions.answer_queue import AnswerQueue
 from bot.questions.answer_run import AnswerRun, RunDeps
 from bot.questions.descriptions import describe_ref_read
-from bot.repositories.choice import RepositoryChoice
+from bot.repositories.choice_store import RepositoryChoice
 from bot.repositories.local_repositories import LocalRepositories
 from bot.repositories.names import RepositoryProfile, find_named
 from bot.repositories.ref_chooser import RefChooser

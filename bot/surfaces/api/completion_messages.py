@@ -10,8 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, FailFast, Field, Tag
 
 from agent.text.citation_markers import MARKER
-from agent.text.code_fences import CodeBlockScanner
-from agent.text.code_spans import find_outside
+from agent.text.code_marks import CodeBlockScanner, find_outside
 from bot.conversations.turns.thread_context import LONGEST_QUESTION, quote_thread
 from bot.markdown.formatting import to_one_line
 from bot.messages import ThreadMessage

@@ -33,7 +33,7 @@ TRUTHS: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (
     ("what does citebot depend on?", [("pyproject.toml", "")]),
     (
         "where are secrets masked before text is sent",
-        [("indexer/secrets/", ""), ("agent/text/masked_values.py", ""), ("docs/guard.md", "")],
+        [("indexer/secrets/", ""), ("agent/text/storable.py", ""), ("docs/guard.md", "")],
     ),
     ("how does it notice new commits?", [("docs/repositories.md", "How new commits"), ("indexer/watcher.py", "")]),
     ("default port of the web page", [("bot/settings.py", "web_port"), (".env.example", "PORT"), ("docs/web.md", "")]),

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.citations.citation_check import CheckedAnswer, examine_citations
+from agent.citations.citation_check import UNSOURCED, UNVERIFIED, CheckedAnswer, examine_citations
 from agent.citations.citation_fit import Doubt
 from agent.citations.claims import find_names
-from agent.citations.legends import UNSOURCED, UNVERIFIED
 from agent.evidence.refs import make_lines_ref
 from agent.ports import Deps
 from agent.prompts.model_text import CitationParser

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent.citations.legends import CORRECTED, UNVERIFIED
+from agent.citations.citation_check import CORRECTED, UNVERIFIED
 from agent.errors import ModelUnavailable
 from agent.nodes.synthesis import check_citations
 from agent.ports import Deps, NodeRuntime, TurnModels

@@ -10,8 +10,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from agent.answering.claim_reading import read_again
-from agent.citations.citation_check import CheckedAnswer, examine_citations
-from agent.citations.legends import UNSOURCED, UNVERIFIED
+from agent.citations.citation_check import UNSOURCED, UNVERIFIED, CheckedAnswer, examine_citations
 from agent.ports import Deps, TurnModels
 from agent.state import CitationRef, to_citation
 from indexer.types import Location

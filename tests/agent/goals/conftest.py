@@ -13,9 +13,9 @@ from pydantic import SecretStr
 from agent.errors import UnknownRun
 from agent.events import AgentEvent
 from agent.goals.checks.goal_registry import GoalRegistry
+from agent.goals.goal import GoalRequest
 from agent.goals.goal_agent import GOAL_LIMITS, GoalAgent
 from agent.goals.goal_verdict import GoalVerdict
-from agent.goals.proposal import GoalRequest
 from agent.goals.sandbox_tools import make_goal_tools
 from agent.limits import TurnLimits
 from agent.llm.models import ChatModels, open_models

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.goals.proposal import GoalRequest
+from agent.goals.goal import GoalRequest
 from tests.agent.goals.conftest import PARSER, GoalBench
 from tests.fakes import pyright
 from tests.fakes.gemini import calls, says

@@ -11,8 +11,7 @@ from pydantic import BaseModel
 
 from agent.errors import GoalUnreachable
 from agent.goals.checks.goal_registry import KINDS, GoalRegistry
-from agent.goals.goal import Goal, GoalResult, GoalState
-from agent.goals.proposal import GoalRequest
+from agent.goals.goal import Goal, GoalRequest, GoalResult, GoalState
 from agent.goals.workspace import Workspace
 from agent.limits import TurnLimits
 from agent.llm.models import ChatModels

@@ -24,8 +24,7 @@ from agent.guard.classifier.background_classifier import (
     BackgroundClassifier,
     InjectionModel,
 )
-from agent.guard.classifier.model_folder import CONFIG, FILES, MODEL, TOKENIZER
-from agent.guard.classifier.onnx_model import MAX_CHARS, MAX_WINDOWS, WINDOW, OnnxModel
+from agent.guard.classifier.onnx_model import CONFIG, FILES, MAX_CHARS, MAX_WINDOWS, MODEL, TOKENIZER, WINDOW, OnnxModel
 from agent.nodes.security_gateway import security_gateway
 from agent.persistence.checkpointer import SqliteConversations
 from agent.ports import Classified, Deps

@@ -9,7 +9,7 @@ from langchain_core.messages import SystemMessage
 
 from agent.errors import AnswerLeaked
 from agent.guard.leak_check import check_leaks, has_leaked_instructions, has_masked_values
-from agent.text.masked_values import MASK, MaskedValues
+from agent.text.storable import MASK, MaskedValues
 from indexer.secrets import redact_secrets
 
 TOLD = "You answer questions about one repository's code, from numbered evidence and from nothing else. Be brief."

@@ -6,9 +6,8 @@ import base64
 
 import pytest
 
-from agent.guard.injection.clauses import read_clauses
 from agent.guard.injection.normalization import normalize_question, strip_invisible
-from agent.guard.injection.verdict import InjectionVerdict, judge_conversation, judge_injection
+from agent.guard.injection.verdict import InjectionVerdict, judge_conversation, judge_injection, read_clauses
 from agent.nodes.security_gateway import format_refusal, judge_question
 from tests.agent.guard.sets import PARTS, Part, attacks, benign
 

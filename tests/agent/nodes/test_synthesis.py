@@ -23,7 +23,7 @@ from agent.prompts.model_text import LONGEST_ANSWER, CitationParser, StreamSanit
 from agent.prompts.prompt_evidence import PromptEvidence
 from agent.state import AgentState
 from agent.text.citation_markers import find_markers
-from agent.text.code_fences import CodeBlockScanner
+from agent.text.code_marks import CodeBlockScanner
 from indexer.types import Location
 from tests.agent.conftest import SECRET, Told, redact
 from tests.agent.questions.test_questions import turn

@@ -11,9 +11,13 @@ import pytest
 from agent.agent import Agent
 from agent.errors import CheckpointError
 from agent.persistence.checkpointer import open_saver
-from agent.persistence.conversation_schema import create_checkpoint_tables, load_conversation_schema
 from agent.persistence.evidence_store import EvidenceStore
-from agent.persistence.migrations import list_copies, migrate_database
+from agent.persistence.migrations import (
+    create_checkpoint_tables,
+    list_copies,
+    load_conversation_schema,
+    migrate_database,
+)
 from tests.agent.conftest import answer_to, redact, remembered
 from tests.agent.test_graph import QUESTION, agent_with, research
 from tests.fakes.code import FakeCode, FakeLibrary

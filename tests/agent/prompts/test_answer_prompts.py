@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from agent.answering.beginning import describe_absent
-from agent.citations.legends import UNSOURCED, write_legend
+from agent.citations.citation_check import UNSOURCED, write_legend
 from agent.ports import Deps
 from agent.prompts.answer_prompts import (
     ANSWER_RULES,

@@ -27,7 +27,7 @@ from agent.sandbox.boxes import Bubblewrap
 from agent.sandbox.boxes import PythonEnvironment
 from agent.sandbox.boxes import Landlock
 from agent.sandbox.sandbox import SandboxCommand, SandboxLimits
-from agent.sandbox.trials import try_sandbox
+from agent.sandbox.boxes import try_sandbox
 from indexer.subprocesses import start_confined_async
 
 HOSTILE = '''

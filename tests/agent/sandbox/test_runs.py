@@ -20,11 +20,10 @@ import pytest
 from agent.errors import SandboxUnavailable
 from agent.sandbox import supervision
 from agent.sandbox.box_folders import find_user
-from agent.sandbox.boxes import Bubblewrap, Landlock, PythonEnvironment
+from agent.sandbox.boxes import Bubblewrap, Landlock, PythonEnvironment, try_sandbox
 from agent.sandbox.memory_group import find_memory_group
 from agent.sandbox.sandbox import Channel, Ending, Execution, Sandbox, SandboxCommand, SandboxLimits
 from agent.sandbox.supervision import SOCKET_BYTES, measure_memory
-from agent.sandbox.trials import try_sandbox
 from indexer.subprocesses import start_confined_async
 from tests.agent.sandbox.conftest import MECHANISMS
 from tests.agent.sandbox.surroundings import SYSTEM_PATH, Surroundings, list_processes

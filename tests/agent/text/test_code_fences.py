@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.text.code_fences import CodeBlockScanner, find_open_fence, move_fence_to_margin, strip_fence
+from agent.text.code_marks import CodeBlockScanner, find_open_fence, move_fence_to_margin, strip_fence
 
 PIECES = st.sampled_from(
     ["```", "````", "``", "`", "~~~", "~~~~", "~", "`" * 41, "py", " ", "   ", "    ", "\t", "- ", "1. ", "a", "\r"]

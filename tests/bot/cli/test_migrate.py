@@ -18,9 +18,8 @@ from agent.persistence.conversation_saver import ConversationSaver
 from agent.persistence.evidence_store import EvidenceStore
 from agent.persistence.postgres.saver import open_postgres_saver
 from bot.maintenance.disk_usage import CONVERSATIONS
-from bot.maintenance.migration import DRAFT
-from bot.maintenance.table_copy import list_tables
-from bot.storage.data_lock import hold_shared_lock
+from bot.maintenance.migration import DRAFT, list_tables
+from bot.storage.data_folder_access import hold_shared_lock
 from bot.storage.database import INBOX_FILE, open_database
 from tests.agent.persistence.test_saver_contract import build_talk, run
 from tests.fakes.citebot import Citebot, converse

@@ -11,7 +11,7 @@ import pytest
 from agent.answers.places import FRAME
 from bot.access import Manners, find_manners
 from bot.conversations.assembly import ChatPolicy
-from bot.conversations.manners import is_question
+from bot.conversations.dispatcher import is_question
 from bot.messages import Place
 from bot.storage.database import open_database
 from tests.bot.contract import settled

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from bot.conversations.active_turns import QUARANTINE_SECONDS, Suspects
 from bot.conversations.assembly import ChatPolicy
-from bot.conversations.crash_suspects import QUARANTINE_SECONDS, Suspects
 from bot.storage.database import open_database
 from bot.storage.inbox import LEASE_SECONDS, Inbox
 from tests.bot.chat import message

@@ -12,8 +12,7 @@ import pytest_asyncio
 from bot.clock import SystemClock
 from bot.jobs.job_queue import JobQueue, open_job_queue
 from bot.jobs.local_refreshes import LocalRefreshJobs
-from bot.jobs.queued_answers import QueuedAnswerJobs
-from bot.jobs.queued_refreshes import QueuedRefreshJobs
+from bot.jobs.queued_jobs import QueuedAnswerJobs, QueuedRefreshJobs
 from bot.ports import AnswerJobs, RefreshJobs
 from bot.storage.database import open_postgres
 from bot.storage.inbox import make_process_name

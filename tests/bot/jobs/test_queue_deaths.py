@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from bot.jobs.job_queue import JobQueue, open_job_queue
-from bot.jobs.queued_answers import QueuedAnswerJobs
+from bot.jobs.queued_jobs import QueuedAnswerJobs
 from tests.bot.jobs.conftest import make_queue_database, open_refreshes
 from tests.bot.jobs.test_refresh_contract import follow
 from tests.fakes.job_worker import TABLES, TIMES, run_sql, start_workers, until_rows

@@ -11,11 +11,10 @@ import pytest
 import pytest_asyncio
 
 from bot.errors import InboxError
-from bot.jobs import queued_refreshes
-from bot.jobs.janitor import MAX_WORKER_DEATHS, Janitor
+from bot.jobs import queued_jobs
 from bot.jobs.job_queue import JobQueue, QueueTimes, open_job_queue
-from bot.jobs.queued_answers import QueuedAnswerJobs
-from bot.jobs.queued_refreshes import QueuedRefreshJobs
+from bot.jobs.queue_worker import MAX_WORKER_DEATHS, Janitor
+from bot.jobs.queued_jobs import QueuedAnswerJobs, QueuedRefreshJobs
 from indexer import IndexerError
 from tests.bot.jobs.conftest import make_queue_database, open_refreshes
 from tests.bot.jobs.test_answer_contract import Answers, ask
@@ -179,7 +178,7 @@ async def test_a_job_whose_workers_die_again_and_again_is_given_up(
 async def test_who_follows_a_refresh_is_told_that_there_is_no_indexer(
     front: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(queued_refreshes, "IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(queued_jobs, "IDLE_SECONDS", 0.2)
     course = await front.refreshes.ask_for_refresh("one")
 
     with pytest.raises(IndexerError, match="No indexer is at work, so one waits to be indexed"):

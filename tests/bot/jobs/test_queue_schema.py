@@ -12,7 +12,7 @@ from procrastinate.schema import SchemaManager
 from psycopg import AsyncConnection
 
 from bot.errors import InboxError
-from bot.jobs.queue_schema import list_due_upgrades, prepare_queue
+from bot.jobs.job_queue import list_due_upgrades, prepare_queue
 from bot.storage.database import open_postgres
 from tests.fakes.postgres import make_database
 

@@ -22,7 +22,7 @@ from bot.app import App
 from bot.errors import BackupError
 from bot.maintenance.backup import restore_backup
 from bot.settings import RepositoryTable, Settings
-from bot.storage.data_lock import hold_exclusive_lock
+from bot.storage.data_folder_access import hold_exclusive_lock
 from bot.storage.database import INBOX_FILE, open_database
 from bot.storage.turn_records import TurnRecord, TurnRecordStore
 from indexer.store.data_folder import DataFolder, find_index_folder

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.markdown.lines import read_lines
 from bot.markdown.safety import is_allowed_link, neutralize
+from bot.markdown.splitting import read_lines
 from tests.work import find_steepness
 
 HOSTS = frozenset({"git.example.com", "code.example.com:8443"})

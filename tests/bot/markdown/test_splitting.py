@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.markdown.lines import find_fence, read_lines
-from bot.markdown.splitting import LEAST, MarkdownPiece, count_units, split_markdown
+from bot.markdown.splitting import LEAST, MarkdownPiece, count_units, find_fence, read_lines, split_markdown
 
 WORDS = st.text(st.sampled_from("abc äß🎉👩‍👩‍👧éz\u0301"), min_size=1, max_size=30)
 LINKS = st.builds(

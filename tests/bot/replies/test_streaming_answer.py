@@ -10,9 +10,8 @@ from agent.events import AgentEvent
 from agent.ports import Citation
 from bot.markdown.splitting import split_markdown
 from bot.messages import PlaceLink
-from bot.replies.answer_content import LONGEST_STATUS, StreamingAnswer
+from bot.replies.answer_content import LONGEST_NAME, LONGEST_STATUS, StreamingAnswer
 from bot.replies.paging import cut_to_stable
-from bot.replies.waiting import LONGEST_NAME
 from indexer.types import Location
 from tests.fakes.parts import ANSWER, CITATION, event
 

@@ -17,8 +17,7 @@ from bot.access import AccessPolicy
 from bot.clock import Clock
 from bot.conversations.assembly import ChatPolicy
 from bot.messages import ButtonPress, MessageContent, MessageHandle, ThreadMessage
-from bot.repositories.choice import RepositoryChoice
-from bot.repositories.choice_store import ChoiceStore, PendingQuestion
+from bot.repositories.choice_store import ChoiceStore, PendingQuestion, RepositoryChoice
 from bot.repositories.hints import HintLookup, find_hints
 from bot.repositories.names import RepositoryProfile
 from bot.storage.database import open_database

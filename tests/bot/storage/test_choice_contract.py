@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.repositories.choice import RepositoryChoice
-from bot.repositories.choice_store import ChoiceStore, ConversationTopic, PendingQuestion
+from bot.repositories.choice_store import ChoiceStore, ConversationTopic, PendingQuestion, RepositoryChoice
 from tests.bot.storage.conftest import ChatStore, OpenStore
 from tests.fakes.clock import FakeClock
 

@@ -13,8 +13,7 @@ import pytest
 
 from bot.cli import doctor
 from bot.errors import FolderError
-from bot.storage.data_lock import hold_shared_lock
-from bot.storage.permissions import find_exposures, secure_folder
+from bot.storage.data_folder_access import find_exposures, hold_shared_lock, secure_folder
 from tests.fakes.citebot import Citebot
 from tests.fakes.disks import ROOT
 from tests.fakes.repositories import GitRepo
@@ -26,8 +25,8 @@ import asyncio, sys
 from pathlib import Path
 from bot.storage.database import INBOX_FILE, open_database
 from bot.errors import FolderError
-from bot.storage.data_lock import hold_shared_lock
-from bot.storage.permissions import restrict_umask
+from bot.storage.data_folder_access import hold_shared_lock
+from bot.storage.data_folder_access import restrict_umask
 from indexer.remotes.clone import RemoteClone
 from indexer.remotes.remote_repository import RemoteRepository
 

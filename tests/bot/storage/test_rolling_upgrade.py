@@ -24,7 +24,7 @@ from agent import PostgresDatabase, Schema
 from agent.persistence.migrations import migrate_postgres
 from bot.clock import SystemClock
 from bot.jobs.job_queue import open_job_queue
-from bot.jobs.queued_answers import QueuedAnswerJobs
+from bot.jobs.queued_jobs import QueuedAnswerJobs
 from bot.storage.database import load_postgres_schema, open_postgres
 from bot.storage.inbox import Inbox, InboxEntry
 from bot.storage.leases import Leases

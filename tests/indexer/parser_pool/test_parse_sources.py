@@ -21,11 +21,10 @@ from hypothesis import strategies as st
 from indexer.errors import ParserUnavailable
 from indexer.git.gitattributes import UNMARKED, FileAttributes
 from indexer.git.objects import TreeEntry
-from indexer.parser_pool.file_source import parse_source
-from indexer.parser_pool.parse_limits import Limits
 from indexer.parser_pool.parse_sources import FileSource, ParseOutcome, Parsers
 from indexer.parser_pool.plain_files import PlainFiles
 from indexer.parser_pool.pool import ParserPool
+from indexer.parser_pool.process import Limits
 from indexer.parser_pool.wire_format import (
     HEADER,
     Malformed,
@@ -36,6 +35,7 @@ from indexer.parser_pool.wire_format import (
     pack_reply,
     unpack_reply,
 )
+from indexer.parser_pool.worker import parse_source
 from indexer.text.decoding import unpack
 from tests.fakes.parsers import NotingPool
 from tests.waiting import LIMIT_SECONDS, block_until

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from indexer.parser_pool.parse_limits import Limits
 from indexer.parser_pool.pool import ParserPool
+from indexer.parser_pool.process import Limits
 from indexer.parser_pool.wire_format import ParsedContents, Request
 from indexer.types import ParsedFile
 from tests.waiting import LIMIT_SECONDS

@@ -15,8 +15,7 @@ from indexer.index import CodeIndex
 from indexer.refs.repository_refs import RepositoryRefs
 from indexer.remotes.addresses import Address
 from indexer.remotes.clone import RemoteClone, list_commits_by_ref
-from indexer.remotes.pull_requests import list_pull_refs
-from indexer.remotes.ref_list import RefTable, is_ref_name
+from indexer.remotes.ref_list import RefTable, is_ref_name, list_pull_refs
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.types import DiffQuery, LogQuery
 from tests.fakes.repositories import GitRepo, run_git

@@ -13,8 +13,7 @@ import pytest
 from indexer.errors import NotIndexed, UnknownRevision
 from indexer.index import CodeIndex
 from indexer.refs.repository_refs import RepositoryRefs, describe_unknown
-from indexer.refs.side_folder import SideFolder, list_side_folders
-from indexer.refs.side_generations import MOST_WAITING
+from indexer.refs.side_generations import MOST_WAITING, SideFolder, list_side_folders
 from indexer.types import DiffQuery, Location, NamedRef, Progress
 from tests.fakes.repositories import GitRepo
 from tests.waiting import wait_until

@@ -11,7 +11,7 @@ from indexer.search.ranking import RankingWeights, make_chunk_mask, rank_chunks,
 from indexer.search.signals import read_question
 from indexer.search.snapshot import Snapshot
 from indexer.search.snapshot_builder import SnapshotBuilder, make_empty_snapshot
-from indexer.search.token_bags import add_path, build_bags
+from indexer.text.tokens import add_path, build_bags
 from indexer.types import Chunk, FileEntry, ParsedFile, SearchAim, Symbol, SymbolKind
 
 EMBEDDER = StaticEmbedder()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from indexer.parser_pool.file_source import parse_source
 from indexer.parser_pool.wire_format import ParsedContents, Request, SkippedFile
+from indexer.parser_pool.worker import parse_source
 from indexer.parsing.file_parser import parse_file
 from indexer.text.decoding import unpack
 from indexer.text.notebooks import describe_cells, read_notebook

@@ -11,8 +11,14 @@ import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.adapters.slack.credentials import ESSENTIAL, WITHOUT, check_token_shape, list_bot_scopes
-from bot.adapters.slack.diagnostics import SlackCredentials, run_diagnostics
+from bot.adapters.slack.diagnostics import (
+    ESSENTIAL,
+    WITHOUT,
+    SlackCredentials,
+    check_token_shape,
+    list_bot_scopes,
+    run_diagnostics,
+)
 from bot.monitoring.doctor_findings import DoctorFinding, Level
 from tests.fakes.slack import Clock, FakeSlack
 
@@ -153,12 +159,12 @@ async def test_a_scope_that_events_hang_on_names_them(fake: FakeSlack) -> None:
 
 
 async def test_scopes_that_are_not_used_are_listed(fake: FakeSlack) -> None:
-    fake.access.scopes |= {"users:read", "pins:read"}
+    fake.access.scopes |= {"users:read"}
 
     found = await looked(fake)
 
     assert levels(found) == {"ok", "note"}
-    assert "Scopes that citebot does not use: pins:read, users:read." in [each.what for each in found]
+    assert "Scopes that citebot does not use: users:read." in [each.what for each in found]
 
 
 async def test_an_app_in_no_channel_is_to_be_invited(fake: FakeSlack) -> None:
@@ -261,7 +267,7 @@ async def test_credentials_show_no_token() -> None:
         (SECRET, "holds a signing secret"),
         ("https://hooks.slack.com/services/T/B/c", "holds the address of a webhook"),
         ('"xoxb-1', "does not hold a bot token"),
-        ("xoxb-1\n", "holds blanks"),
+        ("xoxb-1\n", "contains spaces"),
     ],
 )
 def test_what_is_no_bot_token_is_called_what_it_is(value: str, held: str) -> None:

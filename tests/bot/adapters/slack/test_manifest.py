@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.adapters.slack.credentials import ESSENTIAL, EVENTS, METHODS, list_bot_scopes
+from bot.adapters.slack.diagnostics import ESSENTIAL, EVENTS, METHODS, list_bot_scopes
 from bot.adapters.slack.listener import EVENTS as HANDLED
 from bot.adapters.slack.parsing import _PARSERS, COMMANDS
 from bot.messages import Attachment, MessageContent, Place

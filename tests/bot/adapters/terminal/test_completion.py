@@ -14,9 +14,8 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output import DummyOutput
 
-from bot.adapters.terminal.completion import PromptCompleter, find_word, match_paths
 from bot.adapters.terminal.console import COMMANDS
-from bot.adapters.terminal.prompt import PromptedInput
+from bot.adapters.terminal.prompt import PromptCompleter, PromptedInput, find_word, match_paths
 from indexer.index import CodeIndex
 from tests.fakes.parts import FakeIndex
 from tests.fakes.repositories import GitRepo

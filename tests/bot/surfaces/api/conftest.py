@@ -20,7 +20,7 @@ from bot.messages import IncomingMessage
 from bot.ports import QuestionLimiter
 from bot.questions.answer_queue import AnswerQueue
 from bot.questions.answer_run import QuestionDeps
-from bot.repositories.choice import RepositoryChoice
+from bot.repositories.choice_store import RepositoryChoice
 from bot.repositories.ref_chooser import RefChooser
 from bot.serving.served_surfaces import TeamSurfaces
 from bot.surfaces.code_lookups import CodeLookups
