@@ -14,7 +14,7 @@ from agent import AgentEvent
 from bot.clock import Clock
 from bot.replies.paging import cut_to_stable
 from bot.surfaces.answer_states import AnswerState
-from bot.surfaces.ask_events import Answered, AskEvent, EvidenceFound, NotAnswered, RunBegun, StageBegun, TextPart
+from bot.surfaces.ask_events import Answered, AskEvent, NotAnswered, RunBegun, StageBegun, TextPart
 from bot.surfaces.principals import Principal
 from bot.surfaces.questions import NO_QUESTION, Questions
 from bot.surfaces.web.cited_code import CitedCode, CitedExcerpt
@@ -53,7 +53,6 @@ class LiveTurn:
     run_id: str = ""
     stage: str = "Reading the question"
     text: str = ""
-    found: int = 0
     answer: Answered | None = None
     failure: NotAnswered | None = None
     excerpts: dict[int, CitedExcerpt] = field(default_factory=dict)
@@ -91,8 +90,6 @@ class LiveTurn:
                 self.stage = event.text
             case TextPart():
                 self.text = event.text if event.replaces else self.text + event.text
-            case EvidenceFound():
-                self.found += len(event.places)
             case Answered():
                 self.answer, self.text = event, event.text
             case NotAnswered():

@@ -33,6 +33,7 @@ async def test_a_question_is_answered_in_its_thread_where_a_mark_opens_the_cited
     assert "1 reply" in channel
     _, thread = await visit.get("/c/general/1")
     assert '<a class="cite" href="/messages/2/code/1"' in thread
+    assert re.findall(r'reactions">(.)</button>', thread) == ["✓", "✕", "👀"]
     _, code = await visit.get("/messages/2/code/1", headers=PART)
     assert code.count('<tr class="cited">') == 15
     assert "def line_10" in code

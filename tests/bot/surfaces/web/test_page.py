@@ -220,9 +220,9 @@ async def test_signing_in_leads_to_nothing_but_a_shared_answer(team_site: Site, 
     assert read_target(target) == "/"
 
 
-async def test_a_flowchart_of_an_answer_is_drawn_above_its_source_and_other_charts_stay_source(site: Site) -> None:
+async def test_charts_of_an_answer_are_drawn_above_their_source_and_unknown_ones_stay_source(site: Site) -> None:
     flowchart = "flowchart TD\n  A[Ask] --> B[Answer]"
-    charts = (flowchart, "sequenceDiagram\n  A->>B: hi", flowchart)
+    charts = (flowchart, "sequenceDiagram\n  A->>B: hi", "pie\n  a: 1", flowchart)
     site.answerer.text = "\n\n".join(f"```mermaid\n{chart}\n```" for chart in charts)
     visit = await site.sign_in()
 
@@ -230,7 +230,8 @@ async def test_a_flowchart_of_an_answer_is_drawn_above_its_source_and_other_char
 
     assert 'role="img"' in told
     assert 'aria-label="Diagram: - Ask leads to Answer"' in told
-    assert told.count("<summary>Source of the diagram</summary>") == told.count("<svg") == 1
+    assert 'aria-label="Sequence: A to B: hi"' in told
+    assert told.count("<summary>Source of the diagram</summary>") == told.count("<svg") == 2
     assert told.count("A[Ask] --&gt; B[Answer]") == 2
     assert "sequenceDiagram" in told
 
