@@ -12,6 +12,7 @@ from indexer.lazy_names import load_lazily
 if TYPE_CHECKING:
     from agent.agent import Agent
     from agent.answers.extractive import describe_meanings
+    from agent.answers.places import FRAME
     from agent.citations.claims import find_claimed_numbers, find_names
     from agent.conversations import open_conversations, prune_idle_conversations
     from agent.errors import (

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from agent.evidence.refs import is_test_or_docs
 from agent.kinds.fetching import fetch_evidence
 from agent.ports import CodeSearch
 from agent.state import EvidenceRef, Lookup, RetrievalRequest
@@ -19,10 +21,7 @@ _OWN = frozenset({"definition", "parent"})  # roles of what the list is about, w
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredQuery:
-    """A lookup and what it found, without line numbers: the places by their names, and how many there are of each kind.
-
-    The same lookup at another commit is equal to it where it finds the same.
-    """
+    """A lookup and what it found, without line numbers: places by their names, and how many there are of each kind."""
 
     request: RetrievalRequest
     items: tuple[str, ...]
@@ -31,7 +30,25 @@ class StoredQuery:
     @property
     def name(self) -> str:
         """The name that the lookup is about; empty if it is about all of a kind."""
-        return self.request["query"].rpartition(".")[2] if "parts" not in self.request else ""
+        parts = self.request.get("parts")
+        return self.request["query"].rpartition(".")[2] if parts is None else parts.get("name", "")
+
+    def compare(self, later: StoredQuery) -> tuple[Sequence[str], Sequence[str]] | None:
+        """Return what the same lookup finds anew later, and what no more; None where it finds the same.
+
+        The same name in another file is the same, and tests and pages count only in what lists tests.
+        """
+        new, gone = (self._list_counted(one, other) for one, other in ((later, self), (self, later)))
+        left = Counter(_read_symbol(item) for item in gone) & Counter(_read_symbol(item) for item in new)
+        new, gone = ([*_leave_out(items, left)] for items in (new, gone))
+        is_cut = max(len(self.items), len(later.items)) >= MAX_ITEMS
+        return (new, gone) if new or gone or (is_cut and self.totals != later.totals) else None
+
+    def _list_counted(self, one: StoredQuery, other: StoredQuery) -> Sequence[str]:
+        """List what one of two results has and the other has not."""
+        counts_all = self.request["lookup"] == "tests"
+        items = (Counter(one.items) - Counter(other.items)).elements()
+        return [item for item in items if counts_all or not is_test_or_docs(item.partition(" ")[0])]
 
     def to_fields(self) -> Mapping[str, Any]:
         """Return the query as JSON has it."""
@@ -62,6 +79,20 @@ async def _look_up(code: CodeSearch, request: RetrievalRequest) -> StoredQuery:
     items = sorted(_name_item(ref) for ref in found.refs if is_name or ref["role"] not in _OWN)
     totals = {kind: count for kind, count in found.totals.items() if count}
     return StoredQuery(request=request, items=tuple(items[:MAX_ITEMS]), totals=totals)
+
+
+def _read_symbol(item: str) -> str:
+    return item.partition(" ")[2]
+
+
+def _leave_out(items: Sequence[str], symbols: Mapping[str, int]) -> Iterator[str]:
+    """Yield items, but for so many of each symbol."""
+    left = Counter({symbol: count for symbol, count in symbols.items() if symbol})
+    for item in items:
+        if left[_read_symbol(item)] > 0:
+            left[_read_symbol(item)] -= 1
+        else:
+            yield item
 
 
 def _name_item(ref: EvidenceRef) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agent import Answer, CodeSearch, StoredQuery, find_claimed_numbers, find_names, store_queries
+from agent import FRAME, Answer, CodeSearch, StoredQuery, find_claimed_numbers, find_names, store_queries
 from agent.text.citation_markers import find_markers
 from bot.storage.living_answers import AnswerEvidence, CitedPlace
 from indexer import IndexerError
@@ -21,6 +21,8 @@ async def collect_evidence(
 
     Lines of other commits never change. If a repository has moved on meanwhile, the result of a lookup is unknown.
     """
+    if FRAME in answer.text:  # it points at places that match, and claims nothing of them
+        return None
     commits = answer.read_at
     places = tuple(_list_places(answer))
     queries: dict[str, Sequence[StoredQuery]] = {}

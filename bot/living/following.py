@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
@@ -27,6 +28,8 @@ from indexer import (
 )
 
 MAX_NAMED = 3  # places, or entries of a list, that a remark names
+_COMMIT = re.compile("[0-9a-f]{40,64}")
+_WORD = re.compile(r"\w\w+")
 _QUIET = frozenset({"same", "moved", "reformatted"})
 
 log = logging.getLogger(__name__)
@@ -133,8 +136,8 @@ class AnswerFollower:
             after = await asyncio.to_thread(_follow_all, push, lines)
         for one, now in zip(places, after, strict=True):
             # What was touched before stays so until it is looked at again from the answer's own commit.
-            was_touched = now.fate in _QUIET and one.now.fate not in _QUIET
-            moved = replace(now, fate=one.now.fate) if was_touched else now
+            was_touched = one.now.fate not in _QUIET
+            moved = replace(now, fate=one.now.fate) if was_touched and now.fate in _QUIET else now
             if moved != one.now or was_touched:
                 found.places.append(replace(one, now=moved))
 
@@ -162,7 +165,7 @@ class AnswerFollower:
         queries = [
             one
             for one in await self._store.list_queries(name)
-            if found.is_too_much or (found.words and (not one.query.name or one.query.name.lower() in found.words))
+            if found.is_too_much or (found.words and found.words.issuperset(_WORD.findall(one.query.name.lower())))
         ]
         code = await self._repositories.pin_existing(name) if queries else None
         if code is None or code.commit.sha != newer:
@@ -185,8 +188,13 @@ class AnswerFollower:
             own = [places.get(one.key, one) for one in await self._store.list_places(answer)]
             looked = [queries.get((answer, one.number), one) for one in await self._store.list_answer_queries(answer)]
             differences = [one.difference for one in looked if one.difference]
-            changes, links = self._describe(own, differences, newer), dict(self._list_links(own, newer))
-            changed = await self._store.note_changes(answer, newer, changes, links) or changed
+            known, changes = await self._store.find(answer), self._describe(own, differences, newer)
+            if known is None:
+                continue
+            # Links of an outdated answer stay, and the same difference up to a newer commit is no other one.
+            links = known.links if changes else dict(self._list_links(own, newer))
+            if _drop_commits(changes, links) != _drop_commits(known.changes, known.links):
+                changed = await self._store.note_changes(answer, newer, changes, links) or changed
         return changed
 
     def _list_links(self, places: Sequence[FollowedPlace], newer: str) -> Iterator[tuple[str, str]]:
@@ -212,6 +220,10 @@ class AnswerFollower:
         return f"[{name}]({link})" if link else name
 
 
+def _drop_commits(changes: Sequence[str], links: Mapping[str, str]) -> str:
+    return _COMMIT.sub("", json.dumps([[*changes], links]))
+
+
 def _locate(lines: CitedPlace | FollowedLines) -> Location:
     return Location(path=lines.path, start_line=lines.start_line, end_line=lines.end_line)
 
@@ -222,10 +234,9 @@ def _follow_all(push: CodePush, lines: Sequence[CitedLines]) -> Sequence[Followe
 
 def _describe_difference(before: StoredQuery, after: StoredQuery) -> str:
     """Say how a lookup differs from what it found; empty if it does not."""
-    if before == after:
+    if (differences := before.compare(after)) is None:
         return ""
-    new = [item for item in after.items if item not in before.items]
-    gone = [item for item in before.items if item not in after.items]
+    new, gone = differences
     said = [*_count(new, "new"), *_count(gone, "gone")] or ["another number of places"]
     return f"{before.request['lookup'].replace('_', ' ')} of `{before.name or 'all'}`: {', '.join(said)}"
 

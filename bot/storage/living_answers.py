@@ -53,8 +53,8 @@ _CLAIM = (
 _NOTE = (
     "UPDATE living_answers SET changes = :changes, links = :links, since = CASE WHEN :changes = '[]' THEN '' "
     "WHEN since = '' THEN :since ELSE since END, "
-    "due = CASE WHEN changes <> :changes OR due IN (1, 2) THEN 1 ELSE 3 END "
-    "WHERE id = :answer AND (changes <> :changes OR links <> :links)"
+    "due = CASE WHEN (changes = '[]') <> (:changes = '[]') OR due IN (1, 2) THEN 1 WHEN links <> :links THEN 3 "
+    "ELSE due END WHERE id = :answer AND (changes <> :changes OR links <> :links)"
 )
 _END = (
     "UPDATE living_answers SET edited_at = CASE WHEN :again = 1 AND due = 2 THEN 0 ELSE edited_at END, "
@@ -231,7 +231,10 @@ class LivingAnswerStore:
     async def note_changes(
         self, answer: str, since: str, changes: Sequence[str], links: Mapping[str, str] | None = None
     ) -> bool:
-        """Note what of the evidence of an answer has changed, and where it has moved; whether that was not known."""
+        """Note what of the evidence of an answer has changed, and where it has moved; whether that was not known.
+
+        What an answer shows is changed where it is outdated, or is so no more; not where still more of it is.
+        """
         noted = {
             "changes": json.dumps(changes), "links": json.dumps(dict(links or {})), "since": since, "answer": answer
         }  # fmt: skip
