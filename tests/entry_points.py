@@ -99,6 +99,7 @@ from indexer.git.history import format_person, read_blame, read_log
 from indexer.git.permalinks import find_web_base, make_permalink
 from indexer.parsing.docstrings import DocumentationFinder
 from indexer.parsing.file_parser import parse_file
+from indexer.parsing.packages import read_packages
 from indexer.parsing.registrations.finder import find_in_text
 from indexer.remotes.addresses import Address, redact_address
 from indexer.remotes.fetch_errors import describe_redirect, make_fetch_error
@@ -292,6 +293,12 @@ ENTRY_POINTS: dict[str, Read] = {
     "words of code": read_all(tokenize, tokenize_path),
     "sections": by_lines(find_headings, list_sections),
     "commands of a build": read_all(*(partial(read_commands, path) for path in ("Makefile", "package.json"))),
+    "packages": read_all(
+        *(
+            partial(read_packages, path)
+            for path in "package-lock.json yarn.lock uv.lock requirements.txt pom.xml mix.lock".split()
+        )
+    ),
     "an introduction": partial(find_introduction, "shop", "README.md", "markdown"),
     "owners": partial(find_owners, path="a.py", file="CODEOWNERS"),
     "lines of evidence": by_lines(

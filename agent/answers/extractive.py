@@ -32,7 +32,7 @@ from agent.evidence.coverage import deny, explain_missing_paths
 from agent.evidence.intent_router import STARTING
 from agent.evidence.lookups import NOT_AT_COMMIT
 from agent.evidence.refs import is_test_or_docs, make_quote, read_quote, sort_code_first
-from agent.evidence.requests import NONE_OF, NOT_INDEXED
+from agent.evidence.requests import NO_PLACE, NONE_OF, NOT_INDEXED
 from agent.questions.mentions import find_mentions
 from agent.questions.scopes import asks_for_yes_or_no
 from agent.questions.terms import is_common_noun
@@ -224,8 +224,8 @@ async def _write_nothing(draft: AnswerBuilder, material: AnswerContext) -> Answe
         return AnswerSubject()
     elif material.decision["reasoning"] == NOT_INDEXED:
         draft.say(await explain_missing_paths(material.deps.code, material.decision["unknown"]))
-    elif not material.decision["requests"] and material.decision["reasoning"].startswith(NONE_OF):
-        draft.say((await deny(material.deps.code, material.decision["reasoning"])).text)
+    elif not material.decision["requests"] and material.decision["reasoning"].startswith((NONE_OF, NO_PLACE)):
+        draft.say((await deny(material.deps.code, material.decision["reasoning"], *material.decision["unknown"])).text)
     elif missing := await describe_missing_files(material):
         draft.say(missing.strip())
         return AnswerSubject()

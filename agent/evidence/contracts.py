@@ -1,15 +1,19 @@
-"""Finds both ends of what programs agree on: tables, topics, endpoints, variables of the environment."""
+"""Finds both ends of what programs agree on: tables, topics, endpoints, variables, resources, packages."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from agent.evidence.manifests import normalize_library
 from agent.evidence.refs import is_test_or_docs, make_lines_ref
-from agent.evidence.requests import Retrieved, decide_retrieval, request_kind
-from agent.ports import CodeSearch, SymbolIndex
+from agent.evidence.requests import NO_PLACE, Retrieved, decide_retrieval, request_kind
+from agent.ports import CodeSearch
+from agent.questions.terms import find_content_terms
 from agent.state import EvidenceRef, RetrievalRequest, RouterDecision
+from agent.text.escaping import format_code_span
 from indexer.text.linear_patterns import Pattern, compile_pattern
 from indexer.types import Registration, RegistrationKind, RegistrationSite
 
@@ -23,7 +27,8 @@ class _Contract:
     """A kind of thing that several places share: the words that ask for it, and its registrations.
 
     `actions` are the uses at the places, in the order of an answer; `find_action` determines the use at one. `asks` is
-    the shortest question, `named` the form of its name, and `is_same` compares it with another.
+    the shortest question, `named` the form of its name, and `is_same` compares it with another. `stated` is a name
+    beside the noun, which counts as one even if nothing is called so.
     """
 
     asks: Pattern
@@ -32,6 +37,7 @@ class _Contract:
     actions: tuple[str, ...]
     find_action: Callable[[Registration], str]
     is_same: Callable[[str, str], bool]
+    stated: Pattern | None = None
 
 
 def _find_table_action(found: Registration) -> str:
@@ -67,6 +73,14 @@ def match_paths(name: str, wanted: str) -> bool:
     )
 
 
+def match_packages(name: str, wanted: str) -> bool:
+    """Tell whether a package is meant, however its words are joined, and without the place that it comes from."""
+    folded, wanted = normalize_library(name), normalize_library(wanted)
+    is_placed = ":" in folded or "." in folded.partition("/")[0]  # org.slf4j:slf4j-api, github.com/gorilla/mux/v2
+    parts = re.split(r"[:/]", _MAJOR.sub("", folded)) if is_placed else []
+    return folded == wanted or (len(parts) > 1 and parts[-1] == wanted)
+
+
 def _split_endpoint(name: str) -> tuple[frozenset[str], list[str]]:
     """Return the methods and the parts of a path, empty if something is put in."""
     method, _, path = name.rpartition(" ")
@@ -75,6 +89,7 @@ def _split_endpoint(name: str) -> tuple[frozenset[str], list[str]]:
     return methods, ["" if _PUT_IN.search(part) else part for part in parts]
 
 
+_MAJOR = re.compile(r"/v\d+$")
 _MOST_PREFIX = 3  # parts, such as /api/v1
 _PUT_IN = compile_pattern(r"[{}<>:*\[\]$%]|^\d+$|^[0-9a-f-]{32,}$")
 _CONTRACTS: Mapping[str, _Contract] = {
@@ -85,6 +100,9 @@ _CONTRACTS: Mapping[str, _Contract] = {
         actions=("created", "altered", "written", "read", "referenced", "dropped"),
         find_action=_find_table_action,
         is_same=_is_same_name,
+        stated=compile_pattern(
+            r"(?i)(?:\b(?:table|view|tabelle|tabla|tabela)|テーブル|数据表|таблиц\w*|테이블)\s+[`'\"]?(\w[\w.$-]*)"
+        ),
     ),
     "topic": _Contract(
         asks=compile_pattern(
@@ -96,6 +114,10 @@ _CONTRACTS: Mapping[str, _Contract] = {
         actions=("declared", "produced", "consumed"),
         find_action=_find_topic_action,
         is_same=_is_same_name,
+        stated=compile_pattern(
+            r"(?i)(?:\b(?:topic|queue|channel|exchange|stream|thema|cola|fila)|トピック|キュー|主题|队列|топик\w*)"
+            r"\s+[`'\"]?(\w[\w.$:-]*)"
+        ),
     ),
     "endpoint": _Contract(
         asks=compile_pattern(
@@ -107,6 +129,7 @@ _CONTRACTS: Mapping[str, _Contract] = {
         actions=("answered", "called"),
         find_action=lambda found: "called" if found.kind == "client" else "answered",
         is_same=match_paths,
+        stated=compile_pattern(r"\b((?:GET|POST|PUT|PATCH|DELETE|HEAD)\s+/[\w{}<>:.*\[\]$/-]*)"),
     ),
     "variable": _Contract(
         asks=compile_pattern(
@@ -117,6 +140,29 @@ _CONTRACTS: Mapping[str, _Contract] = {
         actions=("set", "read"),
         find_action=lambda found: "set" if found.kind == "variable" else "read",
         is_same=lambda name, wanted: name == wanted,
+    ),
+    "resource": _Contract(
+        asks=compile_pattern(r"(?i)\b(?:services?|resources?|deployments?|dienste?|ressource|servicio|recurso)\b"),
+        named=compile_pattern(r"\w[\w./-]*"),
+        kinds=("service", "resource"),
+        actions=("declared",),
+        find_action=lambda _: "declared",
+        is_same=_is_same_name,
+        stated=compile_pattern(r"(?i)\b(?:service|resource|deployment|dienst|ressource)\s+[`'\"]?(\w[\w./-]*)"),
+    ),
+    "package": _Contract(
+        asks=compile_pattern(
+            r"(?i)\b(?:packages?|librar|crates?|gems?\b|depend|versi[oó]n|locked|pinned|abhäng|hängt|bibliothek|dépend)"
+            r"|依存|バージョン|ライブラリ|依赖|版本|зависи|верси|библиотек|의존|버전"
+        ),
+        named=compile_pattern(r"@?\w[\w./@:+-]*"),
+        kinds=("package",),
+        actions=("declared", "locked", "needed"),
+        find_action=lambda found: found.help,
+        is_same=match_packages,
+        stated=compile_pattern(
+            r"(?i)\b(?:packages?|librar\w+|crates?|gems?)\s+(?:that\s+)?(?:depends?\s+on|needs?|requires?)\s+[`'\"]?(@?\w[\w./@:-]*)"
+        ),
     ),
 }
 # Beginnings of the words that ask for one action.
@@ -143,32 +189,57 @@ _ASKED: Mapping[str, Pattern] = {
     "called": compile_pattern(
         r"(?i)\b(?:call|consum|uses?\b|using|hits?\b|requests?\b|invok|fetch|aufruf|ruft|appelle|llama|chama)|呼|调用|вызыва|호출"
     ),
+    "needed": compile_pattern(r"(?i)\b(?:depends? on|needs?|requires?|pulls?|brings?|hängt|dépend)|依存|依赖|зависи"),
     "set": compile_pattern(r"(?i)\b(?:set|come|defined|gesetzt|définie)\b|設定|設置|задан"),
 }
 
 
-async def route_contract(question: str, code: SymbolIndex) -> RouterDecision | None:
-    """Look up both ends of the table, topic, endpoint or variable that a question names; None if it names none."""
+async def route_contract(question: str, code: CodeSearch, *, is_of_past: bool = False) -> RouterDecision | None:
+    """Look up both ends of the table, topic or package that a question names; None if it names none.
+
+    If the question says the noun, and nothing is called so, nothing else is looked for. In a question about the past,
+    versions are those of releases, and not of packages.
+    """
     asked = question[:_LONGEST]
     for name, contract in _CONTRACTS.items():
-        if not contract.asks.search(asked):
+        if not contract.asks.search(asked) or (is_of_past and name == "package"):
             continue
         words = [word.rstrip(".-:") for word in contract.named.findall(asked)[:_MOST_TRIED]]
         sites = await code.registrations(contract.kinds) if words else ()
         known = {site.registration.name for site in sites}
+        actions = [action for action in contract.actions if action in _ASKED and _ASKED[action].search(asked)]
         if name == "variable" and not any(site.registration.kind == "variable" for site in sites):
             continue
+        if name == "package":
+            words = [word for word in words if find_content_terms(word) and word != code.repository]
         named = [
             word
             for word in words
             if not contract.asks.search(word) and any(contract.is_same(each, word) for each in known)
         ]
-        if named:
-            actions = [action for action in contract.actions if action in _ASKED and _ASKED[action].search(asked)]
+        if named and (name != "resource" or actions):
             parts = {"contract": name, "name": max(named, key=len), "actions": " ".join(actions)}
             request = request_kind("contracts", question, parts)
             return decide_retrieval([request], fast_path=True, reasoning=request["reasoning"])
+        stated = contract.stated.search(asked) if contract.stated is not None else None
+        if stated is None:
+            continue
+        rest = asked.replace(stated[1], "", 1)
+        actions = [action for action in actions if _ASKED[action].search(rest)]
+        if actions and await _is_nothing_else(stated[1], code, are_known=bool(known)):
+            claim = f"{NO_PLACE} {name} {format_code_span(stated[1])} is {' or '.join(actions)}"
+            return decide_retrieval([], fast_path=True, reasoning=f"{claim} was found", unknown=[stated[1]])
     return None
+
+
+async def _is_nothing_else(word: str, code: CodeSearch, *, are_known: bool) -> bool:
+    """Whether a word beside a noun names what there is nowhere: it is no word of the language, and of no definition."""
+    is_word = not find_content_terms(word) or (
+        word.isalpha() and any(pattern.match(word) for pattern in _ASKED.values())
+    )
+    if is_word or await code.definitions(word.rpartition(".")[2]):
+        return False
+    return are_known or "/" in word or not (await code.grep(re.escape(word), limit=1)).lines
 
 
 async def fetch_contract(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
@@ -193,7 +264,7 @@ def _make_refs(sites: Sequence[RegistrationSite], contract: _Contract, actions: 
         make_lines_ref(
             site.location,
             "entry",
-            symbol=site.registration.handler or site.registration.name,
+            symbol=_name_site(site.registration),
             kind=contract.find_action(site.registration),
             signature=_describe_site(site.registration),
         )
@@ -203,8 +274,14 @@ def _make_refs(sites: Sequence[RegistrationSite], contract: _Contract, actions: 
     return sorted(refs, key=lambda ref: (contract.actions.index(ref["kind"]), is_test_or_docs(ref["path"])))
 
 
+def _name_site(found: Registration) -> str:
+    return found.name if found.help == "locked" else found.handler or found.name
+
+
 def _describe_site(found: Registration) -> str:
-    """Return what is worth saying of a place: the value that is set, what is called exactly."""
+    """Return what is worth saying of a place: the value that is set, what is called exactly, a version."""
+    if found.help == "locked" and found.handler:
+        return f"{found.detail} through {found.handler}"
     if found.kind in {"route", "client"}:
         return found.name
     return "" if found.kind in {"access", "topic", "event"} else found.detail

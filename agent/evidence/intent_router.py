@@ -233,7 +233,7 @@ async def route_comparison(question: str, code: CodeSearch) -> RouterDecision | 
 
 async def route_intent(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """Choose the requests of the likeliest intent; None if it has no lookup of its own, or names nothing for it."""
-    if (chosen := await route_contract(question, code)) is not None:
+    if (chosen := await route_contract(question, code, is_of_past=asked.name in _OF_PAST)) is not None:
         return chosen
     if asked.name == "origin" and not asked.is_sure:  # history misleads where it is not meant
         asked = replace(asked, name=asked.alternatives[0])

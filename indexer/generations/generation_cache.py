@@ -46,6 +46,12 @@ class CachedFile:
         return self.text[self.starts[start_line - 1] : self.starts[last] - 1] if start_line <= last else ""
 
 
+def make_cached_file(entry: FileEntry, text: str) -> CachedFile:
+    """Find where the lines of a text begin."""
+    starts = accumulate((len(line) + 1 for line in text.split("\n")), initial=0)
+    return CachedFile(entry=entry, text=text, starts=array("L", starts))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileListing:
     """All files by path, as stored and as shown to others, and how many there are in each folder and below it."""
@@ -120,9 +126,7 @@ class GenerationCache:
         row = self.row(path)
         if row is None:
             return None
-        text = self._catalog.text(row.blob)
-        starts = accumulate((len(line) + 1 for line in text.split("\n")), initial=0)
-        file = CachedFile(entry=row.entry, text=text, starts=array("L", starts))
+        file = make_cached_file(row.entry, self._catalog.text(row.blob))
         with self._lock:
             self._files[path] = file
         return file

@@ -135,6 +135,10 @@ class HistoryReader:
         text = "\n".join(lines[shown.start_line - 1 : shown.end_line])
         return Passage(location=shown, text=text, language=detect_language(path, text))
 
+    def read_lines(self, path: str) -> Sequence[str] | None:
+        """Return the lines of a file of the commit; None where it has none of that name that may be shown."""
+        return read_file_at(self._repository, self._sha, path)
+
     async def people(self, path: str = "") -> Contributors:
         """Count who changed a file, what is in a folder, or everything."""
         is_file = self._is_file(path)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from indexer.errors import UnknownPath, VectorsUnavailable
+from indexer.generations.generation_cache import CachedFile, make_cached_file
 from indexer.generations.grep import READING_ORDER, grep_texts
 from indexer.git.permalinks import make_permalink
 from indexer.parsing.installed import count_unparsed
@@ -47,7 +48,7 @@ from indexer.types import (
 
 if TYPE_CHECKING:
     from indexer.embedding.embedder import Embedder
-    from indexer.generations.generation_cache import CachedFile, FileListing, GenerationCache
+    from indexer.generations.generation_cache import FileListing, GenerationCache
     from indexer.generations.history_reader import HistoryReader
     from indexer.search.signals import Scores
     from indexer.search.snapshot import Snapshot
@@ -102,6 +103,7 @@ def _put_before(prefix: str, site: RegistrationSite) -> RegistrationSite:
 EXACT_UP_TO = 200_000  # chunks; beyond this Chroma's index finds the nearest vectors
 _NEAREST = 1_000
 MOST_REGISTRATIONS = 5_000
+_MOST_PACKAGE_FILES, _MOST_PACKAGES = 1_000, 200_000
 UNSEARCHED = frozenset({"excluded", "secret-bearing", "binary", "LFS pointer", "submodule", "symlink"})
 
 
@@ -136,6 +138,8 @@ class IndexReader:
         self._recipe = recipe
         self._past = past
         self._catch_up: Callable[[], Awaitable[bool]] | None = None
+        self._lock_files: dict[str, CachedFile] = {}
+        self._packages: list[RegistrationSite] | None = None
 
     def follow(self, catch_up: Callable[[], Awaitable[bool]] | None) -> None:
         """Have each "no" wait for newer commits first; None: no longer."""
@@ -252,7 +256,25 @@ class IndexReader:
         """Read lines of an indexed file, clipped to its end; `UnknownPath` if there is no such file."""
         if (file := self._contents.get_cached_file(path)) is not None:
             return self._make_passage(file, start_line, end_line)
-        return await asyncio.to_thread(lambda: self._make_passage(self._get_file(path), start_line, end_line))
+        return await asyncio.to_thread(self._read_now, path, start_line, end_line)
+
+    def _read_now(self, path: str, start_line: int, end_line: int | None) -> Passage:
+        file = self._contents.file(path) or self._find_lock_file(path)
+        if file is None:
+            raise self._make_unknown_path(path)
+        return self._make_passage(file, start_line, end_line)
+
+    def _find_lock_file(self, path: str) -> CachedFile | None:
+        """Read a lock file, which is no part of the index; None for any other."""
+        if path in self._lock_files:
+            return self._lock_files[path]
+        left_out = self._catalog.list_left_out([path])
+        lines = self._past.read_lines(path) if [one.reason for one in left_out] == ["lock file"] else None
+        if lines is None:
+            return None
+        entry = FileEntry(path=path, language="text", source_type="config", lines=len(lines))
+        self._lock_files[path] = make_cached_file(entry, "\n".join(lines))
+        return self._lock_files[path]
 
     def _make_passage(self, file: CachedFile, start_line: int, end_line: int | None) -> Passage:
         entry = file.entry
@@ -359,7 +381,24 @@ class IndexReader:
     def _read_registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
         wanted = {*kinds, *(("mount",) if "route" in kinds else ())}
         found = self._catalog.registrations(self._generation.id, sorted(wanted), most=MOST_REGISTRATIONS)
-        return mount_routes(found) if "route" in kinds else found
+        packages = self._read_packages() if "package" in kinds else []
+        return [*(mount_routes(found) if "route" in kinds else found), *packages]
+
+    def _read_packages(self) -> list[RegistrationSite]:
+        """Read the manifests and lock files, which is done where somebody asks for packages."""
+        from indexer.parsing.packages import is_package_file, read_packages  # imports tree-sitter
+
+        if self._packages is None:
+            paths = [entry.path for entry in self._contents.listing.entries]
+            paths += [one.path for one in self._catalog.list_left_out() if one.reason == "lock file"]
+            chosen = sorted(filter(is_package_file, paths), key=lambda path: (path.count("/"), path))
+            found: list[RegistrationSite] = []
+            for path in chosen[:_MOST_PACKAGE_FILES]:
+                file = self._contents.file(path) or self._find_lock_file(path)
+                packages = read_packages(path, file.text) if file is not None else []
+                found += (RegistrationSite(path=path, registration=one) for one in packages)
+            self._packages = found[:_MOST_PACKAGES]
+        return self._packages
 
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by path."""

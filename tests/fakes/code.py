@@ -17,6 +17,7 @@ from indexer.generations.grep import READING_ORDER, grep_texts
 from indexer.generations.repository_facts import describe_repository
 from indexer.git.code_owners import find_owners
 from indexer.parsing.file_parser import parse_file
+from indexer.parsing.packages import read_packages
 from indexer.text.globs import compile_globs
 from indexer.types import (
     CallSite,
@@ -234,7 +235,7 @@ class FakeCode:
         return [
             RegistrationSite(path=path, registration=found)
             for path, text in sorted(self._files.items())
-            for found in parse_file(path, text).registrations
+            for found in (*parse_file(path, text).registrations, *read_packages(path, text))
             if found.kind in kinds
         ]
 

@@ -1,10 +1,11 @@
-"""Reads YAML and JSON as nested values that know their lines."""
+"""Reads YAML, JSON, TOML and indented lines as nested values that know their lines."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from tree_sitter import Node
 
@@ -18,6 +19,13 @@ _SEQUENCES = frozenset({"block_sequence", "flow_sequence"})
 _PAIRS = frozenset({"block_mapping_pair", "flow_pair"})
 _WRAPPERS = frozenset({"block_node", "flow_node", "block_sequence_item"})
 _LEFT_OUT = frozenset({"comment", "tag", "anchor"})
+_QUOTED = compile_pattern(r"^(?:\"([^\"]+)\"|'([^']+)'):?\s+(.*)$")
+_HEADER = compile_pattern(r"^\[\[?\s*(?P<name>[^\]]+?)\s*\]")
+_PAIR = compile_pattern(r"^(?P<key>\"[^\"]+\"|'[^']+'|[\w.-]+)\s*=\s*(?P<value>.*)$")
+_LIST_END = compile_pattern(r"\]\s*,?\s*(?:#[^\"'\]]*)?$")
+_IN_TABLE = compile_pattern(r"\bversion\s*=\s*[\"']([^\"']*)[\"']")
+_NAMES_IN_TABLES = compile_pattern(r"\bname\s*=\s*\"([^\"]*)\"")
+_TEXTS = compile_pattern(r"\"([^\"]*)\"|'([^']*)'")
 _TOKEN = compile_pattern(r'"(?:[^"\\]|\\.)*"?|[{}\[\],:]|[^\s"{}\[\],:]+')
 
 
@@ -100,13 +108,13 @@ class _Open:
     name: str | None = None
 
 
-def read_json(text: str) -> Value:
+def read_json(text: str, *, most: int = 4 * _MOST_VALUES) -> Value:
     """Return the value of a JSON file; of one that is none, what was read until then."""
     whole = _Open(key="", line=1, members=[], is_mapping=False)
     stack = [whole]
     line, counted = 1, 0
     for count, token in enumerate(_TOKEN.finditer(text)):
-        if count > 4 * _MOST_VALUES:
+        if count > most:
             break
         line, counted = line + text.count("\n", counted, token.start()), token.start()
         sign, around = token[0], stack[-1]
@@ -135,3 +143,101 @@ def _unquote(sign: str) -> str:
         return str(json.loads(sign[: 8 * LONGEST_TEXT]))
     except ValueError:
         return sign.strip('"')
+
+
+def read_indented(text: str) -> Value:
+    """Return lines, such as `key: value`, as values below those that they are indented under."""
+    whole = _Open(key="", line=1, members=[], is_mapping=True)
+    stack: list[tuple[int, _Open]] = [(-1, whole)]
+    for number, line in enumerate(islice(text.split("\n"), 4 * _MOST_VALUES), 1):
+        said = line[: 4 * LONGEST_TEXT].strip()
+        if not said or said.startswith("#"):
+            continue
+        indent = len(line) - len(line.lstrip())
+        while indent <= stack[-1][0] and len(stack) > 1:
+            _close_last(stack)
+        key, value = _split_line(said.removeprefix("- "))
+        if len(stack) <= _DEEPEST:
+            stack.append(
+                (indent, _Open(key=_unmark(key), line=number, members=[], is_mapping=True, name=_unmark(value)))
+            )
+    while len(stack) > 1:
+        _close_last(stack)
+    return Value(members=tuple(whole.members))
+
+
+def _split_line(said: str) -> tuple[str, str]:
+    if said.endswith(":"):
+        return said[:-1], ""
+    if (quoted := _QUOTED.match(said)) is not None:
+        return quoted[1] or quoted[2], quoted[3]
+    if ": " in said or ' "' not in said:  # the second is Yarn's: `version "1.2.3"`
+        key, _, value = said.partition(": ")
+    else:
+        key, _, value = said.partition(" ")
+    return key, value
+
+
+def _close_last(stack: list[tuple[int, _Open]]) -> None:
+    _, closed = stack.pop()
+    members = tuple(closed.members)
+    end = members[-1].end_line if members else closed.line
+    value = Value(key=closed.key, line=closed.line, end_line=end, text=closed.name or "", members=members)
+    stack[-1][1].members.append(value)
+
+
+def _unmark(text: str) -> str:
+    return text.strip().strip("\"'")
+
+
+@dataclass(slots=True)
+class _Section:
+    name: str
+    line: int
+    is_listed: bool
+    members: list[Value]
+
+
+def read_sections(text: str) -> Value:
+    """Return the sections of a TOML file by their dotted names, those of a section in a list as members of it."""
+    sections = [_Section(name="", line=1, is_listed=False, members=[])]
+    pending: _Open | None = None  # a list over several lines
+    for number, line in enumerate(islice(text.split("\n"), 4 * _MOST_VALUES), 1):
+        said = line[: 4 * LONGEST_TEXT].strip()
+        if pending is not None:
+            pending.members += _read_items(said, number)
+            if _LIST_END.search(said) is not None:
+                sections[-1].members.append(Value(key=pending.key, line=pending.line, members=tuple(pending.members)))
+                pending = None
+        elif (header := _HEADER.match(said)) is not None:
+            sections.append(_Section(name=header["name"], line=number, is_listed=said.startswith("[["), members=[]))
+        elif (pair := _PAIR.match(said)) is not None:
+            key, value = _unmark(pair["key"]), pair["value"]
+            if value.startswith("[") and _LIST_END.search(value) is None:
+                pending = _Open(key=key, line=number, members=_read_items(value, number), is_mapping=False)
+            else:
+                items = tuple(_read_items(value, number)) if value.startswith("[") else ()
+                inner = _IN_TABLE.search(value) if value.startswith("{") else None
+                plain = inner[1] if inner is not None else "" if value[:1] in "{[" else _unmark(value)
+                sections[-1].members.append(Value(key=key, line=number, text=plain, members=items))
+    return Value(members=tuple(_nest_sections(sections)))
+
+
+def _nest_sections(sections: list[_Section]) -> Iterator[Value]:
+    last = sections[0]
+    yield from last.members
+    below: list[Value] = []
+    for section in [*sections[1:], _Section(name="", line=0, is_listed=False, members=[])]:
+        if last.is_listed and section.name.startswith(f"{last.name}."):
+            key = section.name.removeprefix(f"{last.name}.")
+            below.append(Value(key=key, line=section.line, members=tuple(section.members)))
+            continue
+        if last is not sections[0]:
+            yield Value(key=last.name, line=last.line, members=(*last.members, *below))
+        last, below = section, []
+
+
+def _read_items(text: str, line: int) -> list[Value]:
+    """Read the texts in one line of a list; of a table in it, the name."""
+    found = _NAMES_IN_TABLES.findall(text) if "{" in text else [one[1] or one[2] for one in _TEXTS.finditer(text)]
+    return [Value(line=line, text=one) for one in found]

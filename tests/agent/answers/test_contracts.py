@@ -107,3 +107,56 @@ async def test_what_a_registration_defines_is_found_as_a_symbol(tmp_path: Path) 
     [answer] = await ask(tmp_path, "where is createRefund defined?", files=SHOP)
 
     assert (answer.citations[0].path, answer.citations[0].start_line) == ("api/openapi.yaml", 4)
+
+
+PACKAGES = {
+    "package.json": '{\n  "name": "shop",\n  "dependencies": {\n    "express": "^4.18.0"\n  }\n}\n',
+    "package-lock.json": '{\n  "lockfileVersion": 3,\n  "packages": {\n    "": {\n      "dependencies": {\n'
+    '        "express": "^4.18.0"\n      }\n    },\n    "node_modules/express": {\n      "version": "4.18.2",\n'
+    '      "dependencies": {\n        "qs": "6.11.0"\n      }\n    },\n    "node_modules/qs": {\n'
+    '      "version": "6.11.0"\n    }\n  }\n}\n',
+    "tools/pyproject.toml": '[project]\nname = "tools"\ndependencies = [\n    "Jinja2>=3.1",\n]\n',
+    "app.js": "const express = require('express');\n",
+}  # fmt: skip
+
+
+async def test_versions_of_packages_are_named_with_what_needs_them(tmp_path: Path) -> None:
+    direct, through, needing, python, unknown = await ask(
+        tmp_path,
+        "which version of express do we use?",
+        "which version of qs is used?",
+        "which packages depend on qs?",
+        "which version of jinja2 is used?",
+        "which packages depend on left-pad?",
+        files=PACKAGES,
+    )
+
+    assert "`express` is declared in 1 place and locked in 1 place:" in direct.text
+    assert "- `express` in `package.json` [1], `^4.18.0`" in direct.text
+    assert [(one.path, one.start_line) for one in direct.citations[:2]] == [
+        ("package.json", 4),
+        ("package-lock.json", 9),
+    ]
+    assert "`6.11.0 through express`" in through.text
+    assert "- `express 4.18.2` in `package-lock.json` [1], `6.11.0`" in needing.text
+    assert "- `Jinja2` in `tools/pyproject.toml` [1], `>=3.1`" in python.text
+    assert unknown.text.startswith("No place where the package `left-pad` is needed was found in the 3 files")
+
+
+async def test_what_is_called_so_nowhere_is_a_no_with_what_was_read(tmp_path: Path) -> None:
+    answers = await ask(
+        tmp_path,
+        "where is table receipts created?",
+        "who consumes topic receipts.sent?",
+        "who calls GET /receipts/{id}?",
+        "where is the resource aws_sns_topic.receipts declared?",
+        files={**SHOP, **CALLS},
+    )
+
+    assert [answer.text.partition(" was found")[0] for answer in answers] == [
+        "No place where the table `receipts` is created",
+        "No place where the topic `receipts.sent` is consumed",
+        "No place where the endpoint `GET /receipts/{id}` is called",
+        "No place where the resource `aws_sns_topic.receipts` is declared",
+    ]
+    assert all("files of" in answer.text and not answer.citations for answer in answers)
