@@ -43,6 +43,7 @@ RegistrationKind = Literal[
     "topic",  # its detail says whether it is produced, consumed or declared
     "client",  # of an interface: a request that is made
     "variable",  # of the environment, where it is set
+    "feature",  # a flag that code asks for, or that is set, as its detail says
     "package",  # that is declared, locked, or needed by another, as its help says; its detail is the version
 ]
 SearchMode = Literal["hybrid", "lexical", "vector"]

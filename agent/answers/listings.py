@@ -294,6 +294,7 @@ _NOUNS = {
     "resource": "resource",
     "job": "CI job",
     "topic": "topic",
+    "feature": "feature flag",
 }
 _PLURALS = {"index": "indexes"}
 _OPTIONS = frozenset({"flag", "environment", "setting", "value"})

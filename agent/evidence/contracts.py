@@ -45,6 +45,8 @@ def _find_table_action(found: Registration) -> str:
 
 
 def _find_topic_action(found: Registration) -> str:
+    if found.kind == "task":
+        return "consumed"
     return {"emitted": "produced", "handled": "consumed"}.get(found.detail, found.detail or "declared")
 
 
@@ -106,11 +108,11 @@ _CONTRACTS: Mapping[str, _Contract] = {
     ),
     "topic": _Contract(
         asks=compile_pattern(
-            r"(?i)\b(?:topic|queue|channel|exchange|stream|subject|thema|warteschlange|cola|fila|file d)"
-            r"|トピック|キュー|主题|队列|топик|очеред"
+            r"(?i)\b(?:topic|queue|channel|exchange|stream|subject|jobs?\b|enqueue|thema|warteschlange|cola|fila)"
+            r"|\bfile d|トピック|キュー|主题|队列|топик|очеред"
         ),
         named=compile_pattern(r"[\w$][\w.$:-]*"),
-        kinds=("topic", "event"),
+        kinds=("topic", "event", "task"),
         actions=("declared", "produced", "consumed"),
         find_action=_find_topic_action,
         is_same=_is_same_name,
@@ -139,6 +141,14 @@ _CONTRACTS: Mapping[str, _Contract] = {
         kinds=("variable", "environment"),
         actions=("set", "read"),
         find_action=lambda found: "set" if found.kind == "variable" else "read",
+        is_same=lambda name, wanted: name == wanted,
+    ),
+    "feature": _Contract(
+        asks=compile_pattern(r"(?i)\b(?:feature|flag|toggle)"),
+        named=compile_pattern(r"\w[\w.:/-]*"),
+        kinds=("feature",),
+        actions=("set", "read"),
+        find_action=lambda found: found.detail,
         is_same=lambda name, wanted: name == wanted,
     ),
     "resource": _Contract(
@@ -180,7 +190,7 @@ _ASKED: Mapping[str, Pattern] = {
     "dropped": compile_pattern(r"(?i)\b(?:drop|remov)"),
     "declared": compile_pattern(r"(?i)\b(?:declar|defin)"),
     "produced": compile_pattern(
-        r"(?i)\b(?:produc|publi|emit|send|sent\b|writ|sende|envo|envi)|送信|发送|отправ|публик"
+        r"(?i)\b(?:produc|publi|emit|enqueue|send|sent\b|writ|sende|envo|envi)|送信|发送|отправ|публик"
     ),
     "consumed": compile_pattern(
         r"(?i)\b(?:consum|subscri|listen|handl|receiv|read|konsum|empf|abonn|escuch)|受信|购读|订阅|消费|подпис|слуша|читает"
@@ -217,7 +227,7 @@ async def route_contract(question: str, code: CodeSearch, *, is_of_past: bool = 
             for word in words
             if not contract.asks.search(word) and any(contract.is_same(each, word) for each in known)
         ]
-        if named and (name != "resource" or actions):
+        if named and (name not in {"resource", "topic"} or actions):
             parts = {"contract": name, "name": max(named, key=len), "actions": " ".join(actions)}
             request = request_kind("contracts", question, parts)
             return decide_retrieval([request], fast_path=True, reasoning=request["reasoning"])
@@ -284,7 +294,7 @@ def _describe_site(found: Registration) -> str:
         return f"{found.detail} through {found.handler}"
     if found.kind in {"route", "client"}:
         return found.name
-    return "" if found.kind in {"access", "topic", "event"} else found.detail
+    return "" if found.kind in {"access", "topic", "event", "feature"} else found.detail
 
 
 def _name_best(sites: Sequence[RegistrationSite]) -> str:

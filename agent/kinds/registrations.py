@@ -21,6 +21,7 @@ _OPTIONS: tuple[RegistrationKind, ...] = ("flag", "setting", "environment")
 # The kinds that a noun of the question stands for; the first that fits.
 _NOUNS: Mapping[Lookup, Mapping[str, tuple[RegistrationKind, ...]]] = {
     "options": {
+        r"\bfeature[- ]?(?:flag|toggle|switch)|\btoggles?\b": ("feature",),
         r"\benv(?:s|ironment)?\b|umgebungsvariabl|d['’]environnement|de entorno|環境変数|环境变量|env[ -]?vars?": (
             "environment",
         ),

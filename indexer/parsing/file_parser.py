@@ -30,6 +30,7 @@ from indexer.parsing.grammars import GRAMMARS, Findings
 from indexer.parsing.headings import find_headings, is_changelog, name_sections, split_versions
 from indexer.parsing.outline import ScopeMap, find_entries, make_symbols, read_node_rows
 from indexer.parsing.references import find_imports, find_references
+from indexer.parsing.registrations.chart_templates import blank_templates, is_chart_template
 from indexer.parsing.registrations.finder import find_in_text, find_registrations
 from indexer.text.languages import Grammar, detect_language
 from indexer.types import Chunk, ParsedFile, PlainReason, Symbol
@@ -126,6 +127,8 @@ class _Source:
 
 def _read_source(path: str, language: str, text: str, lines: Sequence[str], seconds: float) -> _Source:
     grammar = GRAMMARS[language]
+    if language == "yaml" and is_chart_template(path):
+        text = blank_templates(text)
     source = text.encode("utf-8", "replace")
     root = grammars.parse_tree(grammar, source, seconds)
     findings = grammars.run_query(grammar, root)

@@ -8,7 +8,7 @@ from indexer.text.linear_patterns import compile_pattern
 # Where one of these words is in a path, it may tell what the file registers: `indexer.parsing.registrations` looks.
 _TELLING = compile_pattern(
     r"(?i)changelog|changes|history|migrat|upgrad|release|news|conf|option|setting|default|env|signals|events|commands/"
-    r"|pages/api/|(?:^|/)app/.*route\.|(?:^|/)\.(?:github|gitea|forgejo)/workflows/|\.gitlab|\.circleci/|cron"
+    r"|pages/api/|(?:^|/)app/.*route\.|(?:^|/)\.(?:github|gitea|forgejo)/workflows/|\.gitlab|\.circleci/|cron|(?:^|/)values[^/]*\.ya?ml$|templates/.*\.ya?ml$"
 )
 COMPONENT_ENDINGS = (".vue", ".svelte", ".astro", ".razor")  # of files that are named after what they define
 _BUILD_FILES = frozenset({"configure.ac", "configure.in"})

@@ -35,6 +35,132 @@ AC_ARG_WITH([zlib],
         "namespace :release do\n  desc 'Tag it'\n  task :tag do\n  end\nend\n",
         ("command rake release:tag : Tag it",),
     ),
+    "spring_shop/OrdersClient.java": (
+        """@FeignClient(name = "orders", path = "/api")
+public interface OrdersClient {
+  @GetMapping("/orders/{id}")
+  Order get(@PathVariable long id);
+}
+
+interface Users { @GET("/users/{id}") Call<User> user(@Path("id") long id); }
+
+class Mails {
+  @KafkaListener(topics = "${app.topics.refunds:refunds}", groupId = "mails")
+  void on(String message) {}
+}
+""",
+        (
+            "client GET /api/orders/{id} = orders -> OrdersClient.get",
+            "client GET /users/{id} -> Users.user",
+            "topic refunds = consumed -> on",
+        ),
+    ),
+    "spring_shop/Orders.kt": (
+        """package shop
+
+@RestController
+class Orders {
+  @PostMapping("/orders")
+  fun place(@RequestBody order: Order): Order = order
+
+  @KafkaListener(topics = ["orders.placed"], groupId = "x")
+  fun on(message: String) {}
+}
+""",
+        ("route POST /orders -> place", "topic orders.placed = consumed -> on"),
+    ),
+    "aspnet_shop/OrdersController.cs": (
+        """[ApiController]
+[Route("api/[controller]")]
+public class OrdersController : ControllerBase {
+  [HttpGet("{id}")]
+  public Order Get(int id) { return null; }
+  [HttpPost, Authorize]
+  public Order Create() { return null; }
+}
+public interface IUsers {
+  [Get("/users/{id}")]
+  Task<User> Get(int id);
+}
+class Program { void Main() {
+  var v1 = app.MapGroup("/v1");
+  v1.MapPost("/carts", AddCart);
+} }
+""",
+        (
+            "route GET /api/Orders/{id} -> Get",
+            "route POST /api/Orders -> Create",
+            "client GET /users/{id} -> IUsers.Get",
+            "route POST /v1/carts -> AddCart",
+        ),
+    ),
+    "sidekiq_shop/orders.rb": (
+        """class SyncOrderJob
+  include Sidekiq::Job
+  def perform(id); end
+end
+
+class Orders
+  def place
+    SyncOrderJob.set(wait: 1).perform_async(1) if Flipper.enabled?(:sync_orders)
+  end
+end
+""",
+        (
+            "task SyncOrderJob = Sidekiq::Job -> SyncOrderJob",
+            "topic SyncOrderJob = produced -> Orders.place",
+            "feature sync_orders = read -> Orders.place",
+        ),
+    ),
+    "charts/shop/templates/web.yaml": (
+        """apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ include "shop.fullname" . }}-web
+  labels:
+    {{- include "shop.labels" . | nindent 4 }}
+spec:
+  containers:
+    - name: {{ .Chart.Name }}
+      {{- with .Values.context }}
+      securityContext: {{ toYaml . }}
+      {{- end }}
+      env:
+        - name: SHOP_URL
+          value: {{ .Values.url | quote }}
+""",
+        ("resource Deployment/shop.fullname-web", "variable SHOP_URL = Values.url"),
+    ),
+    "charts/shop/values.yaml": (
+        "image: shop\nenv:\n  LOG_LEVEL: info\nextraEnv:\n  - name: SHOP_MODE\n    value: fast\n",
+        ("variable LOG_LEVEL = info", "variable SHOP_MODE = fast"),
+    ),
+    "deployed/config.yaml": (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: shop\ndata:\n  SHOP_MODE: fast\n  nginx.conf: x\n",
+        ("resource ConfigMap/shop", "variable SHOP_MODE = fast"),
+    ),
+    "deployed/Dockerfile": (
+        'FROM shop\nARG VERSION\nENV SHOP_PORT=80 \\\n    SHOP_NAME="a b"\nENV SHOP_OLD value\nRUN LOCAL=1 make\n',
+        ("variable VERSION", "variable SHOP_PORT = 80", "variable SHOP_NAME = a b", "variable SHOP_OLD = value"),
+    ),
+    "deployed/.env.example": ("# shop\nSHOP_PORT=80\n", ("variable SHOP_PORT = 80",)),
+    "deployed/start.sh": ("export SHOP_PORT=80\nLOCAL=1\n", ("variable SHOP_PORT = 80",)),
+    "flags/checkout.ts": (
+        """export async function choose(ctx) {
+  const on = await ldClient.variation("new-checkout", ctx, false);
+  return on && unleash.isEnabled("fast-path") && button.isEnabled("left") && useFeatureIsOn("dark-mode");
+}
+""",
+        (
+            "feature new-checkout = read -> choose",
+            "feature fast-path = read -> choose",
+            "feature dark-mode = read -> choose",
+        ),
+    ),
+    "flags/flagd.json": (
+        '{"flags": {"new-checkout": {"state": "ENABLED", "variants": {"on": true}}}}\n',
+        ("feature new-checkout = set",),
+    ),
     "flask_shop/views.py": (
         '''bp = Blueprint("shop", __name__, url_prefix="/shop")
 

@@ -17,4 +17,5 @@
 (object_creation_expression type: [(identifier) @call (qualified_name) @call (generic_name . (_) @call)])
 (base_list [(identifier) @inherit (qualified_name) @inherit (generic_name . (_) @inherit)
   (primary_constructor_base_type . (_) @inherit)])
+(attribute name: (_) @annotation)
 (using_directive) @tree

@@ -10,3 +10,4 @@
 (call_expression . [(identifier) (navigation_expression)] @call)
 (delegation_specifier [(user_type) @inherit (constructor_invocation . (user_type) @inherit)])
 (import) @tree
+[(annotation (constructor_invocation (user_type) @annotation)) (annotation (user_type) @annotation)]

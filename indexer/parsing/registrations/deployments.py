@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from indexer.parsing.registrations.chart_templates import is_chart_template, name_template
 from indexer.parsing.registrations.file_context import FileContext
 from indexer.parsing.registrations.nested_values import Value
+from indexer.text.linear_patterns import compile_pattern
 from indexer.types import Registration
 
 _WORKFLOW = re.compile(r"(?:^|/)\.(?:github|gitea|forgejo)/workflows/[^/]+$")
@@ -16,7 +18,16 @@ _RESERVED = frozenset(
     "default include stages variables workflow image services cache before_script after_script pages:deploy".split()
 )
 _RUNS = frozenset({"script", "trigger", "extends", "run"})
-_VARIABLES = frozenset({"env", "environment", "variables"})
+_VARIABLES = frozenset("env environment variables envVars extraEnv extraEnvVars environmentVariables".split())
+_CONFIGURED = {"ConfigMap": ("data",), "Secret": ("data", "stringData")}
+_HELM_VALUES = re.compile(r"(?:^|/)values[\w.-]{0,40}\.ya?ml$")
+_ENV_FILE = re.compile(
+    r"(?:^|/)[\w.-]{0,40}\benv[._-](?:example|sample|template|tmpl|dist|defaults?)$|(?:^|/)[\w-]+\.env$"
+)
+_ENV_PAIR = compile_pattern(r"\b([A-Za-z_]\w*)=(\"[^\"]*\"|'[^']*'|\S*)")
+_ASSIGNED = compile_pattern(r"^\s*(?P<export>export\s+)?(?P<name>[A-Za-z_]\w*)\s?[:?+]{0,2}=\s?(?P<value>.*)$")
+_BUILD_STEP = compile_pattern(r"(?i)^\s*(?:ENV|ARG)\s+(?P<name>\w+)(?:\s+(?P<value>[^=\s].*))?")
+_EXPORTING = frozenset({"bash", "makefile"})
 _VARIABLE = re.compile(r"[A-Za-z_]\w{1,80}")
 _SERVERS = frozenset({"image", "build", "extends"})
 _CRONTAB = re.compile(r"(?:^|/)(?:crontab|cron\.(?:d|daily|hourly|weekly|monthly)/[^/]+|[^/]+\.(?:cron|crontab))$")
@@ -44,7 +55,7 @@ def find_deployed(document: Value, context: FileContext) -> Iterator[Registratio
         for service in services:
             context.define(service.key, "module", service.line, service.end_line)
             yield context.make("service", service.key, service.line, detail=service.get("image").text)
-    else:
+    elif not _HELM_VALUES.search(context.path):
         return
     yield from _read_variables(document, context)
 
@@ -54,6 +65,7 @@ def _read_object(document: Value, kind: str, name: str, context: FileContext) ->
         for item in document.get("items").members:
             yield from _read_object(item, item.get("kind").text, item.get("metadata", "name").text, context)
         return
+    name = name_template(name)
     if not name or "{{" in name or not kind:
         return
     context.define(name, "module", document.line, document.end_line)
@@ -61,6 +73,10 @@ def _read_object(document: Value, kind: str, name: str, context: FileContext) ->
     if kind == "CronJob" and schedule.text:
         yield context.make("task", name, schedule.line, detail=schedule.text)
     yield context.make("resource", f"{kind}/{name}", document.get("kind").line)
+    for key in _CONFIGURED.get(kind, ()):
+        for member in document.get(key).members:
+            if _VARIABLE.fullmatch(member.key):
+                yield context.make("variable", member.key, member.line, detail=member.text if kind != "Secret" else "")
 
 
 def _read_workflow(document: Value, context: FileContext) -> Iterator[Registration]:
@@ -104,7 +120,31 @@ def _read_variables(document: Value, context: FileContext) -> Iterator[Registrat
             if not name:
                 name, _, value = member.text.partition("=")
             if _VARIABLE.fullmatch(name):
-                yield context.make("variable", name, member.line, detail=member.text if member.key else value)
+                said = member.text if member.key else value
+                is_template = is_chart_template(context.path)
+                yield context.make("variable", name, member.line, detail=name_template(said) if is_template else said)
+
+
+def find_set_variables(context: FileContext) -> Iterator[Registration]:
+    """Find the variables that a Dockerfile, an example of an environment, a shell script or a Makefile sets."""
+    is_image, is_example = context.language == "dockerfile", bool(_ENV_FILE.search(context.path))
+    if not (is_image or is_example or context.language in _EXPORTING):
+        return
+    is_continued = False
+    for number, line in enumerate(context.source.decode("utf-8", "replace").split("\n"), 1):
+        said = line[:_LONGEST_LINE]
+        if is_image:
+            step = _BUILD_STEP.match(said)
+            pairs = [(each[1], each[2]) for each in _ENV_PAIR.finditer(said)] if step or is_continued else []
+            if step is not None and not pairs:
+                pairs = [(step["name"], step["value"] or "")]
+            is_continued = bool(step or is_continued) and said.rstrip().endswith("\\")
+        else:
+            found = _ASSIGNED.match(said)
+            is_set = found is not None and (is_example or found["export"])
+            pairs = [(found["name"], found["value"])] if found is not None and is_set else []
+        for name, value in pairs:
+            yield context.make("variable", name, number, detail=value.strip("\"' "))
 
 
 def find_crontab(context: FileContext) -> Iterator[Registration]:

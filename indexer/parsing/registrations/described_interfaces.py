@@ -24,11 +24,15 @@ _DECLARED: dict[str, dict[SymbolKind, RegistrationKind]] = {
     },
     "terraform": {"struct": "resource", "module": "resource"},
 }
+_OF_FLAGS = frozenset({"variants", "variations"})  # of flagd and of go-feature-flag
 _BLOCKS = frozenset({"resource", "data", "module"})  # of Terraform
 
 
 def find_described(document: Value, context: FileContext) -> Iterator[Registration]:
-    """Find the operations and types of an OpenAPI document, and the channels of an AsyncAPI one."""
+    """Find the operations and types of an OpenAPI document, the channels of an AsyncAPI one, and feature flags."""
+    for flag in (*document.get("flags").members, *document.members):
+        if flag.key and _OF_FLAGS & {member.key for member in flag.members}:
+            yield context.make("feature", flag.key, flag.line, detail="set")
     if document.get("openapi").text or document.get("swagger").text:
         yield from _read_paths(document, context)
         for holder in (document.get("components", "schemas"), document.get("definitions")):

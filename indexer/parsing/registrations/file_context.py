@@ -12,7 +12,7 @@ from indexer.types import Registration, RegistrationKind, Symbol, SymbolKind
 
 _LATELY = 4
 _UNSAID = frozenset(
-    {"event", "access", "table", "variable", "topic", "client"}
+    {"event", "access", "table", "variable", "topic", "client", "feature"}
 )  # about which documentation of code says nothing
 _VALUES = frozenset({"constant", "module"})
 

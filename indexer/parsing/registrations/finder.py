@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from indexer.parsing.registrations.build_options import find_build_options
 from indexer.parsing.registrations.command_readers import find_declared_signals, read_inherited
-from indexer.parsing.registrations.deployments import find_crontab, find_deployed
+from indexer.parsing.registrations.deployments import find_crontab, find_deployed, find_set_variables
 from indexer.parsing.registrations.described_interfaces import find_declared, find_described
 from indexer.parsing.registrations.documents import find_documented_options
 from indexer.parsing.registrations.file_context import FileContext
@@ -45,7 +45,7 @@ class Contents:
 MOST_REGISTRATIONS = 1_000  # of one file
 _NO_CODE = frozenset({"sql", "yaml", "dockerfile", "make", "protobuf", "graphql", "terraform"})
 _DESCRIBES = compile_pattern(
-    r'"(?:openapi|swagger|asyncapi|apiVersion|AWSTemplateFormatVersion|Resources|services)"\s*:'
+    r'"(?:openapi|swagger|asyncapi|apiVersion|AWSTemplateFormatVersion|Resources|services|flags)"\s*:'
 )
 _MOST_CANDIDATES = 5_000
 _LONGEST_NAME = 80  # bytes
@@ -85,6 +85,7 @@ def find_in_text(path: str, language: str, text: str, lines: Sequence[str], symb
         find_sql(context) if language == "sql" else (),
         _read_documents([read_json(text)], context) if language == "json" and _DESCRIBES.search(text) else (),
         find_crontab(context),
+        find_set_variables(context),
     )
     return Contents(registrations=_keep_distinct(found), symbols=context.defined)
 

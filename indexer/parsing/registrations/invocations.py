@@ -22,8 +22,11 @@ TEXTS = frozenset(
     char_literal interpolated_string_expression simple_symbol hash_key_symbol rune_literal""".split()
 )
 JOINED_TEXTS = frozenset("concatenated_string binary_expression binary parenthesized_expression chained_string".split())
-_VALUE_OF = frozenset("literal_element element_value argument array_element_initializer".split())
+_VALUE_OF = frozenset(
+    "literal_element element_value argument array_element_initializer attribute_argument value_argument".split()
+)
 _ARGUMENT_LISTS = ("arguments", "parameters", "body")
+UNNAMED_LISTS = frozenset({"attribute_argument_list", "value_arguments"})  # of C# and Kotlin
 _COMMENTS = frozenset("comment line_comment block_comment".split())
 _DEFINITIONS = frozenset(
     """function_definition class_definition method_definition class_declaration abstract_class_declaration
@@ -93,7 +96,8 @@ def read_invocation(callee: Node, receiver: Node | None, source: bytes) -> Invoc
         before = _SEPARATOR.sub("", written[: len(written) - len(name)].rstrip())
     positional, named = _read_arguments(node, source)
     parent = node.parent
-    is_above = node.type in _AROUND or "annotation" in node.type or (parent is not None and parent.type in _AROUND)
+    around = parent.type if parent is not None else ""
+    is_above = bool({node.type, around} & _AROUND) or "annotation" in f"{node.type} {around}"
     return Invocation(
         name=name,
         receiver=before,
@@ -111,6 +115,8 @@ def _read_tail(node: Node, source: bytes) -> str:
 
 def _read_arguments(node: Node, source: bytes) -> tuple[list[Node], dict[str, Node]]:
     held = next((found for name in _ARGUMENT_LISTS if (found := node.child_by_field_name(name)) is not None), None)
+    if held is None and node.type in {"attribute", "constructor_invocation", "call_expression"}:
+        held = next((child for child in node.children if child.type in UNNAMED_LISTS), None)
     if held is None and node.type == "macro_invocation":
         held = next((child for child in node.children if child.type == "token_tree"), None)
     if held is None or held.named_child_count > _MOST_ARGUMENTS:
@@ -134,12 +140,17 @@ def read_pair(node: Node, source: bytes) -> tuple[str, Node] | None:
     value = node.child_by_field_name("value")
     if node.type == "argument" and key is not None:
         value = node.named_child(node.named_child_count - 1)
+    if node.type in _PLACED and node.named_child_count > 1:
+        key, value = node.named_child(0), node.named_child(node.named_child_count - 1)
     if key is None or value is None or node.type not in _PAIRS:
         return None
     return read_literal(_unwrap(key), source) or read_code(key, source), _unwrap(value)
 
 
-_PAIRS = frozenset("keyword_argument pair element_value_pair keyed_element argument array_element_initializer".split())
+_PLACED = frozenset({"value_argument", "attribute_argument"})  # whose names have no field, in Kotlin and C#
+_PAIRS = _PLACED | frozenset(
+    "keyword_argument pair element_value_pair keyed_element argument array_element_initializer".split()
+)
 
 
 def _unwrap(node: Node) -> Node:

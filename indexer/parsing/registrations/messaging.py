@@ -29,6 +29,8 @@ _OBJECTS = frozenset("object literal_value dictionary".split())
 _NAMED = re.compile(r"(?i)topic|queue|channel|subject|stream|exchange")
 _SET = r"\bNAME\s{0,4}(?::\s{0,2}\w{1,20}\s{0,2})?=\s{0,4}[\"']([\w.:/-]{2,200})[\"']"
 _CONSTANT = re.compile(r"[A-Za-z_][\w.]{2,80}")
+_JOB = re.compile(r"[A-Z]\w*(?:::[A-Z]\w*)*")
+_DEFAULTED = re.compile(r"^\$\{[\w.-]+:([^{}]+)\}$")  # of Spring: `${app.topic:orders}`
 _PLAIN = re.compile(r"[\w.$:/{}#*-]{2,200}")
 _TOPIC_KEYS = (
     "topic", "topics", "topicPattern", "Topic", "topic_id", "queue", "queues", "Queue", "queue_name", "routing_key",
@@ -106,6 +108,14 @@ def read_topic(action: str, place: int = 0) -> Callable[[Invocation, FileContext
     return read
 
 
+def read_enqueued_job(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
+    """Read `SyncJob.perform_async(1)` of Sidekiq and `SyncJob.set(wait: 1).perform_later` of Active Job."""
+    found = _JOB.match(invocation.receiver)
+    if found is not None:
+        handler = context.find_enclosing(invocation.line)
+        yield context.make("topic", found[0], invocation.line, detail="produced", handler=handler)
+
+
 def _find_topics(invocation: Invocation, place: int, context: FileContext) -> list[str]:
     members = {**_read_members(invocation, context), **invocation.named}
     keyed = next((members[key] for key in _TOPIC_KEYS if key in members), None)
@@ -115,7 +125,8 @@ def _find_topics(invocation: Invocation, place: int, context: FileContext) -> li
     node = keyed or (given[0] if given else None)
     if node is None:
         return []
-    names = [name for name in find_literals(node, context.source) if _PLAIN.fullmatch(name)]
+    texts = (_DEFAULTED.sub(r"\1", name) for name in find_literals(node, context.source))
+    names = [name for name in texts if _PLAIN.fullmatch(name)]
     if names:
         return [name.rpartition("/")[2] if "://" in name else name for name in names]
     code = context.code_of(node)

@@ -8,6 +8,7 @@ from tree_sitter import Node
 
 from indexer.parsing.registrations.file_context import FileContext
 from indexer.parsing.registrations.invocations import (
+    UNNAMED_LISTS,
     Invocation,
     find_literals,
     list_surroundings,
@@ -16,7 +17,7 @@ from indexer.parsing.registrations.invocations import (
     read_name,
 )
 
-_CLASS_PREFIXES = frozenset("RequestMapping Path Controller JsonController Route".split())
+_CLASS_PREFIXES = frozenset("RequestMapping Path Controller JsonController Route HttpExchange".split())
 _CLASSES = frozenset("class_declaration interface_declaration abstract_class_declaration record_declaration".split())
 _BLOCK_GROUPS = frozenset("Route namespace scope resources resource group prefix route mount".split())
 _CALLS = frozenset("call call_expression member_call_expression scoped_call_expression".split())
@@ -35,7 +36,7 @@ def join_path(prefix: str, path: str) -> str:
 def note_group(invocation: Invocation, context: FileContext) -> tuple[()]:
     """Note under which variable a group of routes continues: `v1 := r.Group("/v1")`, `APIRouter(prefix="/x")`."""
     prefix = invocation.text_of("url_prefix", "prefix")
-    if prefix is None and invocation.name in {"Group", "group", "PathPrefix", "Party", "basePath"}:
+    if prefix is None and invocation.name in {"Group", "group", "MapGroup", "PathPrefix", "Party", "basePath"}:
         prefix = invocation.text_at(0)
     before = context.source[max(0, invocation.node.start_byte - 120) : invocation.node.start_byte]
     written = before.decode("utf-8", "replace").rstrip()
@@ -116,9 +117,14 @@ def _read_block_prefix(around: Node, inner: Node, context: FileContext) -> str:
     return found[1] if found else ""
 
 
+def find_owner(target: Node) -> Node | None:
+    """Return the class or the interface around a method."""
+    return next((each for each in list_surroundings(target) if each.type in _CLASSES), None)
+
+
 def find_class_prefix(target: Node, source: bytes) -> str:
     """Return the path that an annotation of the class around a method puts before its routes."""
-    owner = next((each for each in list_surroundings(target) if each.type in _CLASSES), None)
+    owner = find_owner(target)
     if owner is None:
         return ""
     places = [*owner.children[:4], *(owner.parent.children[:4] if owner.parent is not None else ())]
@@ -134,10 +140,12 @@ def find_class_prefix(target: Node, source: bytes) -> str:
 
 def _read_prefix_annotation(node: Node, source: bytes) -> str | None:
     call = node.named_child(0) if node.type in {"decorator", "attribute_group"} and node.named_child_count else node
-    if call is None or not (node.type in {"decorator", "attribute_group"} or "annotation" in node.type):
+    if call is None or not (node.type in {"decorator", "attribute_group", "attribute"} or "annotation" in node.type):
         return None
     named = call.child_by_field_name("function") or call.child_by_field_name("name") or call.named_child(0)
     arguments = call.child_by_field_name("arguments") or call.child_by_field_name("parameters")
+    if arguments is None and call.named_child_count > 1 and call.named_child(1).type in UNNAMED_LISTS:
+        arguments = call.named_child(1)
     if named is None or arguments is None or read_name(named, source) not in _CLASS_PREFIXES:
         return None
     texts = list(find_literals(arguments, source)) or [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from tree_sitter import Node
 
@@ -17,17 +18,24 @@ from indexer.parsing.registrations.invocations import (
     read_literal,
     read_object,
 )
-from indexer.parsing.registrations.route_groups import find_class_prefix, find_enclosing_prefix, join_path
+from indexer.parsing.registrations.route_groups import find_class_prefix, find_enclosing_prefix, find_owner, join_path
 from indexer.types import Registration
 
 _METHODS = frozenset("GET POST PUT PATCH DELETE HEAD OPTIONS TRACE CONNECT".split())
 _GO_PATTERN = re.compile(r"(?:([A-Z]{3,7}) )?([^\s/]*/\S*)")
-_FUNCTIONS = frozenset("arrow_function function_expression func_literal lambda closure_expression".split())
+_FUNCTIONS = frozenset(
+    "lambda_expression arrow_function function_expression func_literal lambda closure_expression".split()
+)
 _ROUTE_OF_CHAIN = re.compile(r"\.route\(\s*[\"'`]([^\"'`\s]{1,200})[\"'`]")
 _GO_METHODS = re.compile(rb"\.Methods\(([^()]{1,120})\)")
 _WORD = re.compile(rb"[A-Za-z]+")
 _RUST_METHOD = re.compile(r"\b(get|post|put|patch|delete|head|options|any)\(\s*([\w:]{0,120})")
-_MAPPING = re.compile(r"(Get|Post|Put|Patch|Delete)Mapping")
+_MAPPING = re.compile(r"(?:Http|Map)?(Get|Post|Put|Patch|Delete|Head|Options)(?:Mapping|Exchange)?")
+# Interfaces whose methods are requests: of Feign, Spring and MicroProfile; and of Retrofit and Refit, by their methods.
+_CLIENT = re.compile(r"@(?:FeignClient|HttpExchange|RegisterRestClient)\b(?:\((?P<said>[^()]{0,400})\))?")
+_CLIENT_PATH = re.compile(r"\bpath\s*=\s*\"([^\"]{1,200})\"")
+_CLIENT_NAME = re.compile(r"(?:\b(?:name|value)\s*=\s*|^\s*)\"([\w.-]{1,100})\"")
+_HEAD = 600  # bytes of a class in which it is annotated and named
 _RESOURCE_ACTIONS = {
     "index": "GET {0}",
     "create": "POST {0}",
@@ -105,7 +113,14 @@ def read_called_route(invocation: Invocation, context: FileContext) -> Iterator[
         path = chained[1]
     elif path is None or path[:1] not in {"/", "*"} or not _has_handler(invocation, context):
         return
-    method = invocation.name.upper().replace("ALL", "ANY").replace("DEL", "DELETE").replace("DELETEETE", "DELETE")
+    mapping = _MAPPING.fullmatch(invocation.name)
+    method = (
+        (mapping[1] if mapping else invocation.name)
+        .upper()
+        .replace("ALL", "ANY")
+        .replace("DEL", "DELETE")
+        .replace("DELETEETE", "DELETE")
+    )
     base = invocation.receiver.partition("\n")[0].partition(".route(")[0]
     for prefix in find_enclosing_prefix(invocation.node, context, base):
         # Echo takes what stands before the handler behind it, all others in front.
@@ -170,7 +185,7 @@ def read_annotated_route(invocation: Invocation, context: FileContext) -> Iterat
     target = find_definition(invocation.node)
     if target is None or "class" in target.type or "interface" in target.type:
         return  # above a class it is the prefix of all that is in it
-    if context.language == "java" and invocation.name == "Path":
+    if context.language in {"java", "kotlin"} and invocation.name == "Path":
         return  # the word next to it names the method
     mapping = _MAPPING.fullmatch(invocation.name)
     said = [
@@ -183,11 +198,41 @@ def read_annotated_route(invocation: Invocation, context: FileContext) -> Iterat
     if not paths and invocation.positional:
         return  # a constant, which is not known here
     handler = read_definition_name(target, context.source)
-    prefix = find_class_prefix(target, context.source).strip("/")
-    prefix = f"/{prefix}" if prefix else ""
     method = "" if method == "Route" else method.strip("} ").upper()
+    client = _read_client(target, invocation, context) if paths else None
+    prefix = client.prefix if client is not None else find_class_prefix(target, context.source)
+    owner = read_definition_name(find_owner(target), context.source)
+    prefix = f"/{prefix.strip('/')}".rstrip("/").replace("[controller]", owner.removesuffix("Controller"))
     for path in paths or [""]:
-        yield context.make("route", f"{method} {join_path(prefix, path)}".strip(), invocation.line, handler=handler)
+        is_whole = path.startswith(("~/", "/")) and context.language == "csharp"
+        whole = path.lstrip("~") if is_whole else join_path(prefix, path).replace("[action]", handler)
+        label = f"{method} {whole}".strip()
+        if client is None:
+            yield context.make("route", label, invocation.line, handler=handler)
+        else:
+            yield context.make("client", label, invocation.line, detail=client.service, handler=f"{owner}.{handler}")
+
+
+class _Client(NamedTuple):
+    service: str = ""
+    prefix: str = ""
+
+
+def _read_client(target: Node, invocation: Invocation, context: FileContext) -> _Client | None:
+    """Read of which service an interface makes requests, and below which path; None of what answers them."""
+    owner = find_owner(target)
+    head = context.source[owner.start_byte : owner.start_byte + _HEAD] if owner is not None else b""
+    above = head.partition(b"{")[0].decode("utf-8", "replace")
+    if "interface" not in above:
+        return None
+    found = _CLIENT.search(above)
+    if found is None:
+        is_request = invocation.name.isupper() or context.language == "csharp"
+        return _Client() if is_request and invocation.positional else None
+    said = found["said"] or ""
+    service, path = _CLIENT_NAME.search(said), _CLIENT_PATH.search(said)
+    prefix = path[1] if path is not None else find_class_prefix(target, context.source)
+    return _Client(service=service[1] if service is not None else "", prefix=prefix)
 
 
 def _read_path_beside(target: Node, context: FileContext) -> list[str]:

@@ -75,7 +75,43 @@ _BROKERS = r"kafka\w*|rabbit\w*|amqp\w*|jms\w*|channel|\bch|\bnc|nats|js|redis\w
 _SENDERS = rf"(?i)(?:producer|publisher|writer|sns\w*|sqs\w*|template|bridge|exchange|queue|{_BROKERS})(?:\(\)|\))?$"
 _RECEIVERS = rf"(?i)(?:consumer|subscriber|reader|\bsub|{_BROKERS})(?:\(\)|\))?$"
 
+# Feature flags: what SDKs call asking for one, by what, and what those are called whose calls have everyday names.
+_FEATURE_CALLS = (
+    "variation variationDetail boolVariation stringVariation intVariation jsonVariation bool_variation BoolVariation"
+    " StringVariation IntVariation JSONVariation useBooleanFlagValue useStringFlagValue useFlag useFlagEnabled"
+    " useFeatureFlag useFeatureFlagEnabled useFeatureIsOn isFeatureEnabled is_feature_enabled feature_enabled"
+    " flag_is_active switch_is_active sample_is_active checkGate check_gate getTreatment get_treatment"
+)
+_FEATURE_VALUES = (
+    "isEnabled is_enabled IsEnabled IsEnabledAsync enabled enabled? isActive is_active active isOn is_on isOff"
+    " getVariant get_variant getFeatureFlag getBooleanValue getStringValue getNumberValue getIntegerValue"
+    " getObjectValue get_boolean_value get_string_value get_integer_value get_object_value BooleanValue StringValue"
+    " GetBooleanValueAsync GetStringValueAsync"
+)
+_FEATURE_CLIENTS = (
+    r"(?i)(?:unleash|features?|flags?|toggles?|flipper|growthbook|\bgb|posthog|waffle|rollout|openfeature|launchdarkly"
+    r"|(?:flag|feature|toggle|of|openfeature|ld)_?(?:client|manager|service|provider))(?:\(\))?$"
+)
+
 RULES: tuple[RegistrationRule, ...] = (
+    # Feature flags
+    RegistrationRule(
+        languages=f"python ruby php go java kotlin csharp rust swift {_SCRIPT}",
+        names=_FEATURE_CALLS,
+        read=setting_readers.read_feature("read"),
+    ),
+    RegistrationRule(
+        languages=f"python ruby php go java kotlin csharp rust swift {_SCRIPT}",
+        names=_FEATURE_VALUES,
+        read=setting_readers.read_feature("read"),
+        receiver=_FEATURE_CLIENTS,
+    ),
+    RegistrationRule(
+        languages=f"python ruby php go java {_SCRIPT}",
+        names="enable disable enable_actor enable_group enable_percentage_of_actors activate deactivate",
+        read=setting_readers.read_feature("set"),
+        receiver=_FEATURE_CLIENTS,
+    ),
     # Requests
     RegistrationRule(
         languages=f"python ruby php rust {_SCRIPT}",
@@ -128,6 +164,12 @@ RULES: tuple[RegistrationRule, ...] = (
     ),
     RegistrationRule(languages="go", names="PublishWithContext", read=read_topic("produced", 2)),
     RegistrationRule(languages="python", names="send_task", read=read_topic("produced")),
+    RegistrationRule(
+        languages="ruby",
+        names="perform_async perform_in perform_at perform_later perform_bulk",
+        read=messaging.read_enqueued_job,
+        receiver=r"^[A-Z]",
+    ),
     RegistrationRule(
         languages=f"python ruby php go java kotlin csharp rust {_SCRIPT}",
         names="subscribe Subscribe consume Consume ConsumePartition SubscribeTopics QueueSubscribe basic_consume"
@@ -208,12 +250,22 @@ RULES: tuple[RegistrationRule, ...] = (
     ),
     RegistrationRule(languages="go", names="Group PathPrefix Party", read=route_groups.note_group),
     RegistrationRule(
-        languages="java",
+        languages="java kotlin",
         names="GetMapping PostMapping PutMapping PatchMapping DeleteMapping RequestMapping GET POST PUT PATCH DELETE"
-        f" HEAD OPTIONS {_PASCAL_VERBS}",
+        f" HEAD OPTIONS GetExchange PostExchange PutExchange PatchExchange DeleteExchange {_PASCAL_VERBS}",
         read=route_readers.read_annotated_route,
         place="above",
     ),
+    RegistrationRule(
+        languages="csharp",
+        names=f"HttpGet HttpPost HttpPut HttpPatch HttpDelete HttpHead HttpOptions {_PASCAL_VERBS}",
+        read=route_readers.read_annotated_route,
+        place="above",
+    ),
+    RegistrationRule(
+        languages="csharp", names="MapGet MapPost MapPut MapPatch MapDelete", read=route_readers.read_called_route
+    ),
+    RegistrationRule(languages="csharp", names="MapGroup", read=route_groups.note_group, early=True),
     RegistrationRule(languages="php", names="Route", read=route_readers.read_annotated_route, place="above"),
     RegistrationRule(
         languages="php",

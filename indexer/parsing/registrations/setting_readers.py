@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tree_sitter import Node
 
@@ -29,6 +29,7 @@ _PLACEHOLDER = re.compile(r"[$#]\{([\w.-]{1,120})(?::([^}]{0,120}))?\}")
 _DEFAULT_FIELD = re.compile(r"default|value$", re.IGNORECASE)
 _COMMENT_MARK = re.compile(r"^#[#:\s]*")
 _MOST_FIELDS = 300
+_FEATURE = re.compile(r"[A-Za-z][\w.:/-]{1,100}")
 
 
 def find_module_settings(names: list[Node], context: FileContext) -> Iterator[Registration]:
@@ -136,6 +137,19 @@ def read_set_call(invocation: Invocation, context: FileContext) -> Iterator[Regi
     if name and len(invocation.positional) > 1:
         value = context.code_of(invocation.positional[1])
         yield context.make("setting", name, invocation.line, detail=value)
+
+
+def read_feature(action: str) -> Callable[[Invocation, FileContext], Iterator[Registration]]:
+    """Make a reader of calls that ask for a feature flag, or set it: `client.variation("new-checkout", ...)`."""
+
+    def read(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
+        texts = (read_literal(node, context.source) for node in invocation.positional[:3])
+        name = next((text for text in texts if text and _FEATURE.fullmatch(text)), "")
+        if name:
+            handler = context.find_enclosing(invocation.line)
+            yield context.make("feature", name, invocation.line, detail=action, handler=handler)
+
+    return read
 
 
 def read_application_setting(invocation: Invocation, context: FileContext) -> Iterator[Registration]:

@@ -8,6 +8,7 @@ import pytest
 
 from agent.evidence.contracts import match_paths
 from tests.agent.answers.test_registered_lists import ask, list_names
+from tests.fakes.frameworks import FRAMEWORKS
 
 SHOP = {
     "db/001.sql": "CREATE TABLE invoices (\n  id BIGINT PRIMARY KEY\n);\n"
@@ -20,6 +21,7 @@ SHOP = {
     "infra/main.tf": 'resource "aws_sqs_queue" "refunds" {}\n',
 }  # fmt: skip
 
+WITH_BOTH_ENDS = {"spring", "aspnet", "sidekiq"}
 CALLS = {
     "orders/app.py": '@app.get("/orders/{order_id}")\ndef get_order(order_id): ...\n\n\n'
     'def place():\n    producer.send("orders.placed", b"")\n',
@@ -160,3 +162,25 @@ async def test_what_is_called_so_nowhere_is_a_no_with_what_was_read(tmp_path: Pa
         "No place where the resource `aws_sns_topic.receipts` is declared",
     ]
     assert all("files of" in answer.text and not answer.citations for answer in answers)
+
+
+async def test_jobs_flags_and_requests_of_interfaces_are_known_at_both_ends(tmp_path: Path) -> None:
+    files = {path: text for path, (text, _) in FRAMEWORKS.items() if path.split("_")[0] in WITH_BOTH_ENDS}
+    files |= {path: text for path, (text, _) in FRAMEWORKS.items() if path.startswith(("flags/", "deployed/"))}
+    jobs, flag, flags, called, consumed, variable = await ask(
+        tmp_path,
+        "who enqueues job SyncOrderJob?",
+        "where is the feature flag new-checkout set and read?",
+        "which feature flags are there?",
+        "who calls GET /api/orders/{id}?",
+        "who consumes topic refunds?",
+        "where is SHOP_PORT set?",
+        files=files,
+    )
+
+    assert "- `Orders.place` in `sidekiq_shop/orders.rb` [1]" in jobs.text
+    assert "`new-checkout` is set in 1 place and read in 1 place:" in flag.text
+    assert sorted(list_names(flags)) == ["dark-mode", "fast-path", "new-checkout", "sync_orders"]
+    assert "- `OrdersClient.get` in `spring_shop/OrdersClient.java` [1], `GET /api/orders/{id}`" in called.text
+    assert "- `on` in `spring_shop/OrdersClient.java` [1]" in consumed.text
+    assert "`SHOP_PORT` is set in 3 places:" in variable.text

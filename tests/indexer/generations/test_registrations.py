@@ -18,7 +18,7 @@ from tests.fakes.repositories import GitRepo
 
 KINDS: tuple[RegistrationKind, ...] = (
     "route", "command", "task", "event", "model", "flag", "environment", "setting", "table", "index", "access",
-    "service", "rpc", "type", "resource", "job", "topic", "client", "variable",
+    "service", "rpc", "type", "resource", "job", "topic", "client", "variable", "feature",
 )  # fmt: skip
 
 
