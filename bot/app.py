@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from bot.repositories.segments import SharedSegments
     from indexer import CodeIndex, ParserPool, Push, RemoteClone, RemoteRepository, RepositoryRefs, SharedIndex, Watcher
 
-_SHORTEST = 4  # characters of a secret; to mask less would only make the text unreadable
+_MIN_CHARACTERS = 4  # characters of a secret; to mask less would only make the text unreadable
 
 
 def _keep_silent(_: str) -> None:
@@ -622,7 +622,7 @@ async def examine_sandboxes(settings: Settings) -> Sequence[SandboxTrial]:
 def make_redactor(settings: Settings) -> Callable[[str], str]:
     """Return what takes secrets out of text: the configured ones as they are, all others by their forms."""
     configured = sorted(
-        (value for value in settings.list_secret_values() if len(value) >= _SHORTEST), key=len, reverse=True
+        (value for value in settings.list_secret_values() if len(value) >= _MIN_CHARACTERS), key=len, reverse=True
     )
 
     def mask(text: str) -> str:
@@ -639,7 +639,7 @@ def name_versions(settings: Settings) -> Mapping[str, str]:
     """Name all beside the commit and the models that an answer depends on: the same give the same answer."""
     from indexer import name_formats
 
-    masks = sum(len(value) >= _SHORTEST for value in settings.list_secret_values())
+    masks = sum(len(value) >= _MIN_CHARACTERS for value in settings.list_secret_values())
     return {
         "version": version("citebot"),
         **name_formats(),

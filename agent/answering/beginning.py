@@ -60,7 +60,7 @@ def show_images(message: chat.BaseMessage, names: Sequence[str], texts: Mapping[
 
 SHARE_OF_FOLLOW_UPS = 0.5  # of the evidence's room: the conversation has told some of it
 MAX_CITED_BEFORE = 8  # places of the last answer
-_MOST_LOOKED_FOR = 3  # words of a question that the notes say nothing has
+_MAX_LOOKED_FOR = 3  # words of a question that the notes say nothing has
 START = "start"  # the key of the first message's text in the evidence table
 
 
@@ -106,7 +106,7 @@ async def describe_absent(state: AgentState, deps: Deps) -> str:
     mentions = find_mentions(state.get("lookup_query") or state.get("cleaned_query", ""))
     names = decision["unknown"] if decision is not None else []
     said: list[str] = []
-    for word in list(dict.fromkeys([*names, *mentions.names, *mentions.words]))[:_MOST_LOOKED_FOR]:
+    for word in list(dict.fromkeys([*names, *mentions.names, *mentions.words]))[:_MAX_LOOKED_FOR]:
         if await code.definitions(word) or await code.search(word, limit=1, mode="lexical"):
             continue
         found = await code.grep(f"(?i:{re.escape(word[:200])})", limit=1)

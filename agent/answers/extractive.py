@@ -42,10 +42,10 @@ from indexer.types import Location, RepositoryOverview
 
 _PLAIN = "text"  # what has no language that is parsed
 _LONGEST_QUOTE = 320
-_MOST_LANGUAGES = 3
+_MAX_LANGUAGES = 3
 _MOST_FILES = 4
-_MOST_FOLDERS = 8
-_MOST_INNER = 5
+_MAX_FOLDERS = 8
+_MAX_INNER = 5
 
 
 async def write_overview(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
@@ -62,7 +62,7 @@ async def write_overview(draft: AnswerBuilder, material: AnswerContext) -> Answe
         draft.say(f"{text} ({format_code_span(passage.location.path)} {draft.cite_read(passage.location)})")
     languages = [f"{count:,} of {language}" for language, count in facts.languages if language != _PLAIN]
     size = f"{format_count(facts.files, 'file')} with {format_count(facts.lines, 'line')}"
-    draft.say(f"{': '.join(filter(None, [size, ', '.join(languages[:_MOST_LANGUAGES])]))}.")
+    draft.say(f"{': '.join(filter(None, [size, ', '.join(languages[:_MAX_LANGUAGES])]))}.")
     files = [one for one in await code.files() if "/" not in one.path and one.path not in facts.starts]
     own = [one for one in files if one.language != _PLAIN and one.source_type == "code"]
     top = sorted(own, key=lambda one: -one.lines)[:_MOST_FILES]
@@ -89,12 +89,12 @@ def _list_folders(facts: RepositoryOverview) -> list[str]:
     by_size = sorted(facts.folders, key=lambda one: -one[1])
     top = [(path, count) for path, count in by_size if "/" not in path]
     items = []
-    for path, count in top[:_MOST_FOLDERS]:
+    for path, count in top[:_MAX_FOLDERS]:
         inner = [format_code_span(each.partition("/")[2] + "/") for each, _ in by_size if each.startswith(f"{path}/")]
-        more = f" and {len(inner) - _MOST_INNER} more" if len(inner) > _MOST_INNER else ""
-        inside = f", with {', '.join(inner[:_MOST_INNER])}{more}" if inner else ""
+        more = f" and {len(inner) - _MAX_INNER} more" if len(inner) > _MAX_INNER else ""
+        inside = f", with {', '.join(inner[:_MAX_INNER])}{more}" if inner else ""
         items.append(f"- {format_code_span(path + '/')}: {format_count(count, 'file')}{inside}")
-    rest = len(top) - _MOST_FOLDERS
+    rest = len(top) - _MAX_FOLDERS
     return [*items, f"- and {format_count(rest, 'more folder')}"] if rest > 0 else items
 
 

@@ -26,7 +26,7 @@ from agent.text.escaping import (
 MAX_COMMITS = 10
 MAX_BESIDE_SECTION = 6
 MAX_PEOPLE = 7
-_MOST_GROUPS = 3  # headings that a list of commits is worth
+_MAX_GROUPS = 3  # headings that a list of commits is worth
 _SECTION_LINES = 10
 RECENT = "Recent commits: "
 _LONGEST_LINE = 160
@@ -50,7 +50,7 @@ async def write_changes(draft: AnswerBuilder, material: AnswerContext) -> Answer
         commits,
         format_entry=format_commit,
         most=most,
-        is_grouped="" not in areas and 1 < len(areas) <= _MOST_GROUPS,
+        is_grouped="" not in areas and 1 < len(areas) <= _MAX_GROUPS,
         total=material.metadata["totals"].get("commits", 0) - len(updates),
     )
     if updates and not material.skip:

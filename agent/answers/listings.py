@@ -299,7 +299,7 @@ _NOUNS = {
 _PLURALS = {"index": "indexes"}
 _OPTIONS = frozenset({"flag", "environment", "setting", "value"})
 _OF_EVENTS = frozenset({"emitted", "handled"})
-_LEAST_IN_FILE = 3
+_MIN_IN_FILE = 3
 _LONGEST_DETAIL = 60
 _LONGEST_HELP = 120
 _LONG = 8  # entries; each of a longer list has one row
@@ -399,7 +399,7 @@ def _write_counted(
     asides = f", and {totals['asides']:,} more in tests and examples" if totals.get("asides") else ""
     draft.say(f"{sentence}{', all of them in tests' if totals.get('in tests') else asides}:")
     # Headings are worth their room where the files hold several entries each.
-    is_grouped = len(entries) >= _LEAST_IN_FILE * len({ref["path"] for ref in entries})
+    is_grouped = len(entries) >= _MIN_IN_FILE * len({ref["path"] for ref in entries})
     write = partial(_format_entry, is_long=len(entries) > _LONG)
     is_mixed = len({ref["kind"] for ref in entries if ref["kind"] in _NOUNS.keys() - _OPTIONS}) > 1
     heading = _name_sort if is_mixed else None

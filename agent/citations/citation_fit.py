@@ -37,7 +37,7 @@ _LINES, _RANK, _EXHIBIT = 0.3, 0.3, 0.4
 # each says only a part of them.
 _FITS_ALONE = (0.68, 0.45)
 _FITS_BESIDE = (0.45, 0.3)
-_LEAST_ELSEWHERE = 2  # that the best lines say, for others to be clearly wrong: more than one common word
+_MIN_ELSEWHERE = 2  # that the best lines say, for others to be clearly wrong: more than one common word
 _UNHEARD_SHARE = 0.6  # of the words of a claim, where its lines have so few of the others that it is read again
 
 Weights = Mapping[str, float]
@@ -177,7 +177,7 @@ class EvidenceFit:
         holding = [(at, lines) for at, one in enumerate(self._exhibits) if (lines := one.find_lines(cited)) is not None]
         values = [list(one.weigh_windows(weights, range(len(one.lines)))) for one in self._exhibits]
         ranked = sorted(value for windows in values for value in windows)
-        if not holding or not ranked or ranked[-1] <= _LEAST_ELSEWHERE:
+        if not holding or not ranked or ranked[-1] <= _MIN_ELSEWHERE:
             return 1.0
         return max(
             _rate_value(max(self._exhibits[at].weigh_windows(weights, lines)), max(values[at]), ranked)

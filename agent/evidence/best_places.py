@@ -31,9 +31,9 @@ _MAX_CHUNKS = 3  # of a file
 _RANK_OFFSET = 4
 _PAGE_WEIGHT, _WORDS_WEIGHT = 0.5, 0.4
 _FURTHER_CHUNK = 0.1  # of its score, for the file
-_LEAST_FURTHER = 0.3  # of the best chunk's score, for a line of another chunk
-_LEAST_PAGE = 0.3  # of the question's words, for a page that none of the best places is
-_LEAST_HEADING = 0.5  # of them in a heading, for the page to lead
+_MIN_FURTHER = 0.3  # of the best chunk's score, for a line of another chunk
+_MIN_PAGE = 0.3  # of the question's words, for a page that none of the best places is
+_MIN_HEADING = 0.5  # of them in a heading, for the page to lead
 _OWN_NAME = 0.3  # of the weight of a word that is the repository's name
 _NEAR_BELOW, _NEAR_ABOVE = 8, 3  # lines between a match and its value
 _LONGEST_LINE = 400
@@ -226,7 +226,7 @@ def _rank_files(chunks: Sequence[_Chunk], *, pages_lead: bool) -> list[list[_Chu
         files.setdefault(chunk.path, []).append(chunk)
 
     def weigh(file: Sequence[_Chunk]) -> tuple[bool, float]:
-        leads = pages_lead and any(one.heading >= _LEAST_HEADING and one.score > 0 for one in file)
+        leads = pages_lead and any(one.heading >= _MIN_HEADING and one.score > 0 for one in file)
         further = sum(max(0.0, one.score) for one in file[1:_MAX_CHUNKS])
         return not leads, -(file[0].score + _FURTHER_CHUNK * further)
 
@@ -239,7 +239,7 @@ def _add_page(chosen: list[list[_Chunk]], chunks: Sequence[_Chunk]) -> list[list
         return chosen
     plain = [one for one in chunks if "pages" in one.ranks and not is_beside_code(one.path)]
     best = min(plain, key=lambda one: one.ranks["pages"] - _RANK_OFFSET * one.heading, default=None)
-    return _replace_last(chosen, best) if best is not None and best.share >= _LEAST_PAGE else chosen
+    return _replace_last(chosen, best) if best is not None and best.share >= _MIN_PAGE else chosen
 
 
 def _replace_last(chosen: Sequence[list[_Chunk]], chunk: _Chunk) -> list[list[_Chunk]]:
@@ -267,7 +267,7 @@ async def _find_design(code: CodeSearch, request: RetrievalRequest, asked: _Aske
         _Chunk(hit=hit, share=asked.share(asked.match(hit.text))) for hit in hits if f"/{hit.location.path}" in plain
     ]
     best = max(chunks, key=lambda one: one.share + 5 / (_RANK_OFFSET + ranks[one.hit.location]), default=None)
-    return best if best is not None and best.share >= _LEAST_PAGE else None
+    return best if best is not None and best.share >= _MIN_PAGE else None
 
 
 async def _describe(code: CodeSearch, asked: _Asked, file: Sequence[_Chunk], headings: Mapping[int, str]) -> BestPlace:
@@ -275,7 +275,7 @@ async def _describe(code: CodeSearch, asked: _Asked, file: Sequence[_Chunk], hea
     titles = frozenset(headings)
     lines = _choose_lines(asked, file[0], titles, _PER_CHUNK)
     for chunk in file[1:_MAX_CHUNKS]:
-        if chunk.score >= _LEAST_FURTHER * file[0].score and len(lines) < MAX_LINES:
+        if chunk.score >= _MIN_FURTHER * file[0].score and len(lines) < MAX_LINES:
             lines += [line for line in _choose_lines(asked, chunk, titles, 1) if line not in lines]
     lines.sort(key=lambda line: line.number)
     labels = await _label(code, file[0].path, lines, headings)

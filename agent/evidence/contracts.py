@@ -17,8 +17,8 @@ from agent.text.escaping import format_code_span
 from indexer.text.linear_patterns import Pattern, compile_pattern
 from indexer.types import Registration, RegistrationKind, RegistrationSite
 
-_MOST_LISTED = 400
-_MOST_TRIED = 40  # words of a question
+_MAX_LISTED = 400
+_MAX_TRIED = 40  # words of a question
 _LONGEST = 2_000  # characters
 
 
@@ -70,9 +70,7 @@ def match_paths(name: str, wanted: str) -> bool:
     if any(one != two and one and two for one, two in pairs):
         return False
     same = sum(one == two != "" for one, two in pairs)
-    return same > 0 and (
-        extra == 0 or (extra <= _MOST_PREFIX and same + (len(shorter) > 1) > 1 and all(longer[:extra]))
-    )
+    return same > 0 and (extra == 0 or (extra <= _MAX_PREFIX and same + (len(shorter) > 1) > 1 and all(longer[:extra])))
 
 
 def match_packages(name: str, wanted: str) -> bool:
@@ -92,7 +90,7 @@ def _split_endpoint(name: str) -> tuple[frozenset[str], list[str]]:
 
 
 _MAJOR = re.compile(r"/v\d+$")
-_MOST_PREFIX = 3  # parts, such as /api/v1
+_MAX_PREFIX = 3  # parts, such as /api/v1
 _PUT_IN = compile_pattern(r"[{}<>:*\[\]$%]|^\d+$|^[0-9a-f-]{32,}$")
 _CONTRACTS: Mapping[str, _Contract] = {
     "table": _Contract(
@@ -214,7 +212,7 @@ async def route_contract(question: str, code: CodeSearch, *, is_of_past: bool = 
     for name, contract in _CONTRACTS.items():
         if not contract.asks.search(asked) or (is_of_past and name == "package"):
             continue
-        words = [word.rstrip(".-:") for word in contract.named.findall(asked)[:_MOST_TRIED]]
+        words = [word.rstrip(".-:") for word in contract.named.findall(asked)[:_MAX_TRIED]]
         sites = await code.registrations(contract.kinds) if words else ()
         known = {site.registration.name for site in sites}
         actions = [action for action in contract.actions if action in _ASKED and _ASKED[action].search(asked)]
@@ -266,7 +264,7 @@ async def fetch_contract(code: CodeSearch, request: RetrievalRequest) -> Retriev
         "contract": parts["contract"],
     }
     facts["missing"] = " ".join(action for action in asked if not others[action])
-    return Retrieved(refs=refs[:_MOST_LISTED], totals=Counter(ref["kind"] for ref in refs), facts=facts)
+    return Retrieved(refs=refs[:_MAX_LISTED], totals=Counter(ref["kind"] for ref in refs), facts=facts)
 
 
 def _make_refs(sites: Sequence[RegistrationSite], contract: _Contract, actions: Collection[str]) -> list[EvidenceRef]:

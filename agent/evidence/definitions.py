@@ -22,7 +22,7 @@ TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "module"})
 MAX_NEAR = 3
 _DEEPEST = 4  # modules within modules
 _LETTERS = string.ascii_lowercase + "_"
-_SHORTEST = 5
+_MIN_CHARACTERS = 5
 _LONGEST = 24  # a name of this length has some 1,300 neighbours, each of which is looked up
 _ALIKE = 0.8
 
@@ -93,7 +93,7 @@ async def list_outline(code: SymbolIndex, path: str) -> list[Definition]:
 async def find_similar_names(code: SymbolIndex, name: str, seen: Iterable[str]) -> list[Definition]:
     """Return definitions spelt nearly like the name: among the names seen nearby, else one slip of a finger away."""
     last = name.rpartition(".")[2].lower()
-    if len(last) < _SHORTEST:
+    if len(last) < _MIN_CHARACTERS:
         return []
     known = {one.rpartition(".")[2].lower(): one for one in seen}
     close = difflib.get_close_matches(last, list(known), n=MAX_NEAR, cutoff=_ALIKE)
@@ -153,7 +153,7 @@ async def find_known_name(written: str, code: SymbolIndex) -> KnownName | None:
 
 async def find_name_alike(written: str, code: SymbolIndex) -> KnownName | None:
     """Return the name that is defined as the written one except its case, its plural or its Unicode form."""
-    singular = [written[: -len(end)] for end in ("s", "es") if written.endswith(end) and len(written) > _SHORTEST]
+    singular = [written[: -len(end)] for end in ("s", "es") if written.endswith(end) and len(written) > _MIN_CHARACTERS]
     for spelt in (written, unicodedata.normalize("NFD", written), *singular):
         if found := await code.definitions(spelt):
             own = sort_definitions(found, ())[0].symbol

@@ -8,7 +8,7 @@ from agent.ports import CodeSearch
 from indexer.errors import UnknownRevision
 from indexer.types import DiffQuery, LogQuery
 
-_MOST_MOVES = 4  # renames that are followed
+_MAX_MOVES = 4  # renames that are followed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,7 +27,7 @@ async def follow_path(code: CodeSearch, path: str) -> FormerPath | None:
     """Find what became of a path; None if no commit that is known touched it."""
     files = {entry.path for entry in await code.files()}
     first = ""
-    for _ in range(_MOST_MOVES):
+    for _ in range(_MAX_MOVES):
         touched = (await code.past.log(LogQuery(path=path, limit=1))).revisions
         if not touched:
             return None

@@ -49,7 +49,7 @@ _ABOUT_PLACES: frozenset[IntentName] = frozenset({"changes", "origin", "people"}
 _OF_PAST: frozenset[IntentName] = frozenset({"changes", "origin"})
 _MAYBE_PAST: frozenset[IntentName] = frozenset({"changes", "origin", "people", "reason"})
 _MAYBE = 0.25  # the least confidence that a question is about the past with which git is asked beside the search
-_MOST_SAID = 3  # words of it that are looked for in messages of commits
+_MAX_SAID = 3  # words of it that are looked for in messages of commits
 _LONGEST = 2_000  # characters
 _VALUES = frozenset({"constant", "macro"})
 _COMPARED = 2
@@ -484,7 +484,7 @@ async def request_history(question: str, code: CodeSearch) -> list[RetrievalRequ
         return []
     asked = await recognise_intent(question, code)
     decision = await _route_kind(question, replace(asked, name="changes"), code)
-    words = " ".join(sorted(find_content_terms(question))[:_MOST_SAID])
+    words = " ".join(sorted(find_content_terms(question))[:_MAX_SAID])
     requests = decision["requests"] if decision is not None else []
     return [{**one, "parts": {**one.get("parts", {}), "words": words}} for one in requests]
 

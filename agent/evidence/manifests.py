@@ -15,7 +15,7 @@ from indexer.types import Location
 MAX_DECLARATIONS = 3
 MAX_NAMED_IN = 2  # manifests
 _MAX_LINES = 80  # of one declaration; as many as are shown of a range
-_MOST_READ = 20  # manifests
+_MAX_READ = 20  # manifests
 _WHOLE = r"[A-Za-z][\w.-]*"
 # What the declaration begins with in each kind of manifest.
 _BEGINS: Mapping[str, re.Pattern[str]] = {
@@ -85,7 +85,7 @@ async def find_declarations(code: SourceFiles, library: str) -> list[Location]:
     wanted = normalize_library(library)
     manifests = [entry.path for entry in await code.files() if is_manifest(entry.path)]
     found: list[tuple[int, Location]] = []
-    for path in sorted(manifests, key=lambda path: (path.count("/"), path))[:_MOST_READ]:
+    for path in sorted(manifests, key=lambda path: (path.count("/"), path))[:_MAX_READ]:
         for number, line in enumerate((await code.read(path)).text.split("\n"), 1):
             rank = _rank_line(line, wanted, is_json=path.endswith(".json"))
             if rank is not None:

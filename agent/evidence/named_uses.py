@@ -15,11 +15,11 @@ from indexer.text.linear_patterns import Pattern, compile_pattern
 from indexer.types import Definition, Location, Registration, RegistrationKind
 
 _HANDLED: tuple[RegistrationKind, ...] = ("route", "command", "task", "event")
-_MOST_DEFINITIONS = 5  # whose decorators are read
-_MOST_ROUTES = 5  # whose URL names are followed
-_MOST_TOLD = 5  # places in one sentence
-_MOST_MENTIONS = 500  # lines
-_MOST_LINES = 100  # that may follow a URL name
+_MAX_DEFINITIONS = 5  # whose decorators are read
+_MAX_ROUTES = 5  # whose URL names are followed
+_MAX_TOLD = 5  # places in one sentence
+_MAX_MENTIONS = 500  # lines
+_MAX_LINES = 100  # that may follow a URL name
 _ROUTE_LINES = 4
 _DECORATOR_LINES = 8
 _LONGEST_LINE = 1_000
@@ -132,7 +132,7 @@ def _fold(name: str) -> str:
 
 async def find_named_lines(code: CodeSearch, target: NamedDefinition) -> list[EvidenceRef]:
     """Find the lines of code that use a name other than by a call: as a text, as a value, through a task queue."""
-    found = (await code.grep(re.escape(target.plain), limit=_MOST_MENTIONS)).lines
+    found = (await code.grep(re.escape(target.plain), limit=_MAX_MENTIONS)).lines
     pages = {entry.path for entry in await code.files() if entry.source_type == "doc"}
     return [
         make_lines_ref(one.location, "mention", kind=kind)
@@ -151,8 +151,8 @@ async def find_named_uses(code: CodeSearch, target: NamedDefinition) -> list[Evi
     sites = [one for one in await code.registrations(_HANDLED) if target.is_handled_by(one.path, one.registration)]
     refs = [make_lines_ref(one.location, "mention", kind=_describe(one.registration)) for one in sites]
     routes = [one.location for one in sites if one.registration.kind == "route"]
-    decorators = [ref for one in target.definitions[:_MOST_DEFINITIONS] for ref in await _find_decorators(code, one)]
-    links = [ref for location in routes[:_MOST_ROUTES] for ref in await _find_links(code, location)]
+    decorators = [ref for one in target.definitions[:_MAX_DEFINITIONS] for ref in await _find_decorators(code, one)]
+    links = [ref for location in routes[:_MAX_ROUTES] for ref in await _find_links(code, location)]
     return [*refs, *decorators, *links]
 
 
@@ -189,7 +189,7 @@ async def _find_links(code: CodeSearch, route: Location) -> list[EvidenceRef]:
     link = compile_pattern(
         rf"(?:reverse\w*|redirect|resolve_url|url_for|url)\b[\s(]{{1,5}}[\"'](?:[\w-]{{1,80}}:)*{re.escape(name)}[\"']"
     )
-    lines = (await code.grep(re.escape(name), limit=_MOST_LINES)).lines
+    lines = (await code.grep(re.escape(name), limit=_MAX_LINES)).lines
     kind = f"links to it by the URL name `{name}`"
     return [
         make_lines_ref(one.location, "mention", kind=kind) for one in lines if link.search(one.text[:_LONGEST_LINE])
@@ -202,5 +202,5 @@ async def describe_named_uses(code: CodeSearch, name: str) -> str:
     uses = [*await find_named_uses(code, target), *await find_named_lines(code, target)]
     places = {f"{ref['path']}:{ref['start_line']}": ref["kind"] for ref in reversed(uses)}
     named = [f"{place} ({kind})" for place, kind in reversed(places.items())]
-    more = f" and {len(named) - _MOST_TOLD} more" if len(named) > _MOST_TOLD else ""
-    return f"It is used by its name in {', '.join(named[:_MOST_TOLD])}{more}." if named else ""
+    more = f" and {len(named) - _MAX_TOLD} more" if len(named) > _MAX_TOLD else ""
+    return f"It is used by its name in {', '.join(named[:_MAX_TOLD])}{more}." if named else ""

@@ -59,7 +59,7 @@ FUNCTION_HEAD = 14
 _FEWEST_WORDS = 3  # of a message; a shorter one stands everywhere
 _SAME_LINE = 0.8  # how much of a line in a trace must be alike to be the same line in another version
 MAX_LINES = 80
-_MOST_WORDS_AROUND = 1  # besides a capitalised word; more of them mean another subject
+_MAX_WORDS_AROUND = 1  # besides a capitalised word; more of them mean another subject
 _LONGEST_ACRONYM = 5
 _EXISTS = compile_pattern(
     r"(?i)(?:so,? )?(?:does|do|is|are|has|have|did) (?:we have |it have |there |this repo(?:sitory)? have )?"
@@ -331,7 +331,7 @@ async def _route_names(question: str, code: CodeSearch) -> RouterDecision | None
     around = find_content_terms(question) - find_content_terms(
         " ".join((*mentions.names, *mentions.words, *mentions.codes))
     )
-    if len(around) > _MOST_WORDS_AROUND:
+    if len(around) > _MAX_WORDS_AROUND:
         mentions = replace(mentions, words=())
     requests, unknown = await _request_definitions(mentions, code)
     codes = [request_search(value, reasoning="a code that the question quotes") for value in mentions.codes]

@@ -116,8 +116,8 @@ LEAST_SHARE = 0.4  # of the words; what spells less is about something else
 _NEARLY_BEST = 0.8
 _NEARLY_ALL, _MOST_OF_TEXT = 0.85, 0.6  # of words anywhere, and of those around a text of the code
 _TELLING_WORDS = 3  # of a text that is found whole, after which no part of it is looked for
-_MOST_LINES = 300
-_MOST_READ = 30
+_MAX_LINES = 300
+_MAX_READ = 30
 _GAP = 3  # lines between two of one message
 
 LINES_AROUND = 12
@@ -196,7 +196,7 @@ async def _find_places(code: CodeSearch, message: str) -> list[tuple[MessageMatc
     for run in (RUN, RUN - 1):
         places = _group_lines(await _find_lines(code, message, run), message, run)
         found = []
-        for place in places[:_MOST_READ]:
+        for place in places[:_MAX_READ]:
             passage = await code.read(place.path, place.start_line, place.end_line + _GAP)
             found.append((match_message(message, passage.text, run=run), place))
         if max((match.share for match, _ in found), default=0.0) >= LEAST_SHARE:
@@ -213,9 +213,9 @@ async def _find_lines(code: CodeSearch, message: str, run: int) -> Sequence[Matc
     """Find the lines that contain a part of a message; only its longest parts, where too many contain the others."""
     found: Sequence[Match] = ()
     for pattern in make_line_patterns(message, run=run):
-        matches = await code.grep(pattern, limit=_MOST_LINES)
+        matches = await code.grep(pattern, limit=_MAX_LINES)
         found = matches.lines
-        if matches.complete or len(found) < _MOST_LINES:  # a repository that takes too long takes no less the next time
+        if matches.complete or len(found) < _MAX_LINES:  # a repository that takes too long takes no less the next time
             break
     return found
 
@@ -251,7 +251,7 @@ async def _make_hit(code: CodeSearch, place: Location, source_type: SourceType) 
 
 async def find_exact_text(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> tuple[list[Hit], int]:
     """Put the lines that hold a text before what a ranking found, the code before its tests, and count those lines."""
-    lines = (await code.grep(re.escape(literal.text), limit=_MOST_LINES)).lines
+    lines = (await code.grep(re.escape(literal.text), limit=_MAX_LINES)).lines
     found = [line.location for line in lines if literal.first_line(line.text) is not None]
     if not found:
         return list(hits), 0

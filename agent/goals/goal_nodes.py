@@ -222,7 +222,7 @@ def _find_limit(state: GoalState, iteration: int, deps: GoalDeps) -> str:
     return BUDGET if deps.budget.seconds_left <= 0 else ""
 
 
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 
 
 async def human_check(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:  # noqa: ARG001 - a node takes both
@@ -236,7 +236,7 @@ async def human_check(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState
     changed = [one["path"].decode(errors="replace") for one in state.get("changes", [])]
     request = {name: state.get(name, 0) for name in ("iteration", "max_iterations")}
     reply = interrupt(
-        {**request, "kind": "goal", "reason": state.get("goal_reason", ""), "changed": changed[:_MOST_LISTED]}
+        {**request, "kind": "goal", "reason": state.get("goal_reason", ""), "changed": changed[:_MAX_LISTED]}
     )
     return {} if is_approval(reply) else {"is_aborted": True, "ended_by": "a person ended it"}
 

@@ -13,9 +13,9 @@ from agent.sandbox.patch import FileChange, format_change, leads_out
 from agent.text.escaping import format_code_block, format_code_span, format_count, replace_control_characters
 from indexer.types import Location
 
-_MOST_LISTED = 20
-_MOST_PLACES = 5
-_MOST_LINES = 60
+_MAX_LISTED = 20
+_MAX_PLACES = 5
+_MAX_LINES = 60
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,7 +59,7 @@ class GoalVerdict:
         head = self.reason.partition("\n\n")[0]
         parts = [f"**{self._name_outcome()}** {replace_control_characters(head)}".strip()]
         if self.refused:
-            names = ", ".join(map(format_code_span, self.refused[:_MOST_LISTED]))
+            names = ", ".join(map(format_code_span, self.refused[:_MAX_LISTED]))
             parts.append(f"**Left out of the patch**, because it would lead out of the repository: {names}")
         if not self.achieved and self.ended_by:
             parts.append(f"The run ended because {self.ended_by}.")
@@ -71,7 +71,7 @@ class GoalVerdict:
         if output := "\n".join(str(one.get("message", "")) for one in self.details.get("failures", [])) or more:
             parts.append(f"What the run reported:\n{_quote(redact(output), '')}")
         if self.changed and self.goal != "claim":
-            parts.append(f"Changed, in the patch: {', '.join(map(format_code_span, self.changed[:_MOST_LISTED]))}")
+            parts.append(f"Changed, in the patch: {', '.join(map(format_code_span, self.changed[:_MAX_LISTED]))}")
         return parts
 
     def _name_outcome(self) -> str:
@@ -129,7 +129,7 @@ def _list_places(details: Mapping[str, Any], changes: Sequence[FileChange]) -> S
     for path in (*details.get("files", []), *(test.partition("::")[0] for test in details.get("passed", []))):
         lines.setdefault(str(path), 1)
     known = [(path, line) for path, line in lines.items() if path not in made or made[path].old is not None]
-    return [Location(path=path, start_line=line, end_line=line) for path, line in known[:_MOST_PLACES] if path]
+    return [Location(path=path, start_line=line, end_line=line) for path, line in known[:_MAX_PLACES] if path]
 
 
 def _find_first_change(change: FileChange) -> int:
@@ -142,5 +142,5 @@ def _find_first_change(change: FileChange) -> int:
 
 def _quote(text: str, language: str) -> str:
     lines = replace_control_characters(text).strip("\n").split("\n")  # a terminal would obey some of them
-    cut = [*lines[:_MOST_LINES], "..."] if len(lines) > _MOST_LINES else lines
+    cut = [*lines[:_MAX_LINES], "..."] if len(lines) > _MAX_LINES else lines
     return format_code_block(cut, language)

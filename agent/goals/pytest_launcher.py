@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 MISSING = 97  # the exit code if there is no pytest
-LONGEST = 4000  # characters of a message or an output
+MAX_CHARACTERS = 4000  # characters of a message or an output
 
 try:
     import pytest
@@ -58,7 +58,7 @@ class Reporter:
     def pytest_collectreport(self, report: Any) -> None:
         """Report a file that could not be collected."""
         if report.failed:
-            self._write("collect", id=report.nodeid, message=str(report.longrepr)[-LONGEST:])
+            self._write("collect", id=report.nodeid, message=str(report.longrepr)[-MAX_CHARACTERS:])
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """Report a phase of a test: that it was called, or what went wrong around that."""
@@ -73,8 +73,8 @@ class Reporter:
             outcome="xfailed" if hasattr(report, "wasxfail") else report.outcome,
             path=os.path.relpath(path, self._root) if os.path.isabs(path) else path,  # noqa: PTH117
             line=line,
-            message=message[:LONGEST],
-            output="\n".join(f"{name}:\n{text}" for name, text in report.sections)[-LONGEST:],
+            message=message[:MAX_CHARACTERS],
+            output="\n".join(f"{name}:\n{text}" for name, text in report.sections)[-MAX_CHARACTERS:],
             raised=self._raised.get(report.nodeid, ""),
         )
 

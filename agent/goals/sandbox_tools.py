@@ -131,7 +131,7 @@ class RunPytest(SandboxTool[SelectionArguments]):
 
 _LONGEST_PATH = 500
 _LONGEST_FILE = 400_000  # bytes that can be edited in part
-_MOST_ENTRIES = 400
+_MAX_ENTRIES = 400
 _ROOM = 1_000  # characters for what is said beside the text of a file
 OUTSIDE_COPY = "is no path inside the working copy. Give one from the root of the repository, such as src/parser.py."
 # The last step of a path is a name that is replaced, never a link that is followed to somewhere else.
@@ -214,8 +214,8 @@ class FileList(SandboxTool[FolderArguments]):
         command = SandboxCommand(argv=("sh", "-c", _LIST, "sh", args.path, str(args.depth)))
         done = await _run(command, args.path, deps)
         entries = fit_output(done.stdout, deps).split("\n")
-        shown = [_format_entry(entry) for entry in entries[:_MOST_ENTRIES] if entry]
-        more = ["There is more; list one folder of it."] if len(entries) > _MOST_ENTRIES else []
+        shown = [_format_entry(entry) for entry in entries[:_MAX_ENTRIES] if entry]
+        more = ["There is more; list one folder of it."] if len(entries) > _MAX_ENTRIES else []
         return ToolEvidence(text="\n".join([*shown, *more]) or "The folder is empty.")
 
 

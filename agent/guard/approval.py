@@ -18,7 +18,7 @@ from agent.state import AgentState
 Decision = Literal["approve", "abort", ""]
 UNDECIDED = "That was neither a yes nor a no, so I started nothing."
 LONGEST_DECISION = 80  # characters of a message that may decide
-_MOST_WORDS = 8  # of a message that speaks of the request and decides nothing
+_MAX_WORDS = 8  # of a message that speaks of the request and decides nothing
 _FILE = Path(__file__).with_name("approval.toml")
 _PARTS = re.compile(r"[,.!;\n。、！，]+|(?<=\w) - ")
 _EDGES = " \t\r`'\"*_()¡"
@@ -80,7 +80,7 @@ def is_undecided(text: str) -> bool:
     """Whether a message speaks of a request for approval and decides nothing: "ok hold on", "sure, later"."""
     plain = _make_plain(text[: LONGEST_DECISION + 1])
     words = _WORD.findall(_TAKEN_BACK.sub(" ", plain))
-    if not words or len(words) > _MOST_WORDS or _ASKS.search(plain) or find_mentions(text).anything:
+    if not words or len(words) > _MAX_WORDS or _ASKS.search(plain) or find_mentions(text).anything:
         return False
     return words[0].strip(_EDGES) in load_decisions().phrases or find_remark(text) is not None
 

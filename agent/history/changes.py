@@ -38,7 +38,7 @@ from indexer.types import CommitLog, FileEntry, Location, LogQuery
 _STEMS = ("changelog", "changes", "history", "news", "releases", "release-notes", "release_notes", "releasenotes")
 _ENDINGS = frozenset({"", ".md", ".rst", ".txt", ".markdown", ".adoc", ".org"})
 _FOLDERS = frozenset({"", "docs", "doc", "github", "documentation"})
-_MOST_LINES = 20_000
+_MAX_LINES = 20_000
 _MOST_FILES = 3
 _LONGEST_HEADING = 120
 _VERSION = re.compile(r"(?<![\w.])v?(\d{1,6}(?:\.\d{1,6}){1,3})(?![\w]*\.\d)", re.IGNORECASE)
@@ -70,7 +70,7 @@ async def find_section(code: SourceFiles, version: str = "", *, after: str = "")
     """
     wanted, done = _read_numbers(version), _read_numbers(after)
     for entry in rank_changelogs(await code.files())[:_MOST_FILES]:
-        lines = (await code.read(entry.path, 1, _MOST_LINES)).text.split("\n")
+        lines = (await code.read(entry.path, 1, _MAX_LINES)).text.split("\n")
         for section in list_sections(lines):
             numbers = _read_numbers(section.version)
             if done and numbers == done:

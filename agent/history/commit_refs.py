@@ -13,11 +13,11 @@ from indexer.text.linear_patterns import compile_pattern
 from indexer.types import Location, Revision
 
 UNNAMED_HORIZON = "yes"
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 _NAMED_PATHS = 4
 _BODY = 300  # characters of a message
 _DEPTH = 2  # folders that name a part of the repository
-_LEAST = 2  # that are summed up; a single one is a line like others
+_MIN_UPDATES = 2  # that are summed up; a single one is a line like others
 _BOT = compile_pattern(
     r"(?i)(?P<name>dependabot(?:-preview)?|renovate(?:-bot)?|greenkeeper\w*|snyk-bot|pyup-bot|depfu|scala-steward)\b.*"
 )
@@ -83,14 +83,14 @@ def count_touched(revisions: Sequence[Revision], *, below: str = "") -> dict[str
     """Count commits by the part of the repository and by the file that they touched, the first few of each."""
     areas = Counter(find_area(one.paths, below) for one in revisions if one.paths)
     files = Counter(path for one in revisions for path in one.paths)
-    named = {f"area {area}": count for area, count in areas.most_common(_MOST_NAMED) if area}
-    return named | {f"file {path}": count for path, count in files.most_common(_MOST_NAMED) if count > 1}
+    named = {f"area {area}": count for area, count in areas.most_common(_MAX_NAMED) if area}
+    return named | {f"file {path}": count for path, count in files.most_common(_MAX_NAMED) if count > 1}
 
 
 def divide_commits(commits: Sequence[EvidenceRef]) -> tuple[list[EvidenceRef], list[EvidenceRef]]:
     """Return the commits that are worth a line each, and the dependency updates of bots; a single one is no group."""
     updates = [ref for ref in commits if read_bot(ref) and _UPDATE.match(ref["symbol"])]
-    if len(updates) < _LEAST:
+    if len(updates) < _MIN_UPDATES:
         return list(commits), []
     marks = set(map(id, updates))
     return [ref for ref in commits if id(ref) not in marks], updates

@@ -19,9 +19,9 @@ from indexer.errors import IndexerError
 from indexer.types import ChangedFile, ChangedPlace, Commit, Comparison, DiffQuery, Location, Tag
 
 MOST_PLACES = 40
-_MOST_PLACES_OF_FILE = 1_000
+_MAX_PLACES_OF_FILE = 1_000
 LONGEST_DIFF = 12_000  # characters
-_MOST_PATHS = 20
+_MAX_PATHS = 20
 MOST_FILES = 60
 _NAMED_FILES = 12  # for a model, beside the places themselves
 END = "end"  # the kind of evidence that is one of the two commits
@@ -85,7 +85,7 @@ async def _compare_again(
         until=whole.newer.sha,
         paths=paths,
         lines=lines,
-        limit=_MOST_PLACES_OF_FILE if is_whole else MOST_PLACES,
+        limit=_MAX_PLACES_OF_FILE if is_whole else MOST_PLACES,
         is_whole=is_whole,
     )
     again = await code.past.compare(query)
@@ -117,7 +117,7 @@ async def _find_part(
     terms = find_content_terms(bare)
     alike = [one.path for one in files if terms and match_terms(f"{one.path} {one.former}", terms) == terms]
     if alike:
-        return tuple(alike[:_MOST_PATHS]), HistoryTarget()
+        return tuple(alike[:_MAX_PATHS]), HistoryTarget()
     changed = {one.path for one in files}
     if target is not None and target.is_guess and target.path in changed:
         return (target.path,), target
@@ -139,7 +139,7 @@ def _find_paths(files: Sequence[ChangedFile], fits: Callable[[str], bool]) -> tu
             found["/".join(parts[: folder + 1])] = None
         elif fits(PurePosixPath(parts[-1]).stem.lower()) or fits(parts[-1].lower()):
             found[path] = None
-    return tuple(found)[:_MOST_PATHS]
+    return tuple(found)[:_MAX_PATHS]
 
 
 async def make_comparison_refs(code: CodeSearch, part: ComparedPart) -> list[EvidenceRef]:

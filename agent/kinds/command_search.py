@@ -78,7 +78,7 @@ _INSTALLS = re.compile(
     r"|cargo add|brew install|apt(?:-get)? install|docker pull)\b"
 )
 _NO_CHECK = frozenset({"checkout", "checkouts"})
-_LEAST_SHORTENED = 3
+_MIN_SHORTENED = 3
 _WORD = re.compile(r"[a-z]+|[0-9]+")
 _LISTED = re.compile(r"make targets?|npm scripts?|package\.json scripts?|recipes|environments|sessions", re.IGNORECASE)
 _FILLER = find_content_terms(
@@ -160,7 +160,7 @@ def _cut_runner(typed: str) -> str:
 
 def _find_shortened(typed: str, wanted: frozenset[str]) -> frozenset[str]:
     """Return the words of which a beginning is typed: `cov` for coverage."""
-    parts = [part for part in _WORD.findall(typed) if len(part) >= _LEAST_SHORTENED]
+    parts = [part for part in _WORD.findall(typed) if len(part) >= _MIN_SHORTENED]
     return frozenset(term for term in wanted if any(term.startswith(part) for part in parts))
 
 

@@ -253,10 +253,10 @@ def _keep_saying(refs: Sequence[EvidenceRef], terms: frozenset[str], *, least: f
     return []
 
 
-_LEAST_JOINED = 5  # letters of a word that is found in a longer one
-_MOST_LINES = 2_000
+_MIN_JOINED = 5  # letters of a word that is found in a longer one
+_MAX_LINES = 2_000
 _LEAST_WORDS, _LEAST_SHARE = 2, 0.5  # of a name that a question spells out, and of the question's words
-_MOST_SHOWN = 3  # places that set one thing
+_MAX_SHOWN = 3  # places that set one thing
 # Words that names shorten, or say otherwise; by stem.
 _ALIASES = (
     frozenset({"db", "databas"}),
@@ -303,13 +303,13 @@ async def find_named_values(code: CodeSearch, alternatives: Sequence[frozenset[s
     counts = [len(words) * (words <= said and all(words & same for same in bounds)) for words in named]
     most = max(counts, default=0)
     is_enough = most >= max(_LEAST_WORDS, _LEAST_SHARE * len(terms))
-    return [ref for ref, count in zip(found, counts, strict=True) if is_enough and count == most][:_MOST_SHOWN]
+    return [ref for ref, count in zip(found, counts, strict=True) if is_enough and count == most][:_MAX_SHOWN]
 
 
 async def _find_for(code: CodeSearch, terms: frozenset[str], *, least: float) -> list[EvidenceRef]:
     """Return the assignments whose names say most of some words, the code's before tests'."""
     ranked = await _rank_assignments(code, terms, least=least)
-    return [ref for rank, ref in ranked if rank[:4] == ranked[0][0][:4]][:_MOST_SHOWN]
+    return [ref for rank, ref in ranked if rank[:4] == ranked[0][0][:4]][:_MAX_SHOWN]
 
 
 async def _rank_assignments(
@@ -323,7 +323,7 @@ async def _rank_assignments(
     said = "|".join(sorted({each for same in meanings for each in same if each.isalnum()}))
     name = rf"\w{{0,60}}(?:{said})\w{{0,60}}"
     pattern = rf"(?i)#\s*define\s+{name}\s+\S|(?:^|[^\w]){name}{_TYPE}\s*(?::[^=\n]{{0,60}})?[=:]\s*{_LITERAL}"
-    for match in (await code.grep(pattern, limit=_MOST_LINES)).lines:
+    for match in (await code.grep(pattern, limit=_MAX_LINES)).lines:
         ref = _read_assignment(match)
         if ref is None:
             continue
@@ -356,7 +356,7 @@ def count_meanings(text: str, meanings: Sequence[frozenset[str]]) -> int:
     """Count the meanings that a text says, in whatever word, and also within joined ones."""
     words = frozenset().union(*meanings)
     found = match_terms(text, words)
-    missing = [word for word in words - found if len(word) >= _LEAST_JOINED and word in text.lower()]
+    missing = [word for word in words - found if len(word) >= _MIN_JOINED and word in text.lower()]
     if missing:  # names join words: TELNETCONSOLE_PORT
         parts = split_words(text)
         found |= {word for word in missing if any(part.startswith(word) or part.endswith(word) for part in parts)}

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from agent.llm.providers import add_scheme
 
-_SECONDS = 0.5  # a server on the same machine answers at once
+_TIMEOUT_SECONDS = 0.5  # a server on the same machine answers at once
 _PORT = 11434
 _LARGEST = 1_000_000  # bytes of one answer
 _LOOPBACK = frozenset({"", "0.0.0.0", "127.0.0.1", "::", "::1", "localhost"})  # noqa: S104 - where a server listens
@@ -41,7 +41,7 @@ async def _fetch(host: str, method: str, path: str, body: Mapping[str, str] | No
             return {}
         url = f"http://127.0.0.1:{address.port or _PORT}{path}"
         async with (
-            httpx.AsyncClient(timeout=_SECONDS, trust_env=False) as client,
+            httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, trust_env=False) as client,
             client.stream(method, url, json=body) as response,
         ):
             said = bytearray()

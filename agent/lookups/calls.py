@@ -17,9 +17,9 @@ from agent.repositories.joined_code import place_path
 from agent.state import EvidenceRef, Role
 from indexer.types import CallSite, Definition
 
-_MOST_NAMED_USES = 10
-_MOST_DEFINED = 8  # callees whose definition is named
-_MOST_NAMED = 4  # definitions that a possible call may mean
+_MAX_NAMED_USES = 10
+_MAX_DEFINED = 8  # callees whose definition is named
+_MAX_NAMED = 4  # definitions that a possible call may mean
 
 DefinitionKey = tuple[str, str]
 LineKey = tuple[str, int]
@@ -157,7 +157,7 @@ async def _cite_named_uses(look: Look, name: str, below: str, *, is_called: bool
     uses = [ref for ref in found if not below or f"{ref['path']}/".startswith(f"{below}/")]
     if uses:
         look.say("Used by its name:")
-    for ref in uses[:_MOST_NAMED_USES]:
+    for ref in uses[:_MAX_NAMED_USES]:
         text = (await look.code.read(ref["path"], ref["start_line"], ref["start_line"])).text.strip()
         look.cite(ref, f"{ref['kind']}: {text}")
 
@@ -168,7 +168,7 @@ async def _cite_definitions(look: Look, sites: Sequence[CallSite]) -> None:
     called = {_identify(site.callee): site.callee for site in ranked if site.callee is not None}
     if called:
         look.say("Where these are defined:")
-    for definition in list(called.values())[:_MOST_DEFINED]:
+    for definition in list(called.values())[:_MAX_DEFINED]:
         await look.cite_first_line(definition)
 
 
@@ -206,4 +206,4 @@ def _list_meant(sites: Iterable[CallSite]) -> dict[LineKey, str]:
         names = meant.setdefault(_locate(site), {})
         if site.callee is not None:
             names[site.callee.symbol.qualified_name] = None
-    return {at: " or ".join(names) if len(names) <= _MOST_NAMED else "" for at, names in meant.items()}
+    return {at: " or ".join(names) if len(names) <= _MAX_NAMED else "" for at, names in meant.items()}

@@ -17,13 +17,13 @@ from indexer.types import Definition
 
 MAX_DEFINITIONS = 8  # whose relatives are listed
 MAX_RELATED = 20  # subclasses or overrides of one name
-_MOST_SIMILAR = 5  # names
+_MAX_SIMILAR = 5  # names
 _LONGEST_SHOWN = 120  # lines of one definition
-_MOST_SHOWN = 240  # lines of all definitions, beyond which each has its first ones
-_LEAST_SHOWN = 8
-_MOST_NAMESAKES = 40  # methods of one name whose classes are compared
+_MAX_SHOWN = 240  # lines of all definitions, beyond which each has its first ones
+_MIN_SHOWN = 8
+_MAX_NAMESAKES = 40  # methods of one name whose classes are compared
 _LONGEST_SIGNATURE = 400
-_MOST_BASES = 12
+_MAX_BASES = 12
 _NAME = re.compile(r"[A-Z]\w{1,80}")
 _TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
 
@@ -56,14 +56,14 @@ class FindSymbol(CodeLookup[SymbolArguments, SymbolResult]):
         """Show each definition whole, up to a length, and say where a longer one continues."""
         wanted = normalize_name(args.name)
         definitions = await look.code.definitions(wanted)
-        similar = () if definitions else await look.code.complete_name(wanted, limit=_MOST_SIMILAR)
+        similar = () if definitions else await look.code.complete_name(wanted, limit=_MAX_SIMILAR)
         if not definitions:
             hint = f" Names that begin so: {', '.join(similar)}." if similar else ""
             look.deny(await explain_undefined(look.code, wanted[:200]), hint)
         page = look.take_page(definitions, args.limit, args.offset)
-        left = _MOST_SHOWN
+        left = _MAX_SHOWN
         for found in page:
-            left -= await _show_definition(look, found, min(_LONGEST_SHOWN, max(left, _LEAST_SHOWN)))
+            left -= await _show_definition(look, found, min(_LONGEST_SHOWN, max(left, _MIN_SHOWN)))
         related = page[:MAX_DEFINITIONS]
         await _report_bases(look, related)
         await _report_subclasses(look, related)
@@ -102,9 +102,9 @@ async def _report_bases(look: Look, definitions: Sequence[Definition]) -> None:
     due = [one for one in definitions if one.symbol.kind in _TYPES]
     asked = {name for one in due for name in (one.symbol.name, one.symbol.qualified_name)}
     bases: list[Definition] = []
-    while due and len(bases) < _MOST_BASES:
+    while due and len(bases) < _MAX_BASES:
         names = dict.fromkeys(name for one in due for name in _NAME.findall(one.symbol.signature[:_LONGEST_SIGNATURE]))
-        fresh = [name for name in names if name not in asked][:_MOST_BASES]
+        fresh = [name for name in names if name not in asked][:_MAX_BASES]
         asked.update(fresh)
         found = [await look.code.definitions(name) for name in fresh]
         due = [
@@ -116,7 +116,7 @@ async def _report_bases(look: Look, definitions: Sequence[Definition]) -> None:
         bases += due
     if bases:
         look.say("Its bases, and types in its signature:")
-    await _cite_first_lines(look, bases[:_MOST_BASES])
+    await _cite_first_lines(look, bases[:_MAX_BASES])
 
 
 async def _report_subclasses(look: Look, definitions: Sequence[Definition]) -> None:
@@ -134,7 +134,7 @@ async def _report_overrides(look: Look, definitions: Sequence[Definition]) -> No
     """List the methods that override those found, and those that they override."""
     methods = [one for one in definitions if one.symbol.parent]
     for plain in dict.fromkeys(one.symbol.name for one in methods):
-        namesakes = [one for one in await look.code.definitions(plain) if one.symbol.parent][:_MOST_NAMESAKES]
+        namesakes = [one for one in await look.code.definitions(plain) if one.symbol.parent][:_MAX_NAMESAKES]
         heirs = {
             parent: {(heir.definition.path, heir.definition.symbol.qualified_name) for heir in found}
             for parent in dict.fromkeys(one.symbol.parent for one in namesakes)

@@ -25,7 +25,7 @@ MAX_COUNTED_IN_FILES = 5_000  # ... and where they are not
 LONGEST_LISTED = 160  # characters of a line that a model is shown
 MAX_PATTERNS = 8
 MAX_CONTEXT = 10  # lines on each side
-_MOST_PER_FILE = 5  # lines that a model is shown, as long as other files have some
+_MAX_PER_FILE = 5  # lines that a model is shown, as long as other files have some
 _MOST_FILES = 10  # that are named of those of which no line is listed
 
 
@@ -163,7 +163,7 @@ def _choose_matches(lines: Sequence[Match], most: int) -> list[Match]:
     first: list[Match] = []
     for match in lines:
         seen[match.location.path] += 1
-        if seen[match.location.path] <= _MOST_PER_FILE:
+        if seen[match.location.path] <= _MAX_PER_FILE:
             first.append(match)
     chosen = {one.location for one in first[:most]}
     rest = (one.location for one in lines if one.location not in chosen)

@@ -24,7 +24,7 @@ MAX_RANGES = 12
 MAX_LINES = 600  # that are read at once
 LONGEST_PATH = 140
 _OPEN_RANGE = 100  # lines that a model reads from a start without an end
-_MOST_COMPARED = 2_000  # paths with one that there is not; each takes a tenth of a millisecond
+_MAX_COMPARED = 2_000  # paths with one that there is not; each takes a tenth of a millisecond
 _RANGE = re.compile(r"[Ll]?([0-9]{1,7})(?: ?(?:-|–|:|,|\.\.) ?[Ll]?([0-9]{1,7}))?")
 
 LineNumber = Annotated[int, Field(ge=1, le=10_000_000)]
@@ -177,11 +177,11 @@ def find_similar_paths(written: str, paths: Sequence[str]) -> Sequence[str]:
     folder, slash, name = written.casefold().rpartition("/")
     if not slash:
         named = {path.rpartition("/")[2]: path for path in reversed(paths)}
-        near = difflib.get_close_matches(written, list(named)[-_MOST_COMPARED:], n=3, cutoff=0.6)
+        near = difflib.get_close_matches(written, list(named)[-_MAX_COMPARED:], n=3, cutoff=0.6)
         return [named[one] for one in near]
 
     def is_elsewhere(path: str) -> bool:
         there, _, other = path.casefold().rpartition("/")
         return there != folder and other != name
 
-    return difflib.get_close_matches(written, sorted(paths, key=is_elsewhere)[:_MOST_COMPARED], n=3, cutoff=0.5)
+    return difflib.get_close_matches(written, sorted(paths, key=is_elsewhere)[:_MAX_COMPARED], n=3, cutoff=0.5)

@@ -88,7 +88,7 @@ def show_commit(revision: Revision, look: Look) -> FoundCommit:
 
 
 MAX_COMMITS = 50
-_MOST_WORDS = 8
+_MAX_WORDS = 8
 _EARLIEST, _LATEST = date(1970, 1, 2), date(9999, 1, 1)
 
 PlainPath = Annotated[PlainText, StringConstraints(max_length=1000)]
@@ -178,7 +178,7 @@ def _make_query(args: LogArguments, path: str) -> LogQuery:
         since=_to_seconds(args.since) if args.since else 0,
         before=_to_seconds(args.until + timedelta(days=1)) - 1 if args.until and args.until < _LATEST else 0,
         author=args.author,
-        words=tuple(args.message.split()[:_MOST_WORDS]),
+        words=tuple(args.message.split()[:_MAX_WORDS]),
         text=args.changed_text,
         limit=args.limit,
     )

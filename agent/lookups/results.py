@@ -18,7 +18,7 @@ COMMIT = "The commit that this was read at."
 NEXT = "The offset to ask with for the rest; null where nothing is left."
 TOTAL = "How many there are in all; where that is not exact, at least so many."
 MAX_LINE = 400  # characters
-_MOST_NAMED = 50  # files
+_MAX_NAMED = 50  # files
 NUMBERED = "The lines; each begins with its number and a tab."
 
 
@@ -240,8 +240,8 @@ def describe_coverage(commit: str, coverage: Coverage) -> ReadCoverage:
         commit=commit,
         files=coverage.files,
         left_out={reason: count for reason, count in sorted(coverage.skipped.items()) if count},
-        uncommitted=coverage.uncommitted[:_MOST_NAMED],
-        mentioned_in=tuple(UnreadFile(path=one.path, reason=one.reason) for one in coverage.holding[:_MOST_NAMED]),
+        uncommitted=coverage.uncommitted[:_MAX_NAMED],
+        mentioned_in=tuple(UnreadFile(path=one.path, reason=one.reason) for one in coverage.holding[:_MAX_NAMED]),
         is_behind=coverage.is_behind,
     )
 

@@ -60,7 +60,7 @@ _FEW_TERMS = 2
 _BRIEF = 48  # characters of a message that may lean on what was said in a language of which no pattern knows
 # Intents whose "it" is the project unless something else was mentioned.
 _OF_PROJECT: frozenset[IntentName] = frozenset({"command", "overview", "people", "listing", "changes"})
-_LEAST_TERMS = 2  # with which an "it" that points at nothing can be the project
+_MIN_TERMS = 2  # with which an "it" that points at nothing can be the project
 # What a thread may still say more about, although there are earlier turns.
 _OPEN: frozenset[Intent] = frozenset({"new_question", "out_of_scope"})
 log = logging.getLogger(__name__)
@@ -182,7 +182,7 @@ def _classify_intent(question: str, history: Sequence[PastTurn]) -> Intent:
     # A question that points at something is no question when nothing has been said, unless it can mean the project.
     best = load_model().rank(question)[0]
     is_of_project = (best.name in _OF_PROJECT and best.confidence >= SURE) or asks_for_dependencies(question)
-    says_enough = len(find_content_terms(question)) >= _LEAST_TERMS
+    says_enough = len(find_content_terms(question)) >= _MIN_TERMS
     is_clear = is_of_project or says_enough
     return "new_question" if is_clear else "out_of_scope"
 

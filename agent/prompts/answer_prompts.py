@@ -261,7 +261,7 @@ async def load_conventions(deps: Deps) -> str:
     for home in homes:
         paths = {entry.path for entry in await home.code.files()}
         if path := next((name for name in CONVENTIONS if name in paths), ""):
-            text = (await home.code.read(path, 1, _MOST_LINES)).text[: MAX_CONVENTIONS // len(homes)]
+            text = (await home.code.read(path, 1, _MAX_LINES)).text[: MAX_CONVENTIONS // len(homes)]
             texts.append(f"{f'{home.label}/' if home.label else ''}{path}:\n{text}")
     return mark_text(deps.redact(replace_control_characters("\n\n".join(texts))))
 
@@ -312,9 +312,9 @@ MAX_CHARACTERS = 1_800  # 600 tokens where paths make for three characters each
 MAX_JOINED_CHARACTERS = 4_500  # of several repositories together
 JOINED = "Several repositories are asked about. A path begins with the folder of its repository:"
 _LONGEST_SENTENCE = 300
-_MOST_LINES = 200
+_MAX_LINES = 200
 _LONGEST_NAME = 100
-_MOST_INNER = 10  # folders in a folder that are named
+_MAX_INNER = 10  # folders in a folder that are named
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 
 
@@ -367,8 +367,8 @@ def _list_facts(name: str, commit: Commit, facts: RepositoryOverview) -> list[st
 def _format_folder(path: str, facts: RepositoryOverview) -> str:
     """Write a folder at the top on a line with those in it, the largest first."""
     below = sorted(((inner, n) for inner, n in facts.folders if inner.startswith(f"{path}/")), key=lambda one: -one[1])
-    inside = ", ".join(f"{to_one_line(inner[len(path) + 1 :], longest=40)}/ {n}" for inner, n in below[:_MOST_INNER])
-    more = f" and {len(below) - _MOST_INNER} more" if len(below) > _MOST_INNER else ""
+    inside = ", ".join(f"{to_one_line(inner[len(path) + 1 :], longest=40)}/ {n}" for inner, n in below[:_MAX_INNER])
+    more = f" and {len(below) - _MAX_INNER} more" if len(below) > _MAX_INNER else ""
     own = f"{to_one_line(path, longest=_LONGEST_NAME)}/ {dict(facts.folders)[path]}"
     return f"{own} ({inside}{more})" if inside else own
 

@@ -255,7 +255,7 @@ def describe_place(ref: CitationRef) -> str:
 
 MAX_NUMBERED = 300  # places of one turn; what comes later is shown without an id, and can be cited by its path
 
-_LEAST_LEFT_OUT = 80  # characters: fewer are no longer than saying where they stand
+_MIN_LEFT_OUT = 80  # characters: fewer are no longer than saying where they stand
 
 
 class EvidenceNumbers:
@@ -329,7 +329,7 @@ def _leave_out(lines: Sequence[str], ref: EvidenceRef, told: Sequence[CitationRe
     for owner, run in groupby(range(len(lines)), key=owners.__getitem__):
         places = list(run)
         block = [lines[at] for at in places]
-        is_long = owner is not None and sum(map(len, block)) > _LEAST_LEFT_OUT
+        is_long = owner is not None and sum(map(len, block)) > _MIN_LEFT_OUT
         note = f"      (lines {first + places[0]}-{first + places[-1]} are shown above, in E{owner})"
         kept += [note] if is_long else block
     return kept

@@ -13,7 +13,7 @@ from agent.questions.terms import UNSPACED
 from indexer.text.linear_patterns import compile_pattern
 
 _LONGEST = 40  # words of a question in which times are looked for
-_MOST_WORDS = 4  # of one of them
+_MAX_WORDS = 4  # of one of them
 _NEWEST = compile_pattern(
     r"(?i)(?:the |our |your )?(?:last|latest|newest|most recent|current|previous|letzte[nrms]?|dernière|última?)\s+"
     r"(?:stable )?(?:release|version|tag|versión)"
@@ -162,7 +162,7 @@ def _find_refs(words: list[str]) -> list[_Found]:
     found: list[_Found] = []
     at = 0
     while at < len(words):
-        ends = range(min(at + _MOST_WORDS, len(words)), at, -1)
+        ends = range(min(at + _MAX_WORDS, len(words)), at, -1)
         best = next((one for end in ends if (one := _read_ref(words, at, end)) is not None), None)
         if best is not None:
             found.append(best)
@@ -181,7 +181,7 @@ def _read_ref(words: list[str], start: int, end: int) -> _Found | None:
 
 def _find_period(words: list[str]) -> AskedTimes:
     now = int(time.time())
-    for length in range(_MOST_WORDS, 0, -1):
+    for length in range(_MAX_WORDS, 0, -1):
         for at in range(len(words) - length + 1):
             window = " ".join(words[at : at + length]).strip(_STRIPPED)
             if parse_period(window, now) is not None:

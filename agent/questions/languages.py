@@ -7,7 +7,7 @@ import re
 _WORD = re.compile(r"[^\W\d_]{1,30}")
 _FOREIGN_LETTERS = 0.3  # the share of letters beyond Latin ones from which a question is no English one
 _LATIN = 0x250  # the first letter after the Latin ones
-_LEAST = 2  # words of other languages that it takes
+_MIN_WORDS = 2  # words of other languages that it takes
 _ENGLISH = frozenset(
     """a an and are as at be by can did do does for from has have how if in into is it its not of on or should that the
     their there these they this to was we were what when where which who why will with you""".split()
@@ -31,4 +31,4 @@ def is_english(question: str) -> bool:
     if foreign > _FOREIGN_LETTERS * len(letters):
         return False
     others = sum(word in _OTHER for word in words)
-    return others < _LEAST or others <= sum(word in _ENGLISH for word in words)
+    return others < _MIN_WORDS or others <= sum(word in _ENGLISH for word in words)

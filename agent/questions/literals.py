@@ -41,7 +41,7 @@ _DID_YOU_MEAN = compile_pattern(r"(?i)[.!:'\")]\s+did you mean\b[^\n?]*\?\s*$")
 _WORD = re.compile(r"[^\W_]+")
 _SHORTEST_MESSAGE = 4
 _LONGEST_MESSAGE = 50  # words; of a longer one its beginning is looked for, as the work grows with the cube
-_LEAST_RUN = 0.6
+_MIN_RUN = 0.6
 _LONGEST_ASKING = 2_000  # characters
 
 
@@ -117,7 +117,7 @@ def _find_message_line(code: str, text: str) -> int | None:
 @lru_cache(maxsize=64)
 def _find_runs(text: str) -> tuple[tuple[str, ...], ...]:
     wanted = [word.lower() for word in _WORD.findall(text)[:_LONGEST_MESSAGE]]
-    size = min(len(wanted), max(_SHORTEST_MESSAGE, math.ceil(_LEAST_RUN * len(wanted))))
+    size = min(len(wanted), max(_SHORTEST_MESSAGE, math.ceil(_MIN_RUN * len(wanted))))
     return tuple(dict.fromkeys(tuple(wanted[at : at + size]) for at in range(len(wanted) - size + 1)))
 
 

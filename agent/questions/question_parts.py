@@ -10,10 +10,10 @@ from agent.questions.pasted_errors import parse_pasted_error
 from agent.questions.remarks import find_remark
 from indexer.text.linear_patterns import compile_pattern
 
-_MOST = 3
+_MAX_PARTS = 3
 _LONGEST = 600
-_LEAST_WORDS = 3
-_LEAST_OF_ITEM = 2  # words of a question in a list
+_MIN_WORDS = 3
+_MIN_OF_ITEM = 2  # words of a question in a list
 _LONGEST_PREFACE = 6  # words, such as "two quick things:"
 _QUOTED = re.compile(r"`[^`\n]{1,200}`|\"[^\"\n]{1,300}\"")
 _END = re.compile(r"\n\s*|(?<=[?？])\s*(?=\S)|(?<=[.!;:])\s+(?=\S)|(?<=[。！])(?=\S)")
@@ -44,9 +44,9 @@ def split_questions(message: str) -> list[str]:
     if not all(map(_is_preface, around)):  # "where is what reads a) the file b) the socket"
         return [message]
     parts = [part for text, is_item in clauses if is_item or not is_list for part in _split_joined(text)]
-    least = _LEAST_OF_ITEM if is_list else _LEAST_WORDS
+    least = _MIN_OF_ITEM if is_list else _MIN_WORDS
     asks = [len(part.split()) >= least and (is_list or _ASKS.fullmatch(part) is not None) for part in parts]
-    return [f"{part}?" for part in parts] if 1 < len(parts) <= _MOST and all(asks) else [message]
+    return [f"{part}?" for part in parts] if 1 < len(parts) <= _MAX_PARTS and all(asks) else [message]
 
 
 def drop_talk(message: str) -> str:

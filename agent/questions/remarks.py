@@ -21,7 +21,7 @@ LONGEST = 200  # characters; what is longer says something
 _FILE = Path(__file__).with_name("remarks.toml")
 # Of several, the kind of a message: "ok, thanks, bye" is answered as thanks.
 _ORDER: tuple[SaidKind, ...] = ("thanks", "greeting", "farewell", "remark")
-_MOST_WORDS = 15  # of what somebody is going to do
+_MAX_WORDS = 15  # of what somebody is going to do
 _SAID = frozenset(_ORDER)
 
 _EMOJI_NAMES = re.compile(r"(?<![\w:]):[a-z0-9_+'-]{1,40}:", re.IGNORECASE)
@@ -124,7 +124,7 @@ def is_stop_request(text: str) -> bool:
 def _is_plan(text: str, plain: str, table: RemarkTable) -> bool:
     """Whether somebody says what they are going to do, or have done: nothing that names code, or asks."""
     words = plain.split()
-    if len(words) > _MOST_WORDS or not _begins_with(_skip_remarks(words, table, table.begins), table.begins):
+    if len(words) > _MAX_WORDS or not _begins_with(_skip_remarks(words, table, table.begins), table.begins):
         return False
     return table.asks.isdisjoint(words) and not find_mentions(text).anything
 

@@ -35,7 +35,7 @@ _NO_WHETHER = frozenset(
     "who what where which how when why unused dead obsolete remove removed drop delete gone not no never nothing"
     " nobody or".split()
 )
-_MOST_BETWEEN = 3  # words between what limits and what it limits to
+_MAX_BETWEEN = 3  # words between what limits and what it limits to
 _ALL_BUT_TESTS: tuple[SourceType, ...] = ("code", "doc", "config")
 
 
@@ -57,7 +57,7 @@ def read_scope(question: str) -> AskedScope:
         if word not in _TESTS:
             continue
         first = at
-        while first and at - first <= _MOST_BETWEEN and spelt[first - 1] in _BETWEEN | _WITHOUT | _ONLY | _WITHIN:
+        while first and at - first <= _MAX_BETWEEN and spelt[first - 1] in _BETWEEN | _WITHOUT | _ONLY | _WITHIN:
             first -= 1
         said = set(spelt[first:at])
         if said & _WITHOUT:

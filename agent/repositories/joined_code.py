@@ -49,7 +49,7 @@ Found = TypeVar("Found")
 log = logging.getLogger(__name__)
 _JUDGED = 5  # hits of each repository
 _MUCH = 0.5  # of the best repository's weight
-_LEAST = 0.1  # of the best repository's weight: what a search has found is never worth nothing
+_MIN_WEIGHT = 0.1  # of the best repository's weight: what a search has found is never worth nothing
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -420,7 +420,7 @@ def merge_hits(found: Mapping[str, Sequence[Hit]], query: str) -> list[Hit]:
     merged: list[Hit] = []
     leading: list[Location] = []
     for name, hits in found.items():
-        share = max(weights[name] / most, _LEAST) if most else 1.0
+        share = max(weights[name] / most, _MIN_WEIGHT) if most else 1.0
         best = max((hit.score for hit in hits), default=0.0)
         leading += [hits[0].location] if hits and share >= _MUCH else []
         merged += (replace(hit, score=hit.score / best * share if best > 0 else 0.0) for hit in hits)

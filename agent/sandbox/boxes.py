@@ -290,7 +290,7 @@ class Landlock(BoxSandbox):
         return BoxLaunch(line=line, pipes=pipes, signal=signal.SIGTERM)
 
 
-_SECONDS = 10.0
+_TIMEOUT_SECONDS = 10.0
 _HELD = "held"
 # Says what it got hold of; `chmod` does nothing, and the status cannot be read, where only Landlock holds it.
 _ATTEMPT = f"""
@@ -377,7 +377,7 @@ async def _find_problem(sandbox: Sandbox, place: Path) -> str:
     with _open_trial_folder(place) as folder:
         command = SandboxCommand(argv=["sh", "-c", _ATTEMPT, "sh", str(folder)])
         try:
-            result = await sandbox.run(command, folder / "tree", SandboxLimits(seconds=_SECONDS))
+            result = await sandbox.run(command, folder / "tree", SandboxLimits(seconds=_TIMEOUT_SECONDS))
         except SandboxUnavailable as error:
             return str(error)
     said = result.stdout.text.split("\n")[:-1]

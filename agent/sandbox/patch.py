@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-_MOST_PAIRS = 200_000  # of equal lines; texts that have more are compared as if they had none
+_MAX_PAIRS = 200_000  # of equal lines; texts that have more are compared as if they had none
 _CONTEXT = 3  # unchanged lines around a change
 _LOOKED_AT = 8_000  # bytes at the beginning of a file that tell whether it is text, as git does it
 _PER_LINE = 52  # bytes of a binary patch on one line
@@ -25,7 +25,7 @@ def find_changes(old: list[bytes], new: list[bytes]) -> list[tuple[int, int, int
     end = len(posixpath.commonprefix([old[start:][::-1], new[start:][::-1]]))
     before, after = old[start : len(old) - end], new[start : len(new) - end]
     counts, frequent = Counter(after), max(200, len(after) // 100)  # which the matcher does not begin with
-    if sum(counts[line] for line in before if counts[line] <= frequent) > _MOST_PAIRS:
+    if sum(counts[line] for line in before if counts[line] <= frequent) > _MAX_PAIRS:
         return [(start, len(old) - end, start, len(new) - end)]
     changes = (each[1:] for each in SequenceMatcher(None, before, after).get_opcodes() if each[0] != "equal")
     return [(a + start, b + start, c + start, d + start) for a, b, c, d in changes]

@@ -117,7 +117,7 @@ _STARTING = 20.0  # seconds until a box says which process it is; the machine ma
 _ENDING = 1.5  # seconds until a box that was told to end is killed from outside
 _LOOKING = 0.2  # seconds between two looks at what a box uses
 _AT_ONCE = 1 << 16  # bytes
-_MOST_REPORT = 8 << 20  # bytes
+_MAX_REPORT = 8 << 20  # bytes
 
 Say = Callable[[Channel, bytes], None]
 
@@ -321,7 +321,7 @@ class _Box:
 
     async def _collect(self, report: asyncio.StreamReader) -> None:
         while data := await report.read(_AT_ONCE):
-            if len(self._report) + len(data) > _MOST_REPORT:
+            if len(self._report) + len(data) > _MAX_REPORT:
                 self._end("output")
             else:
                 self._report += data

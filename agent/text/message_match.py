@@ -27,7 +27,7 @@ _LONGEST_MESSAGE = 1_000  # characters that are looked for; every line of the co
 _SURE, _HALF = 0.7, 0.5
 _SENTENCE = 6  # words
 _LETTERS = 3  # of each word of a run, on average
-_LEAST_OF_TEMPLATE = 0.4  # of the message; the rest is what was filled in
+_MIN_OF_TEMPLATE = 0.4  # of the message; the rest is what was filled in
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,7 +118,7 @@ def _match_templates(wanted: Sequence[str], code: str) -> Iterator[MessageMatch]
             words = _split_words(_FILLED.sub(" ", text))
             share = len(words) / len(wanted)
             is_long = len(words) >= RUN and sum(map(len, words)) >= _LETTERS * len(words)
-            if is_long and _LEAST_OF_TEMPLATE <= share <= 1 and _is_in_order(words, wanted):
+            if is_long and _MIN_OF_TEMPLATE <= share <= 1 and _is_in_order(words, wanted):
                 yield MessageMatch(share=share, start=at, end=at, is_template=True)
 
 

@@ -74,7 +74,7 @@ def make_web_query(query: str, asked: str) -> str:
     return " ".join(word for word in _WORD.findall(query) if word.lower() in allowed)[:200]
 
 
-_SECONDS = 10.0
+_TIMEOUT_SECONDS = 10.0
 _LARGEST = 2_000_000  # bytes of one answer
 _LONGEST_TEXT = 500  # characters of what a page says
 _DUCKDUCKGO = "duckduckgo"
@@ -107,7 +107,7 @@ class SearxngSearch:
         from httpx import HTTPError
 
         try:
-            async with asyncio.timeout(_SECONDS):
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
                 body = await self._fetch_results(query)
         except (HTTPError, TimeoutError) as error:
             reason = str(error) or type(error).__name__
@@ -128,7 +128,7 @@ class SearxngSearch:
             from httpx import AsyncClient
 
             plain = {"Accept-Encoding": "identity"}  # a compressed answer may unpack to any size
-            self._client = AsyncClient(timeout=_SECONDS, follow_redirects=False, headers=plain)
+            self._client = AsyncClient(timeout=_TIMEOUT_SECONDS, follow_redirects=False, headers=plain)
         async with self._client.stream("GET", self._url, params={"q": query, "format": "json"}) as response:
             response.raise_for_status()
             if response.headers.get("Content-Encoding", "identity").lower() != "identity":
@@ -152,7 +152,7 @@ class DuckDuckGoSearch:
     async def search(self, query: str, *, limit: int) -> Sequence[WebPage]:
         """Find pages; raises `WebSearchError`."""
         try:
-            async with asyncio.timeout(_SECONDS):
+            async with asyncio.timeout(_TIMEOUT_SECONDS):
                 return await asyncio.to_thread(_ask_duckduckgo, query, limit)
         except TimeoutError as error:
             raise WebSearchError("The web cannot be searched: DuckDuckGo did not answer in time.") from error
@@ -168,7 +168,7 @@ def _ask_duckduckgo(query: str, limit: int) -> Sequence[WebPage]:
     if _DUCKDUCKGO not in ENGINES["text"]:  # ddgs would send the query to every other engine that it knows
         raise WebSearchError("The web cannot be searched: this version of ddgs does not ask DuckDuckGo.")
     try:
-        found = DDGS(timeout=int(_SECONDS)).text(query, max_results=limit, backend=_DUCKDUCKGO)
+        found = DDGS(timeout=int(_TIMEOUT_SECONDS)).text(query, max_results=limit, backend=_DUCKDUCKGO)
     except DDGSException as error:  # also if there is nothing: ddgs does not tell that from a refusal
         raise WebSearchError(
             f"DuckDuckGo has found nothing, or does not answer for a while after many searches: {error}"

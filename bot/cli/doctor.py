@@ -123,7 +123,7 @@ _UNBOUNDED = (
     " Its memory is looked at five times a second, as no control group can be made here: what the kernel holds for it, "
     "such as connections, files in flight and locks, is bounded only where the machine itself runs short of memory."
 )
-_MOST_PEOPLE = 10
+_MAX_PEOPLE = 10
 
 
 async def check_configuration(remark: str) -> Sequence[DoctorFinding]:
@@ -299,8 +299,8 @@ async def check_chat_goals(settings: Settings) -> Sequence[DoctorFinding]:
     people = settings.access.run
     if not people:
         return [note("Goal runs are off in chat: nobody may start them.", _NO_RUNNERS)]
-    named = "everybody" if ANYBODY in people else ", ".join(people[:_MOST_PEOPLE])
-    more = f" and {len(people) - _MOST_PEOPLE} more" if len(people) > _MOST_PEOPLE and named != "everybody" else ""
+    named = "everybody" if ANYBODY in people else ", ".join(people[:_MAX_PEOPLE])
+    more = f" and {len(people) - _MAX_PEOPLE} more" if len(people) > _MAX_PEOPLE and named != "everybody" else ""
     what = f"Goal runs may be started in chat by {to_one_line(named)}{more}"
     if not settings.has_model:
         return [make_warning(f"{what}, but none begins without a language model.", _NO_MODEL)]

@@ -19,7 +19,7 @@ from bot.storage.turn_records import KeptTurn
 from indexer import IndexerError
 
 MAX_TURNS = 10_000
-NEAREST = 3  # places that are named
+MAX_PLACES = 3  # places that are named
 
 _ASKED = frozenset({"fast_path", "broad", "failed"})  # routes of what is about the code; "hello" has another one
 
@@ -84,7 +84,7 @@ async def _add_owners(
                     continue
                 past = (await app.index.pin()).past
                 for gap in own:
-                    for path in gap.turn.record.files[:NEAREST]:
+                    for path in gap.turn.record.files[:MAX_PLACES]:
                         owners = await past.owners(path)
                         gap.owners[path] = owners.owners if owners is not None else ()
         except IndexerError as error:
@@ -100,7 +100,7 @@ def _to_record(gap: Gap) -> Mapping[str, object]:
         "repositories": list(record.names),
         "reason": gap.reason,
         "question": record.question or None,
-        "nearest": [{"path": path, "owners": gap.owners.get(path, ())} for path in record.files[:NEAREST]],
+        "nearest": [{"path": path, "owners": gap.owners.get(path, ())} for path in record.files[:MAX_PLACES]],
     }
 
 
@@ -114,7 +114,7 @@ def _format_gaps(gaps: Sequence[Gap]) -> Sequence[str]:
         for gap in own:
             question = f": {to_one_line(gap.turn.record.question)}" if gap.turn.record.question else ""
             lines.append(f"  {datetime.fromtimestamp(gap.turn.at).astimezone():%Y-%m-%d}  {gap.reason}{question}")
-            for path in gap.turn.record.files[:NEAREST]:
+            for path in gap.turn.record.files[:MAX_PLACES]:
                 owners = to_one_line(" ".join(gap.owners.get(path, ())))
                 lines.append(f"{'':<14}{to_one_line(path)}{f'  owned by {owners}' if owners else ''}")
     return lines

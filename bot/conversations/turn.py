@@ -73,7 +73,7 @@ from bot.storage.shared_answers import ShareableAnswer
 from indexer import IndexerError
 
 LATE_SECONDS = 3_600.0
-AWAY_SECONDS = 5.0  # until a message is tried again whose conversation cannot be read or written
+RETRY_SECONDS = 5.0  # until a message is tried again whose conversation cannot be read or written
 PATIENCE_SECONDS = 60.0  # with a platform that does not answer; four times that, and again, in later tries
 OVERTAKEN_SECONDS = 1.0
 SET_ASIDE = (
@@ -218,7 +218,7 @@ class ActiveTurn:
             raise
         except CheckpointUnreachable as error:
             log.warning("a message waits for the database: %s", error)
-            await self._deps.inbox.postpone(self.entry, AWAY_SECONDS)  # where that fails, its lease ends on its own
+            await self._deps.inbox.postpone(self.entry, RETRY_SECONDS)  # where that fails, its lease ends on its own
         except (BotError, AgentError, IndexerError) as error:
             self._outcome = "refused" if isinstance(error, NotAllowed) else "failed"
             return self._deps.make_sentence(str(error))

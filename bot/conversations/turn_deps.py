@@ -21,14 +21,14 @@ from bot.storage.shared_answers import ShareableAnswerStore, SharedAnswerStore
 from bot.storage.turn_records import TurnRecordStore
 
 DAY_SECONDS = 86_400.0
-_MOST_KNOWN = 10_000
+_MAX_KNOWN = 10_000
 
 
 class DailyNotices:
     """Remembers who was told today, in which channel."""
 
     def __init__(self, clock: Clock) -> None:
-        self._told: TTLCache[tuple[str, str, str], bool] = TTLCache(_MOST_KNOWN, DAY_SECONDS, timer=clock.now)
+        self._told: TTLCache[tuple[str, str, str], bool] = TTLCache(_MAX_KNOWN, DAY_SECONDS, timer=clock.now)
 
     def is_due(self, message: IncomingMessage) -> bool:
         """Whether the author of a message gets a notice today; asking counts as giving it."""

@@ -13,7 +13,7 @@ from indexer import CallSite, Definition, Location
 
 MOST_BOXES = 40
 DEEPEST = 4  # steps from the function
-_MOST_MEANT = 5  # definitions of the name
+_MAX_MEANT = 5  # definitions of the name
 _FOLDED = "folded"
 
 Direction = Literal["callers", "callees"]
@@ -24,7 +24,7 @@ async def map_calls(code: CodeSearch, name: str, direction: Direction) -> Flow |
 
     There are at most 40 boxes: what is beyond is folded into one that says how many there are.
     """
-    meant = (await code.definitions(name))[:_MOST_MEANT]
+    meant = (await code.definitions(name))[:_MAX_MEANT]
     if not meant:
         return None
     tests = frozenset(entry.path for entry in await code.files() if entry.source_type == "test")

@@ -14,7 +14,7 @@ from bot.pictures.flow import Flow, FlowBox, FlowLine
 from bot.pictures.layered_layout import mark_implied, order_boxes
 from indexer import FileEntry, FileImport, Location
 
-_MOST_NEAR = 3
+_MAX_NEAR = 3
 _LONGEST = 200
 _WHOLE = frozenset({"", ".", "/"})
 
@@ -43,8 +43,8 @@ def _explain(wanted: str, found: Sequence[str], known: Sequence[str], files: Ite
     if any(path == wanted or path.endswith(f"/{wanted}") for path in files):
         return f"{shown} is a file of {_quote(repository)}. Name its folder."
     by_name = {each.rpartition("/")[2].lower(): each for each in reversed(known)}
-    names = difflib.get_close_matches(wanted.rpartition("/")[2].lower(), by_name, n=_MOST_NEAR)
-    near = [by_name[name] for name in names] or difflib.get_close_matches(wanted, known, n=_MOST_NEAR)
+    names = difflib.get_close_matches(wanted.rpartition("/")[2].lower(), by_name, n=_MAX_NEAR)
+    near = [by_name[name] for name in names] or difflib.get_close_matches(wanted, known, n=_MAX_NEAR)
     if near:
         return f"There is no folder {shown} in {_quote(repository)}. The nearest: {_list(near)}."
     tops = sorted(each for each in known if "/" not in each)
@@ -61,12 +61,12 @@ def _quote(name: str) -> str:
     return f"`{to_one_line(name).replace('`', '')}`"
 
 
-_MOST_OUTSIDE = 4  # boxes for what uses the folder, and as many for what it uses
-_MOST_LINES = 25  # that are drawn
+_MAX_OUTSIDE = 4  # boxes for what uses the folder, and as many for what it uses
+_MAX_LINES = 25  # that are drawn
 _MANY_LINES, _FEW_LINES = 1.4, 16  # for each box, and in all: of more, those that others imply are not drawn
 # Imports for the type checker alone: below such a line in Python, or on it in TypeScript.
 _FOR_TYPES = r"^\s*if (typing\.)?TYPE_CHECKING\b|^\s*(import|export) type\b"
-_MOST_FOR_TYPES = 5_000
+_MAX_FOR_TYPES = 5_000
 
 
 async def map_modules(code: CodeSearch, named: str) -> Flow:
@@ -92,7 +92,7 @@ async def map_modules(code: CodeSearch, named: str) -> Flow:
 async def _find_type_imports(code: CodeSearch) -> set[tuple[str, int]]:
     """Find the lines that only a type checker reads, each with its file."""
     found: set[tuple[str, int]] = set()
-    for match in (await code.grep(_FOR_TYPES, limit=_MOST_FOR_TYPES)).lines:
+    for match in (await code.grep(_FOR_TYPES, limit=_MAX_FOR_TYPES)).lines:
         path, start = match.location.path, match.location.start_line
         found.add((path, start))
         if "TYPE_CHECKING" in match.text:
@@ -230,12 +230,12 @@ class _ModuleMap:
             for key in (line.source, line.target):
                 if key.startswith("\0"):
                     weights[key[1:5]][key] += line.weight
-        near = {key for role in weights.values() for key, _ in role.most_common(_MOST_OUTSIDE)}
+        near = {key for role in weights.values() for key, _ in role.most_common(_MAX_OUTSIDE)}
         kept = [
             line for line in lines if all(key in near or not key.startswith("\0") for key in (line.source, line.target))
         ]
         kept.sort(key=lambda line: (_is_outside(line), -line.weight))
-        return {(line.source, line.target) for line in kept[:_MOST_LINES]}
+        return {(line.source, line.target) for line in kept[:_MAX_LINES]}
 
     def _make_box(self, key: str) -> FlowBox:
         if key.startswith("\0"):

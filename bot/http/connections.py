@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 
 from bot.http.throttled_warnings import RareWarnings
 
-MOST = 128
+MAX_CONNECTIONS = 128
 MOST_LONG = 64  # of them whose requests take longer, because somebody known waits for an answer
 MOST_EACH = 8  # of those, of one person
 SECONDS = 20.0  # for a request with its answer; a well-meant one takes a small part of it
@@ -42,7 +42,7 @@ class Connections:
     def __init__(
         self,
         *,
-        most: int = MOST,
+        most: int = MAX_CONNECTIONS,
         most_long: int = MOST_LONG,
         seconds: float = SECONDS,
         count_closed: Callable[[Reason], None] | None = None,

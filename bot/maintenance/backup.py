@@ -30,7 +30,7 @@ from bot.storage.data_folder_access import LOCK, hold_exclusive_lock, hold_share
 from bot.storage.database import INBOX_FILE, load_message_schema
 from indexer import CATALOG_VERSION, REPOSITORIES_FOLDER, copy_database, copy_index, create_catalog_tables
 
-_MOST_OBJECTS = 1_000
+_MAX_OBJECTS = 1_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,7 +94,7 @@ def _check_database(path: Path, name: str, layout: _Layout) -> None:
 
 def _read_objects(db: sqlite3.Connection) -> Collection[tuple[str, str, str]]:
     """List tables, indexes and all else that has SQL of its own, with the SQL in one line."""
-    rows = db.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchmany(_MOST_OBJECTS)
+    rows = db.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchmany(_MAX_OBJECTS)
     return [(str(kind), str(name), " ".join(str(sql).split())) for kind, name, sql in rows]
 
 

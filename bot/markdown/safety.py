@@ -25,7 +25,7 @@ _ANGLE = re.compile(
 )
 _BARE = re.compile(r"(?:[a-z][a-z0-9+.-]{1,20}://|www\.)[^\s<>`\x00]+", re.IGNORECASE)
 _TRAILING = ".,;:!?'\")]}*_"
-_MOST_NESTED = 10  # links within links that are read; what is nested deeper is taken apart
+_MAX_NESTED = 10  # links within links that are read; what is nested deeper is taken apart
 _OPENERS = re.compile(r"\](?=\()|<(?=[a-z])", re.IGNORECASE)
 _MASK = re.compile("\x00([0-9]+)\x00")
 
@@ -121,7 +121,7 @@ def _mask_spans(line: str, masked: Callable[[str], str]) -> str:
 
 def _mask_links(text: str, hosts: Collection[str], masked: Callable[[str], str]) -> str:
     """Mask the links that may stay, and leave the words of the others, until those make up no further link."""
-    for _ in range(_MOST_NESTED):
+    for _ in range(_MAX_NESTED):
         shorter = _LINK.sub(lambda found: _mask_link(found, hosts, masked), text)
         shorter = _ANGLE.sub(lambda found: _mask_autolink(found, hosts, masked), shorter)
         if shorter == text:

@@ -53,7 +53,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _LONGEST_TOKEN = 5_000  # characters of a link; a longer word is cut in any case
-_MOST_UNITS = 5  # that a character takes: `&` as `&amp;`
+_MAX_UNITS = 5  # that a character takes: `&` as `&amp;`
 _JOINER = "\u200d"
 
 
@@ -205,7 +205,7 @@ def _cut_at_token(text: str, room: int, measure: Measure) -> str:
 def _cut_at_character(text: str, room: int, measure: Measure) -> str:
     end = min(len(text), max(0, room))
     while (over := measure(text[:end]) - room) > 0:
-        end -= -(-over // _MOST_UNITS)
+        end -= -(-over // _MAX_UNITS)
     whole = end
     # An accent, a modifier or the second half of a pair stays with what it belongs to.
     while whole > max(1, end - 12) and whole < len(text) and _is_inseparable(text[whole - 1], text[whole]):

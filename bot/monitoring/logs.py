@@ -18,7 +18,7 @@ from bot.markdown.formatting import replace_control_characters
 LogFormat = Literal["human", "json"]
 Mask = Callable[[str], str]
 
-_MOST_HELD = 1_000  # records that wait to be written
+_MAX_HELD = 1_000  # records that wait to be written
 OURS = ("bot", "agent", "indexer")
 
 
@@ -116,7 +116,7 @@ class _HeldRecords(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.records: deque[logging.LogRecord] = deque(maxlen=_MOST_HELD)
+        self.records: deque[logging.LogRecord] = deque(maxlen=_MAX_HELD)
 
     def emit(self, record: logging.LogRecord) -> None:
         self.records.append(record)

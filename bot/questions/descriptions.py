@@ -13,7 +13,7 @@ from bot.storage.turn_records import TurnRecord
 from indexer import Drift, IndexerError, IndexStatus, NamedRef, Progress, RefreshReport
 
 _MOST_FILES = 10
-_MOST_IN_FULL = 2  # repositories of a freshness line
+_MAX_IN_FULL = 2  # repositories of a freshness line
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ async def find_freshness(answer: Answer, repositories: Repositories, now: float,
     """
     if at is not None and answer.commit:
         return await _find_ref_line(answer, repositories, at)
-    is_short = len(answer.read_at) > _MOST_IN_FULL
+    is_short = len(answer.read_at) > _MAX_IN_FULL
     lines = [
         await _find_freshness_of(name, commit, answer, repositories, now, is_short=is_short)
         for name, commit in answer.read_at.items()

@@ -18,7 +18,7 @@ from bot.ports import ChatPlatform
 # An answer is changed a little less often than it could be, so that there is room left for those that are finished.
 PACE = 1.1
 _TINY = 1e-6
-_MOST_IDLE = 1_000  # buckets that are kept though nothing has been sent recently: threads come and go
+_MAX_IDLE = 1_000  # buckets that are kept though nothing has been sent recently: threads come and go
 
 
 class SendBudget:
@@ -78,7 +78,7 @@ class SendBudget:
     def _get_bucket(self, method: SendMethod, place: Place) -> _Bucket:
         key = self._make_key(method, place)
         if key not in self._buckets:
-            if len(self._buckets) >= _MOST_IDLE:
+            if len(self._buckets) >= _MAX_IDLE:
                 self._buckets = {key: bucket for key, bucket in self._buckets.items() if not bucket.is_idle}
             self._buckets[key] = _Bucket(self._rates.get(method), self._clock)
         return self._buckets[key]

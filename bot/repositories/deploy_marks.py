@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from indexer import DeployMark
 
-_SECONDS = 5.0
+_TIMEOUT_SECONDS = 5.0
 _FRESH_SECONDS = 60.0
 _LARGEST = 4_096  # bytes of a file
 _COMMIT = re.compile(rb"(?<![0-9a-zA-Z])(?:[0-9a-f]{64}|[0-9a-f]{40})(?![0-9a-zA-Z])")
@@ -48,7 +48,7 @@ async def _fetch_mark(address: str) -> DeployMark:
     host = httpx.URL(address).host  # the path may be a secret
     try:
         async with (
-            httpx.AsyncClient(timeout=_SECONDS, follow_redirects=False) as client,
+            httpx.AsyncClient(timeout=_TIMEOUT_SECONDS, follow_redirects=False) as client,
             client.stream("GET", address) as answer,
         ):
             if answer.status_code != httpx.codes.OK:

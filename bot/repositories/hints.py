@@ -23,7 +23,7 @@ from bot.ports import Repositories
 from indexer import Definition, IndexerError
 
 MOST_HINTS = 12
-_MOST_FRAMES = 4
+_MAX_FRAMES = 4
 _WORD_HITS = 3  # of each repository, whose words are counted
 _TICKED = re.compile(r"`([^`\n]{3,200})`")
 
@@ -91,7 +91,7 @@ def is_defined(hint: RepositoryHint, definitions: Sequence[Definition]) -> bool:
 
 
 def _find_in_traces(question: str) -> Iterator[RepositoryHint]:
-    for frame in parse_frames(question)[-_MOST_FRAMES:]:
+    for frame in parse_frames(question)[-_MAX_FRAMES:]:
         yield _make_path_hint(frame.path)
         if frame.function and not frame.function.startswith("<"):
             yield _make_name_hint(frame.function)

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from indexer import RefKind
 
 _LONGEST_TEXT = 4_000  # characters that are looked at
-_MOST_PARTS = 6  # of a branch's name in an address
+_MAX_PARTS = 6  # of a branch's name in an address
 
 _NAME = r"[`\"'“‘]?(?P<name>[A-Za-z0-9_][\w./+#-]{0,100})[`\"'”’]?"
 _NOUN_FIRST = re.compile(
@@ -195,7 +195,7 @@ def _widen_link(text: str, start: int, end: int) -> tuple[int, int]:
 def _read_page(found: re.Match[str], start: int, end: int) -> RefMention | None:
     """Read what a page shows. The lines of a file at a commit are quoted far more often than that commit is meant."""
     page, rest = found["page"], unquote(found["rest"]).rstrip("/.,:;!")
-    parts = rest.split("/")[:_MOST_PARTS]
+    parts = rest.split("/")[:_MAX_PARTS]
     if page in _PULL_PAGES:
         names: tuple[str, ...] = (f"#{parts[0]}",) if parts[0].isascii() and parts[0].isdecimal() else ()
         kind: RefKind | None = "pull request"

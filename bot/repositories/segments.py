@@ -47,7 +47,7 @@ Listen = Callable[[Callable[[], None]], AbstractAsyncContextManager[None]]
 log = logging.getLogger(__name__)
 
 _NOTE_SECONDS = 15.0  # from one look at the refs of a repository to the next
-_MOST_OPEN = 2  # commits beside the newest that nobody reads; each holds its arrays in memory
+_MAX_OPEN = 2  # commits beside the newest that nobody reads; each holds its arrays in memory
 _COMMIT = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 _CACHE_FOLDER = "generations"  # in the data folder
 _SCRATCH_FOLDER = "publishing"
@@ -251,7 +251,7 @@ class SharedRefs:
         """Close what was used least; how much stays on this disk is bounded with everything that is published."""
         from indexer import name_beside
 
-        for commit in [*self._opened][:-_MOST_OPEN]:
+        for commit in [*self._opened][:-_MAX_OPEN]:
             await asyncio.to_thread(self._generations.close_idle, name_beside(self._name, commit))
             if not self._opened[commit].is_open:
                 del self._opened[commit]

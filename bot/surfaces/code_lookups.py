@@ -19,7 +19,7 @@ from indexer import IndexerError, IndexStatus, UnknownPath, UnknownRevision
 
 MOST_RESOURCE_LINES = 2_000  # of a file that is read as a whole
 SHORTEST_COMMIT = 7  # characters by which a commit is named
-_MOST_WARNINGS = 5
+_MAX_WARNINGS = 5
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 
 Repository = Annotated[
@@ -160,5 +160,5 @@ class CodeLookups(VisibleCode):
             commits_behind=status.commits_behind,
             files=status.files,
             symbols=status.symbols,
-            warnings=tuple(self.mask(warning) for warning in status.warnings[:_MOST_WARNINGS]),
+            warnings=tuple(self.mask(warning) for warning in status.warnings[:_MAX_WARNINGS]),
         )

@@ -121,7 +121,7 @@ TOTAL = 20_000_000
 SECONDS = 10.0
 _TYPES = frozenset({"application/json", FORM})
 
-_MOST = 4_096
+_MAX_DELIVERIES = 4_096
 # A delivery keeps its id when a host sends it again.
 _IDENTITIES = (
     "webhook-id", "X-Forgejo-Delivery", "X-Gitea-Delivery", "X-GitHub-Delivery", "Idempotency-Key",
@@ -202,7 +202,7 @@ class SeenDeliveries:
     more check.
     """
 
-    def __init__(self, most: int = _MOST) -> None:
+    def __init__(self, most: int = _MAX_DELIVERIES) -> None:
         self._known: LRUCache[bytes, None] = LRUCache(most)
 
     def is_new(self, headers: Mapping[str, str], body: bytes) -> bool:

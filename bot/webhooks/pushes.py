@@ -16,8 +16,8 @@ _PINGS = frozenset({"ping", "diagnostics:ping"})
 _PUSHES = frozenset({"push", "Push Hook", "repo:push", "repo:refs_changed"})
 _SYSTEM = "System Hook"  # all that happens on a GitLab; the payload says what
 _BRANCH = "refs/heads/"
-_MOST_CHANGES = 100  # branches that one delivery may tell of
-_MOST_VALUES = 200_000  # in a payload, as far as its signs tell; those of 2,000 commits are a third of that
+_MAX_CHANGES = 100  # branches that one delivery may tell of
+_MAX_VALUES = 200_000  # in a payload, as far as its signs tell; those of 2,000 commits are a third of that
 # Where payloads name the repository's addresses and its full name.
 _ADDRESSES = (
     ("repository", "clone_url"), ("repository", "ssh_url"), ("repository", "html_url"), ("repository", "git_http_url"),
@@ -54,7 +54,7 @@ def read_payload(body: bytes, content_type: str) -> Payload | None:
         text = body.decode("utf-8")
         if content_type == FORM:
             text = parse_qs(text, max_num_fields=10).get("payload", [""])[0]
-        if sum(map(text.count, "[{,")) > _MOST_VALUES:  # it is small values that take long to read
+        if sum(map(text.count, "[{,")) > _MAX_VALUES:  # it is small values that take long to read
             return None
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -121,11 +121,11 @@ def _read_changes(payload: Payload) -> Iterator[tuple[str, str | None]]:
     if _get_text(payload, "ref"):
         yield _get_text(payload, "ref"), _normalize_commit(_get_text(payload, "after"))
         return
-    for change in _list(payload, "push", "changes")[:_MOST_CHANGES]:
+    for change in _list(payload, "push", "changes")[:_MAX_CHANGES]:
         after = change.get("new") if isinstance(change.get("new"), dict) else change.get("old")
         if isinstance(after, dict) and after.get("type") == "branch":
             yield _BRANCH + _get_text(after, "name"), _normalize_commit(_get_text(change, "new", "target", "hash"))
-    for change in _list(payload, "changes")[:_MOST_CHANGES]:
+    for change in _list(payload, "changes")[:_MAX_CHANGES]:
         yield _get_text(change, "ref", "id"), _normalize_commit(_get_text(change, "toHash"))
 
 

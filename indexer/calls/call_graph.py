@@ -18,8 +18,8 @@ from indexer.store.catalog import Catalog
 from indexer.types import CallSite, Definition, FileImport, Reference, Subclass
 
 _MOST_NAMES = 256  # whose definitions are remembered
-_MOST_SUBCLASSES = 1_000
-_MOST_DEFINITIONS = 200  # of a name; those of the likes of `get` would fill the memory
+_MAX_SUBCLASSES = 1_000
+_MAX_DEFINITIONS = 200  # of a name; those of the likes of `get` would fill the memory
 
 
 class CallGraph:
@@ -45,7 +45,7 @@ class CallGraph:
         if (known := self.read_remembered(name)) is not None:
             return known
         found = tuple(self._find_definitions(name))
-        if len(found) <= _MOST_DEFINITIONS:
+        if len(found) <= _MAX_DEFINITIONS:
             with self._lock:
                 self._definitions[name] = found
         return found
@@ -85,7 +85,7 @@ class CallGraph:
         question = _Question(self._catalog, self._generation, self._modules)
         wanted = frozenset(one for one in self.definitions(name) if one.symbol.kind in TYPE_KINDS)
         plain = name.replace("::", ".").rpartition(".")[2]
-        return list(islice(question.find_subclasses(plain, wanted), _MOST_SUBCLASSES))
+        return list(islice(question.find_subclasses(plain, wanted), _MAX_SUBCLASSES))
 
 
 def _is_in_module(definition: Definition, module: str) -> bool:

@@ -14,7 +14,7 @@ from indexer.text.languages import ANY
 from indexer.types import Definition, FileImport, Import, Reference, Symbol
 
 BLANK = 999  # the indent of a line without text: it ends no block
-_MOST_HANDED_ON = 4  # modules that a name is followed through
+_MAX_HANDED_ON = 4  # modules that a name is followed through
 _SUBMODULE = {"py": ".", "pyi": ".", "rs": "::"}
 _PYTHON, _PROSE = (".py", ".pyi"), (".md", ".mdx", ".rst", ".adoc", ".txt")
 _SEPARATOR = re.compile(r"\.|::|->|\\")
@@ -162,7 +162,7 @@ class GenerationView:
             return _make_module_source(submodule)
         real = name if imported.name in {"*", "default"} else imported.name
         reached = fresh = module.files
-        for _ in range(_MOST_HANDED_ON):
+        for _ in range(_MAX_HANDED_ON):
             imports = [(file, each) for file in fresh for each in self._read_imports(file).get(real, ())]
             found = (self.modules.find(each.module, file).files for file, each in imports)
             fresh = frozenset().union(*found) - reached

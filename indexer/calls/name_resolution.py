@@ -13,7 +13,7 @@ from indexer.types import Definition, Reference
 TYPE_KINDS = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
 SELF = frozenset({"self", "cls", "this", "Self", "@", "$this", "static"})
 SUPER = frozenset({"super", "super()", "parent", "base"})
-_MOST_NAMESAKES = 20  # beyond this many candidates an object of unknown class says nothing
+_MAX_NAMESAKES = 20  # beyond this many candidates an object of unknown class says nothing
 
 # Where a bare name in a class may mean its member, and where a type's members may be in several files.
 _IMPLICIT_SELF = frozenset({"jvm", "c", "csharp", "ruby", "swift"})
@@ -264,7 +264,7 @@ def _resolve_in_any_class(site: UseSite, candidates: Sequence[Definition]) -> Re
     ]
     if len({(definition.path, definition.symbol.parent) for definition in namesakes}) == 1:
         return _make_resolution(namesakes, is_guess=True)
-    if len(members) > _MOST_NAMESAKES:
+    if len(members) > _MAX_NAMESAKES:
         return _NO_GUESS
     is_distinctive = site.use.name not in _EVERYDAY and _WORDS_JOINED.search(site.use.name) is not None
     return _make_resolution(members, is_ambiguous=not is_distinctive or site.use.qualifier in SELF)
@@ -325,7 +325,7 @@ def _resolve_only_one(site: UseSite, candidates: Sequence[Definition]) -> Resolu
         free = [definition for definition in free if not definition.symbol.parent]  # others are local to a function
     near = _select_beside(site.path, free)
     chosen = near if near or own == "go" else free
-    if len(chosen) > _MOST_NAMESAKES:
+    if len(chosen) > _MAX_NAMESAKES:
         return _NO_GUESS
     return _make_resolution(chosen, is_guess=own in _IMPLICIT_SELF)
 

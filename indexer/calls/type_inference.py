@@ -30,7 +30,7 @@ from indexer.calls.receivers import (
 from indexer.types import Definition, Reference
 
 _DEEPEST = 6  # variables, fields and functions that lead from one to the next
-_MOST_ANCESTORS = 24
+_MAX_ANCESTORS = 24
 _LONGEST_PATH = 4  # names of a chain that may be modules or classes
 _SAYS_NOTHING = frozenset({"None", "null", "nil", "undefined", "NULL", "nullptr"})
 _PLAIN_TYPES = frozenset(
@@ -116,7 +116,7 @@ class TypeInference:
         if key not in self._lineages:
             found = [definition]
             for each in found:
-                if len(found) > _MOST_ANCESTORS:
+                if len(found) > _MAX_ANCESTORS:
                     break
                 place = ScopedLine(path=each.path, line=each.symbol.start_line, scope=each.symbol.parent)
                 for base in self._view.bases(each):

@@ -13,9 +13,9 @@ from indexer.search.path_traits import read_path_traits
 from indexer.types import ChangedFile, FileFate
 
 MOST_FILES = 20_000  # that are looked at
-_SECONDS = 10.0
-_MOST_RENAMES = 500  # of which git compares the contents
-_OPTIONS = ("-r", "-z", "-M", f"-l{_MOST_RENAMES}", "--no-ext-diff", "--no-textconv")
+_TIMEOUT_SECONDS = 10.0
+_MAX_RENAMES = 500  # of which git compares the contents
+_OPTIONS = ("-r", "-z", "-M", f"-l{_MAX_RENAMES}", "--no-ext-diff", "--no-textconv")
 _FATES: Mapping[str, FileFate] = {"A": "added", "D": "removed", "R": "renamed"}
 _SIDE_WEIGHTS = {"code": 0, "config": 1, "test": 2, "doc": 3}
 
@@ -53,7 +53,7 @@ def list_differences(repository: Repository, older: str, newer: str, paths: Sequ
     What the rules leave out of the index on either side is counted, and neither named nor read.
     """
     output = repository.git.try_run(
-        "diff-tree", "--raw", "--no-abbrev", *_OPTIONS, older, newer, "--", seconds=_SECONDS
+        "diff-tree", "--raw", "--no-abbrev", *_OPTIONS, older, newer, "--", seconds=_TIMEOUT_SECONDS
     )
     raws = [raw for raw in _read_raw(output or b"") if _is_below(raw, paths)]
     chosen = raws[:MOST_FILES]
@@ -128,7 +128,7 @@ def _count_lines(git: GitCommand, older: str, newer: str, files: Sequence[FileDi
     """Count the lines that each file has more and fewer; they stay unknown where git takes too long."""
     if not files:
         return files
-    output = git.try_run("diff-tree", "--numstat", *_OPTIONS, older, newer, "--", seconds=_SECONDS)
+    output = git.try_run("diff-tree", "--numstat", *_OPTIONS, older, newer, "--", seconds=_TIMEOUT_SECONDS)
     counts = dict(_read_counts(output or b""))
     return [
         replace(one, change=replace(one.change, added=counts[one.change.path][0], removed=counts[one.change.path][1]))

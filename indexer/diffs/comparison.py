@@ -17,7 +17,7 @@ from indexer.types import ChangedFile, ChangedPlace, Comparison, DiffQuery, Tag
 MOST_PLACES = 12  # of one file
 MOST_LINES = 30  # of each side of a place
 _LONGEST_LINE = 300
-_SECONDS = 5.0
+_TIMEOUT_SECONDS = 5.0
 # Git reads a person's settings for `diff`, unlike for `diff-tree`, which takes no contents by their names.
 _OPTIONS = (
     "--no-color", "--no-ext-diff", "--no-textconv", "--unified=0", "--inter-hunk-context=0", "--text", "-O/dev/null",
@@ -73,7 +73,7 @@ def _list_hunks(git: GitCommand, one: FileDifference, old: Sequence[str], new: S
         return [_Hunk(old_line=min(1, len(old)), old_count=len(old), new_line=min(1, len(new)), new_count=len(new))]
     if one.old.blob == one.new.blob:
         return []
-    output = git.try_run("diff", *_OPTIONS, one.old.blob, one.new.blob, "--", seconds=_SECONDS)
+    output = git.try_run("diff", *_OPTIONS, one.old.blob, one.new.blob, "--", seconds=_TIMEOUT_SECONDS)
     return list(_read_hunks(output or b""))
 
 

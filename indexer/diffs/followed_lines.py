@@ -18,9 +18,9 @@ from indexer.text.languages import find_language_by_ending
 from indexer.types import TELLING_FATES, CitedLines, FollowedLines, LineFate
 
 MOST_WORDS_READ = 5_000_000  # bytes of a diff, beyond which nobody says which words it touches
-_SECONDS = 20.0
-_MOST_MOVES = 200_000  # lines that were added, among which lines that are gone are looked for
-_MOST_COMPARED = 20_000  # lines of a file that git does not compare
+_TIMEOUT_SECONDS = 20.0
+_MAX_MOVES = 200_000  # lines that were added, among which lines that are gone are looked for
+_MAX_COMPARED = 20_000  # lines of a file that git does not compare
 _WINDOW = 3  # lines that have to come again together
 _SHARE_FOUND = 0.8  # of these windows, for a move
 _SHARE_KEPT = 0.5  # of the lines, below which it is another text
@@ -91,7 +91,7 @@ def open_push(path: Path, older: str, newer: str) -> Push | None:
 
 
 def _read_push(repository: Repository, older: str, newer: str) -> Push | None:
-    run = partial(repository.git.try_run, seconds=_SECONDS)
+    run = partial(repository.git.try_run, seconds=_TIMEOUT_SECONDS)
     renames: tuple[str, ...] = ("-M", "-l0")
     output = run(*_RAW, *renames, older, newer, "--")
     if output is None:  # too many renames to look for, or a commit that is not here
@@ -188,7 +188,7 @@ class Push:
         hunks = self._patch.hunks.get((change.old_blob, change.new_blob))
         if hunks is not None:
             return hunks
-        old, new = (self._read(blob)[:_MOST_COMPARED] for blob in (change.old_blob, change.new_blob))
+        old, new = (self._read(blob)[:_MAX_COMPARED] for blob in (change.old_blob, change.new_blob))
         opcodes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
         return [
             Hunk(a1 + (a2 > a1), a2 - a1, b1 + (b2 > b1), b2 - b1) for tag, a1, a2, b1, b2 in opcodes if tag != "equal"
@@ -227,7 +227,7 @@ class Push:
     def _index_added(self) -> Mapping[str, Sequence[tuple[str, int]]]:
         if self._places is None:
             self._places = defaultdict(list)
-            for blob, line, text in self._patch.added[:_MOST_MOVES]:
+            for blob, line, text in self._patch.added[:_MAX_MOVES]:
                 self._places[_squeeze([text])].append((blob, line))
         return self._places
 
@@ -251,7 +251,7 @@ def _read_patch(patch: bytes) -> _Patch:
     for text in patch.split(b"\n"):
         if plus and text[:1] == b"+":
             plus -= 1
-            if len(read.added) < _MOST_MOVES:
+            if len(read.added) < _MAX_MOVES:
                 read.added.append((key[1], line, text[1:].decode("utf-8", "replace")))
             line += 1
         elif minus and text[:1] == b"-":

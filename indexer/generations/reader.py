@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_MOST_PREFIXES = 4  # of one file
+_MAX_PREFIXES = 4  # of one file
 _DEEPEST = 4
 
 
@@ -91,7 +91,7 @@ def _find_prefixes(path: str, mounts: dict[str, list[RegistrationSite]], *, dept
         if depth and mount.path != path
         for outer in _find_prefixes(mount.path, mounts, depth=depth - 1)
     ]
-    return list(dict.fromkeys(found))[:_MOST_PREFIXES] or [""]
+    return list(dict.fromkeys(found))[:_MAX_PREFIXES] or [""]
 
 
 def _put_before(prefix: str, site: RegistrationSite) -> RegistrationSite:
@@ -101,7 +101,7 @@ def _put_before(prefix: str, site: RegistrationSite) -> RegistrationSite:
 
 
 EXACT_UP_TO = 200_000  # chunks; beyond this Chroma's index finds the nearest vectors
-_NEAREST = 1_000
+_MAX_NEIGHBOURS = 1_000
 MOST_REGISTRATIONS = 5_000
 _MOST_PACKAGE_FILES, _MOST_PACKAGES = 1_000, 200_000
 UNSEARCHED = frozenset({"excluded", "secret-bearing", "binary", "LFS pointer", "submodule", "symlink"})
@@ -203,7 +203,7 @@ class IndexReader:
         if len(chunks) <= EXACT_UP_TO or self._open_store is None:
             return score_cosine(self._snapshot, vector)
         try:
-            nearest = self._open_store().find_nearest(vector, _NEAREST)
+            nearest = self._open_store().find_nearest(vector, _MAX_NEIGHBOURS)
         except VectorsUnavailable as error:
             log.warning("All vectors of %s are compared with the question's. %s", self.repository, error)
             return score_cosine(self._snapshot, vector)

@@ -35,7 +35,7 @@ _MARKUP = re.compile(r"<[^<>]{0,200}>|[*_`]")
 _BEING = frozenset({("is", "a"), ("is", "an"), ("is", "the"), ("is", "our")})
 _LONGEST = 2_000  # characters of a paragraph that are looked at
 _NAMED_WITHIN, _SAID_WITHIN = 12, 10  # words
-_SHORTEST = 60  # characters of a paragraph that needs no other beside it
+_MIN_CHARACTERS = 60  # characters of a paragraph that needs no other beside it
 _FEWEST_WORDS = 3
 
 
@@ -75,7 +75,7 @@ def find_introduction(name: str, path: str, language: str, text: str) -> tuple[P
     paragraphs = [(before + 1, after) for before, after in pairwise(blank) if after > before + 1]
     says_what_it_is = [(start, end) for start, end in paragraphs if _is_introduction(" ".join(lines[start:end]), name)]
     prose = [(start, end) for start, end in paragraphs if _is_prose(lines[start:end])]
-    at_start = prose[:1] if prose and len(" ".join(lines[slice(*prose[0])])) >= _SHORTEST else prose[:2]
+    at_start = prose[:1] if prose and len(" ".join(lines[slice(*prose[0])])) >= _MIN_CHARACTERS else prose[:2]
     return tuple(
         Passage(
             location=Location(path=path, start_line=start + 1, end_line=end),

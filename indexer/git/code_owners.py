@@ -12,9 +12,9 @@ from indexer.types import CodeOwners, Location
 
 # Where hosts look for the file; the first that is there counts.
 OWNERS_FILES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
-_MOST_RULES = 5_000
+_MAX_RULES = 5_000
 _LONGEST_LINE = 2_000  # characters
-_MOST_OWNERS = 20
+_MAX_OWNERS = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,13 +39,13 @@ def find_owners(text: str, path: str, *, file: str) -> CodeOwners | None:
 def _read_rules(text: str) -> Iterator[_Rule]:
     """Read the lines that have a pattern; GitLab's headings of sections may name owners for the lines below them."""
     by_section: tuple[str, ...] = ()
-    for number, line in enumerate(text.split("\n")[:_MOST_RULES], 1):
+    for number, line in enumerate(text.split("\n")[:_MAX_RULES], 1):
         bare = line[:_LONGEST_LINE].partition(" #")[0].strip()
         if bare.startswith(("[", "^[")):
-            by_section = tuple(map(_format_owner, bare.rpartition("]")[2].split()[:_MOST_OWNERS]))
+            by_section = tuple(map(_format_owner, bare.rpartition("]")[2].split()[:_MAX_OWNERS]))
         elif bare and not bare.startswith(("#", "!")):
             pattern, *owners = bare.replace("\\ ", "\0").split()
-            named = tuple(map(_format_owner, owners[:_MOST_OWNERS]))
+            named = tuple(map(_format_owner, owners[:_MAX_OWNERS]))
             yield _Rule(line=number, pattern=pattern.replace("\0", "\\ "), owners=named or by_section)
 
 

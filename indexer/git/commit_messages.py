@@ -14,7 +14,7 @@ from indexer.types import CommitMessage
 MOST_COMMITS = 6_000
 MOST_FILES = 25  # of one commit; one that touches more is about none of them
 _LONGEST_BODY = 4_000  # bytes; a commit may have megabytes
-_SECONDS = 30.0
+_TIMEOUT_SECONDS = 30.0
 # As in `git log`: each field ends with a NUL, which no message can hold, and an empty one stands before each commit.
 _FORMAT = "%x00%H%x00%s%x00%b%x00"
 _TRAILER = re.compile(r"(?m)^[A-Z][\w-]*-by: .*$")  # who signed off or reviewed says nothing of the code
@@ -29,7 +29,7 @@ def read_commit_messages(git: GitCommand, history: GitHistory, sha: str, *, sinc
     options = ("--no-merges", f"--max-count={MOST_COMMITS}", f"--format={_FORMAT}", "--encoding=UTF-8", "-z")
     diff = ("--name-only", "--no-renames", "--no-ext-diff", "--no-textconv", "--root")
     commits = f"{since}..{sha}" if since else sha
-    output = git.try_run("log", *options, *diff, commits, "--", seconds=_SECONDS)
+    output = git.try_run("log", *options, *diff, commits, "--", seconds=_TIMEOUT_SECONDS)
     severed = history.read_shallow_commits()
     return [message for commit, message in _read_log(output or b"") if commit not in severed and message.paths]
 

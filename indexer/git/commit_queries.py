@@ -21,10 +21,10 @@ _FORMAT = "%x00%H%x00%aN%x00%ct%x00%s%x00%b%x00"
 _FIELDS = 6
 _PEOPLE_FORMAT = "%H%x00%aN%x00%ct%x00"
 _ADDRESS = re.compile(r" ?<[^<>\s@]{1,100}@[^<>\s@]{1,200}>")
-_MOST_COMMITS = 50_000  # counted for people
+_MAX_COMMITS = 50_000  # counted for people
 _LONGEST_BODY = 2_000  # characters of a message
-_MOST_PATHS = 200  # of one commit
-_SECONDS = 10.0
+_MAX_PATHS = 200  # of one commit
+_TIMEOUT_SECONDS = 10.0
 _OPTIONS = ("--no-merges", "--encoding=UTF-8", "--no-textconv", "--no-ext-diff", "--no-show-signature")
 _NEWEST = "newest"
 _ANCESTOR = re.compile(r"(?P<name>[^~^]{1,200})(?:~(?P<steps>[0-9]{0,5})|(?P<carets>\^{1,20}))")  # as in HEAD~3
@@ -64,7 +64,7 @@ class CommitQueries:
             revisions,
             "--",
             *paths,
-            seconds=_SECONDS,
+            seconds=_TIMEOUT_SECONDS,
         )
         severed = self._history.read_shallow_commits()
         listed = [one for one in read_commits(output or b"") if one.sha not in severed]
@@ -102,7 +102,9 @@ class CommitQueries:
     def _find_ancestor(self, start: Tag, steps: int, name: str) -> Tag:
         """Go back as many commits as that, from merges to what they were merged into."""
         revision = f"{start.sha}~{steps}^{{commit}}"
-        output = self._git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", revision, seconds=_SECONDS)
+        output = self._git.try_run(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", revision, seconds=_TIMEOUT_SECONDS
+        )
         if not output:
             raise UnknownRevision(f"There is no commit {name!r}: fewer than {steps} come before {start.name}.")
         return Tag(name=name, sha=output.strip().decode("ascii"), created_at=0)
@@ -110,13 +112,13 @@ class CommitQueries:
     def is_in_history(self, sha: str, of: str) -> bool:
         """Whether a commit is another one, or one of those that it came from."""
         options = ("--is-ancestor", "--end-of-options", sha, of)
-        return self._git.try_run("merge-base", *options, seconds=_SECONDS) is not None
+        return self._git.try_run("merge-base", *options, seconds=_TIMEOUT_SECONDS) is not None
 
     def _count(self, revisions: str, query: LogQuery) -> int | None:
         limits = _describe_messages(query)
         paths = (query.path,) if query.path else ()
         output = self._git.try_run(
-            "rev-list", "--count", "--no-merges", *limits, revisions, "--", *paths, seconds=_SECONDS
+            "rev-list", "--count", "--no-merges", *limits, revisions, "--", *paths, seconds=_TIMEOUT_SECONDS
         )
         return int(output) if output is not None else None
 
@@ -124,8 +126,8 @@ class CommitQueries:
         """Count who wrote the commits up to `sha` that touched a path, and of a file whose lines are left."""
         follow = ("--follow", "--no-patch") if is_file else ()
         output = self._git.try_run(
-            *_configure(sha), "log", *_OPTIONS, *follow, f"--max-count={_MOST_COMMITS}", f"--format={_PEOPLE_FORMAT}",
-            sha, "--", *((path,) if path else ()), seconds=_SECONDS,
+            *_configure(sha), "log", *_OPTIONS, *follow, f"--max-count={_MAX_COMMITS}", f"--format={_PEOPLE_FORMAT}",
+            sha, "--", *((path,) if path else ()), seconds=_TIMEOUT_SECONDS,
         )  # fmt: skip
         lines = self._count_lines(sha, path) if is_file else Counter()
         severed = self._history.read_shallow_commits()
@@ -135,7 +137,7 @@ class CommitQueries:
             people=tuple(sorted(people, key=lambda one: (-one.lines, -one.commits, one.name))),
             commits=commits,
             lines=sum(lines.values()),
-            complete=output is not None and commits < _MOST_COMMITS and not severed,
+            complete=output is not None and commits < _MAX_COMMITS and not severed,
         )
 
     def _count_lines(self, sha: str, path: str) -> Counter[str]:
@@ -151,7 +153,9 @@ class CommitQueries:
         """
         options = ("--porcelain", "--no-textconv", "--ignore-revs-file=", "--encoding=UTF-8", "-w")
         ranges = (f"-L{first},{last}" for first, last in lines)
-        output = self._git.try_run(*_configure(sha), "blame", *options, *ranges, sha, "--", path, seconds=_SECONDS)
+        output = self._git.try_run(
+            *_configure(sha), "blame", *options, *ranges, sha, "--", path, seconds=_TIMEOUT_SECONDS
+        )
         severed = self._history.read_shallow_commits()
         known = [one for one in read_origins(output or b"") if one.revision.sha not in severed]
         return tuple(sorted(known, key=lambda one: (-one.lines, -one.revision.committed_at)))
@@ -216,7 +220,7 @@ def read_commits(output: bytes) -> Iterator[Revision]:
 
 def _read_names(names: bytes) -> Iterator[str]:
     """Read the names of files, a line each; one that git has to quote is no name that is shown anywhere."""
-    for line in names.split(b"\n")[:_MOST_PATHS]:
+    for line in names.split(b"\n")[:_MAX_PATHS]:
         path = decode_output(line)
         if path and not path.startswith('"') and is_safe_path(path):
             yield path

@@ -15,14 +15,14 @@ _ENCODINGS = {"encoding", "working-tree-encoding"}
 _NAMES = (".editorconfig", ".gitattributes")  # the latter wins
 _SECTION = re.compile(r"[ \t]*\[(.*)\][ \t]*\r?$|[ \t]*charset[ \t]*=[ \t]*([\w-]+)", re.IGNORECASE)
 _BRACES = re.compile(r"\{([^{}]*)\}")
-_MOST_CHOICES = 50  # of the braces of a section
+_MAX_CHOICES = 50  # of the braces of a section
 _LINE = re.compile(r'[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s#"]\S*))[ \t]+(.*)')
 _TOKEN = re.compile(r"^\*\*/|/\*\*/|/\*\*$|\*+|\?|\[|\\.|.", re.DOTALL)
 _CLASS = re.compile(r"\[!?\]?[^\]]*\]")
 _WILD = {"**/": "(?:.*/)?", "/**/": "/(?:.*/)?", "/**": "/.*", "?": "[^/]"}
 _LONGEST_LINE = 2048  # characters; git too skips a longer one
-_MOST_PATTERNS = 2_000
-_MOST_CHARACTERS = 60_000  # of all patterns together, which each path is matched against
+_MAX_PATTERNS = 2_000
+_MAX_CHARACTERS = 60_000  # of all patterns together, which each path is matched against
 _DEEPEST = 100  # nested folders whose own file is looked for
 _BATCH = 250  # patterns per matcher: RE2 has memory for so many, unless they are unusual
 
@@ -126,10 +126,10 @@ def _read_sections(folder: str, text: str) -> Iterator[_Pattern]:
 
 def _expand_choices(glob: str) -> list[str]:
     globs = [glob]
-    while _BRACES.search(globs[0]) and len(globs) < _MOST_CHOICES:
+    while _BRACES.search(globs[0]) and len(globs) < _MAX_CHOICES:
         parts = (_BRACES.split(each, maxsplit=1) for each in globs)
         globs = [first + choice + rest for first, choices, rest in parts for choice in choices.split(",")]
-    return globs[:_MOST_CHOICES]
+    return globs[:_MAX_CHOICES]
 
 
 def _take_first(patterns: Iterable[_Pattern]) -> list[_Pattern]:
@@ -138,7 +138,7 @@ def _take_first(patterns: Iterable[_Pattern]) -> list[_Pattern]:
     characters = 0
     for pattern in patterns:
         characters += len(pattern.folder) + len(pattern.glob)
-        if len(taken) == _MOST_PATTERNS or characters > _MOST_CHARACTERS:
+        if len(taken) == _MAX_PATTERNS or characters > _MAX_CHARACTERS:
             log.warning("Only the first %d patterns of attributes are used.", len(taken))
             break
         taken.append(pattern)

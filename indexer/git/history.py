@@ -16,8 +16,8 @@ _UNCOMMITTED = "0" * 40
 _DIGITS = 18  # of a time; a commit may claim any, and Python refuses numbers with thousands of digits
 _LATEST = 253_402_000_000  # seconds; some days before the end of the year 9999, the last that Python knows
 _LONGEST = 500  # characters of a subject or a name; a commit may have megabytes of either
-_MOST_SEVERED = 1_000  # commits that are named to git
-_SECONDS = 10.0  # a log follows renames through every commit, of which there may be very many
+_MAX_SEVERED = 1_000  # commits that are named to git
+_TIMEOUT_SECONDS = 10.0  # a log follows renames through every commit, of which there may be very many
 
 
 class GitHistory:
@@ -36,7 +36,7 @@ class GitHistory:
         None are returned if git fails or takes too long.
         """
         options = ("--follow", f"--max-count={limit + 1}", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-patch")
-        output = self._git.try_run("log", *options, sha, "--", path, seconds=_SECONDS)
+        output = self._git.try_run("log", *options, sha, "--", path, seconds=_TIMEOUT_SECONDS)
         severed = self.read_shallow_commits()
         revisions = [each for each in read_log(output or b"") if each.sha not in severed]
         return revisions[:limit], output is not None and len(revisions) <= limit and not severed
@@ -44,7 +44,7 @@ class GitHistory:
     def blame(self, sha: str, path: str, line: int) -> Revision | None:
         """The commit up to `sha` that last wrote a line of a file; None if it is unknown."""
         options = ("--porcelain", "--no-textconv", "--ignore-revs-file=", "--encoding=UTF-8", f"-L{line},{line}")
-        output = self._git.try_run("blame", *options, sha, "--", path, seconds=_SECONDS)
+        output = self._git.try_run("blame", *options, sha, "--", path, seconds=_TIMEOUT_SECONDS)
         revision = self._find_last_change(sha, path, line) if output is None else read_blame(output)
         return revision if revision is not None and revision.sha not in self.read_shallow_commits() else None
 
@@ -54,7 +54,7 @@ class GitHistory:
         That fails where the configuration names a list of commits to ignore that it cannot read.
         """
         options = ("--max-count=1", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-textconv", "--no-patch")
-        output = self._git.try_run("log", *options, f"-L{line},{line}:{path}", sha, "--", seconds=_SECONDS)
+        output = self._git.try_run("log", *options, f"-L{line},{line}:{path}", sha, "--", seconds=_TIMEOUT_SECONDS)
         return next(iter(read_log(output or b"")), None)
 
     def read_shallow_commits(self) -> frozenset[str]:
@@ -63,9 +63,9 @@ class GitHistory:
 
     def find_horizon(self) -> Revision | None:
         """The newest commit whose parents were not fetched: history before it is incomplete."""
-        severed = sorted(self.read_shallow_commits())[:_MOST_SEVERED]
+        severed = sorted(self.read_shallow_commits())[:_MAX_SEVERED]
         options = ("--no-walk", "--max-count=1", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-patch")
-        output = self._git.try_run("log", *options, *severed, "--", seconds=_SECONDS) if severed else None
+        output = self._git.try_run("log", *options, *severed, "--", seconds=_TIMEOUT_SECONDS) if severed else None
         return next(iter(read_log(output or b"")), None)
 
     @cached_property

@@ -21,7 +21,7 @@ NOT_FETCHED = "not fetched"  # a partial clone lacks it
 OVER = frozenset({OVER_FILES, OVER_BYTES, OVER_CHUNKS, OVER_NAMES, OVER_WORDS})
 _FOLDER = "040000"
 _MANY = 50_000  # paths
-_MOST_FOLDERS = 5_000  # listed one by one where git cannot list a whole tree
+_MAX_FOLDERS = 5_000  # listed one by one where git cannot list a whole tree
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,7 +147,7 @@ def _walk_tree(git: GitCommand, sha: str) -> list[TreeItem]:
             name = folder + found.name
             item = replace(found, name=name, path=decode_output(name))
             below = None
-            if item.mode == _FOLDER and len(folders) < _MOST_FOLDERS:
+            if item.mode == _FOLDER and len(folders) < _MAX_FOLDERS:
                 below = git.try_run("ls-tree", "-z", item.sha)
             if below is None:
                 items.append(item)

@@ -48,8 +48,8 @@ from indexer.text.decoding import decode_file, find_encoding, is_legacy
 from indexer.types import Commit, CommitMessage, IndexLimits
 
 _FILES = frozenset({"100644", "100755"})
-_MOST_LISTED = 50
-_MOST_READ = 500  # files
+_MAX_LISTED = 50
+_MAX_READ = 500  # files
 _LISTING = 3.0  # seconds
 _Staged = tuple[bytes, int, int]
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -71,7 +71,7 @@ class WorkingTree:
         """List those of some paths whose file differs from the commit that is checked out; none in a bare one."""
         if self._is_bare or not paths:
             return ()
-        names = [os.fsencode(path) for path in paths[:_MOST_LISTED]]
+        names = [os.fsencode(path) for path in paths[:_MAX_LISTED]]
         items = [item for item in read_tree(self._git, "HEAD", *names) if item.mode in _FILES]
         return tuple(item.path for item in items if item.path in paths and self._is_changed(item))
 
@@ -100,7 +100,7 @@ class WorkingTree:
             return ()
         touched = [
             item for item in read_tree(self._git, sha) if item.mode in _FILES and self._is_touched(item, staged)
-        ][:_MOST_READ]
+        ][:_MAX_READ]
         changed = [item.path for item in touched if self._is_changed(item)]
         here = ("-C", str(self._root), f"--work-tree={self._root}")
         new = self._git.try_run(*here, "ls-files", "--others", "--exclude-standard", "-z", seconds=_LISTING) or b""
@@ -152,11 +152,11 @@ SHALLOW = (
     "remove `depth` from citebot.toml."
 )
 _SUBMODULE, _SYMLINK = "160000", "120000"
-_MOST_PATHS = 500  # named to git one by one
-_MOST_NAMED = 100_000  # bytes of such names, attribute files included; more would be too long for a command line
+_MAX_PATHS = 500  # named to git one by one
+_MAX_NAMED = 100_000  # bytes of such names, attribute files included; more would be too long for a command line
 _GREPPING = 5.0  # seconds
 _COMPARING = 5.0  # seconds; git keeps the differences in memory, and where they are too many, the whole tree is listed
-_MOST_ATTRIBUTES = 10_000_000  # bytes of all `.gitattributes`; the same content may be there many times
+_MAX_ATTRIBUTES = 10_000_000  # bytes of all `.gitattributes`; the same content may be there many times
 _SAMPLES, _SAMPLED = 300, 100_000  # files that are looked at for their encoding, and the bytes of the largest
 _WINDOW = 32  # blobs requested at a time; their names fit a pipe, and their contents fit memory
 
@@ -323,10 +323,10 @@ class Repository:
         """
         if not names:
             return TreeListing(entries=(), omissions=())
-        if len(names) > _MOST_PATHS:
+        if len(names) > _MAX_PATHS:
             return self.files(sha)
         paths = [*names, *sorted(list_attribute_files(names))]
-        if sum(map(len, paths)) > _MOST_NAMED:
+        if sum(map(len, paths)) > _MAX_NAMED:
             return self.files(sha)
         items = read_tree(self.git, sha, *paths)
         files = [item for item in items if not is_attributes_file(item.path) or item.name in names]
@@ -374,7 +374,7 @@ class Repository:
         files = [item for item in files if item.size is not None and item.size <= MAX_BYTES]
         files.sort(key=lambda item: item.path.count("/"))  # where there are too many, those near the top are used
         sizes = accumulate(item.size or 0 for item in files)
-        files = [item for item, size in zip(files, sizes, strict=True) if size <= _MOST_ATTRIBUTES]
+        files = [item for item, size in zip(files, sizes, strict=True) if size <= _MAX_ATTRIBUTES]
         texts = (decode_file(data) or "" for _, data in self.iter_blobs(item.sha for item in files))
         return GitAttributes({item.path: content for item, content in zip(files, texts, strict=True)})
 

@@ -12,7 +12,7 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 _DOTS = re.compile(r"(?:^|[/\\])\.{1,2}[?#;]")
 # Characters that some file systems ignore in a name.
 _IGNORABLE = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
-LONGEST = 4_096  # characters of a path; no system has files with longer ones
+MAX_CHARACTERS = 4_096  # characters of a path; no system has files with longer ones
 _GIT_FOLDERS = frozenset({".git", "git~1"})
 
 
@@ -22,7 +22,7 @@ def is_safe_path(path: str) -> bool:
     A git tree may hold any names, such as `..`, or git's own folder. Backslashes may also be escapes of bytes that are
     not UTF-8, but never between two dots. The percent-decoded path, which web servers see, must be safe as well.
     """
-    return len(path) <= LONGEST and all(
+    return len(path) <= MAX_CHARACTERS and all(
         not (_CONTROLS.search(each) or _DRIVE.match(each) or _DOTS.search(each))
         and all(map(_is_safe_name, each.split("/")))
         for each in {path, unquote(path)}

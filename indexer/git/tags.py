@@ -12,7 +12,7 @@ from indexer.git.history import read_time
 from indexer.types import Deployment, Tag
 
 MAX_TAGS = 5_000
-_SECONDS = 10.0
+_TIMEOUT_SECONDS = 10.0
 _LONGEST = 200  # characters of a name that anybody would write
 _FORMAT = "%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)%00%(creatordate:unix)%00%(refname)%00"
 _SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
@@ -68,7 +68,7 @@ class TagList:
 
     def _list(self, place: str, *options: str) -> list[Tag]:
         arguments = ("--sort=-creatordate", f"--count={MAX_TAGS}", f"--format={_FORMAT}")
-        output = self._git.try_run("for-each-ref", *arguments, *options, place, seconds=_SECONDS)
+        output = self._git.try_run("for-each-ref", *arguments, *options, place, seconds=_TIMEOUT_SECONDS)
         fields = iter((output or b"").split(b"\0")[:-1])
         found: list[Tag] = []
         for kind, own, peeled_kind, peeled, created_at, name in zip(*[fields] * 6, strict=False):
@@ -148,7 +148,7 @@ class ReleaseQueries:
         if not releases or len(tags) >= MAX_TAGS:
             return None
         left_out = [f"--exclude=refs/tags/{tag.name}" for tag in tags if tag.name not in releases]
-        output = self._git.try_run("name-rev", "--tags", "--name-only", *left_out, *shas, seconds=_SECONDS)
+        output = self._git.try_run("name-rev", "--tags", "--name-only", *left_out, *shas, seconds=_TIMEOUT_SECONDS)
         names = [_STEPS.sub("", name.removeprefix("tags/")) for name in decode_output(output or b"").splitlines()]
         return {sha: name for sha, name in zip(shas, names, strict=False) if name in releases}
 
@@ -161,10 +161,10 @@ class ReleaseQueries:
     ) -> Deployment:
         """Describe a deployment, and the commits that it lacks."""
         output = self._git.try_run(
-            "rev-list", f"--max-count={_MAX_LACKING}", *shas, held, f"^{tag.sha}", "--", seconds=_SECONDS
+            "rev-list", f"--max-count={_MAX_LACKING}", *shas, held, f"^{tag.sha}", "--", seconds=_TIMEOUT_SECONDS
         )
         lacking = None if output is None else frozenset(output.decode("ascii").split())
-        count = self._git.try_run("rev-list", "--count", held, f"^{tag.sha}", "--", seconds=_SECONDS)
+        count = self._git.try_run("rev-list", "--count", held, f"^{tag.sha}", "--", seconds=_TIMEOUT_SECONDS)
         return Deployment(
             environment=name,
             written=written,

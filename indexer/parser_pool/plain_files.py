@@ -22,7 +22,7 @@ PLAIN_REASONS: Mapping[PlainReason, str] = {
     "crash": "its parser crashed",
     "encoding": "its encoding is unknown, so some characters may be wrong; name it in .gitattributes: encoding=...",
 }
-_MOST = 10_000  # the newest; whatever is forgotten is merely tried again
+_MAX_FILES = 10_000  # the newest; whatever is forgotten is merely tried again
 _LAYOUT = """CREATE TABLE IF NOT EXISTS plain_files (
     blob TEXT NOT NULL, grammar TEXT NOT NULL, reason TEXT NOT NULL, noted_at REAL NOT NULL,
     PRIMARY KEY (blob, grammar)) STRICT"""
@@ -68,7 +68,7 @@ class PlainFiles:
             db.execute(
                 "DELETE FROM plain_files WHERE noted_at < "
                 "(SELECT noted_at FROM plain_files ORDER BY noted_at DESC LIMIT 1 OFFSET ?)",
-                (_MOST - 1,),
+                (_MAX_FILES - 1,),
             )
 
     def forget(self, blob: str, grammar: str) -> None:

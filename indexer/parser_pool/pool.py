@@ -165,14 +165,14 @@ class Lane(threading.Thread):
 
 
 WORKER = "indexer.parser_pool.worker"
-_MOST_PARSERS = 4  # the rest of the pipeline cannot keep more of them busy
+_MAX_PARSERS = 4  # the rest of the pipeline cannot keep more of them busy
 
 
 class ParserPool:
     """Parses files beside this process; threads may share it. `module` is what a parser runs."""
 
     def __init__(self, *, processes: int | None = None, limits: Limits | None = None, module: str = WORKER) -> None:
-        self._most = processes or max(1, min((os.cpu_count() or 1) - 1, _MOST_PARSERS))
+        self._most = processes or max(1, min((os.cpu_count() or 1) - 1, _MAX_PARSERS))
         self._limits = limits or Limits()
         self._start_parser = partial(ParserProcess, module, self._limits)
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()

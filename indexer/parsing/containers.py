@@ -21,11 +21,11 @@ from indexer.types import Import, Reference, Symbol, SymbolKind
 
 Range = tuple[int, int]
 
-_MOST_PARTS = 200  # of a file that are parsed on their own
-_MOST_RANGES = 5_000
+_MAX_PARTS = 200  # of a file that are parsed on their own
+_MAX_RANGES = 5_000
 _LONGEST_TAG = 2_000  # characters
 _LONGEST_EXPRESSION = 5_000
-_MOST_UNCLOSED = 100
+_MAX_UNCLOSED = 100
 
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)  # unlike `lower`, keeps every length
 _HIDDEN = re.compile(r"<!--|<(script|style)(?=[\s>/])")  # of a page in lower case
@@ -99,7 +99,7 @@ class _Page:
     def keep(self, ranges: Iterable[Range]) -> str:
         """Blank everything else, with a semicolon behind each range so that neighbours do not join."""
         pieces, at = [], 0
-        for start, end in sorted(islice(ranges, _MOST_RANGES)):
+        for start, end in sorted(islice(ranges, _MAX_RANGES)):
             if start < at:
                 continue
             pieces += [_blank(self.text[at:start]), self.text[start:end]]
@@ -148,7 +148,7 @@ def find_contents(language: str, path: str, text: str) -> Contents:
     """Find the code in a file of a language that is a container; a component is named by its file."""
     page = _Page(text)
     _READERS[language](page)
-    del page.contents.parts[_MOST_PARTS:]
+    del page.contents.parts[_MAX_PARTS:]
     name = path.rpartition("/")[2].partition(".")[0]
     if path.lower().endswith(COMPONENT_ENDINGS) and name[:1].isupper():
         page.add_symbol(name, "class", (0, len(text)), f"component {name}")
@@ -214,7 +214,7 @@ def _read_scripts(page: _Page) -> tuple[str, bool]:
     found: dict[str, list[Range]] = {}
     hidden: list[Range] = []
     low, at, unclosed = page.text.translate(_LOWER), 0, 0
-    while (match := _HIDDEN.search(low, at)) and len(hidden) < _MOST_RANGES and unclosed < _MOST_UNCLOSED:
+    while (match := _HIDDEN.search(low, at)) and len(hidden) < _MAX_RANGES and unclosed < _MAX_UNCLOSED:
         if match[1] is None:
             end = low.find("-->", match.end())
             at = end + 3 if end >= 0 else len(low)
@@ -281,7 +281,7 @@ def _find_between(text: str, opening: str, closing: str) -> Iterator[Range]:
 def _find_braces(text: str) -> Iterator[Range]:
     """Yield what is in braces that are in no others."""
     at = unclosed = 0
-    while (start := text.find("{", at)) >= 0 and unclosed < _MOST_UNCLOSED:
+    while (start := text.find("{", at)) >= 0 and unclosed < _MAX_UNCLOSED:
         end = _find_closing(text, start, "{}")
         if end >= 0:
             yield start + 1, end
@@ -351,7 +351,7 @@ def _read_blade(page: _Page) -> None:
         *_find_between(markup, "@php", "@endphp"),
     ]
     at = unclosed = 0
-    while (match := _DIRECTIVE.search(markup, at)) and unclosed < _MOST_UNCLOSED:
+    while (match := _DIRECTIVE.search(markup, at)) and unclosed < _MAX_UNCLOSED:
         end = _find_closing(markup, match.end(), "()")
         at = max(match.end(), end)
         name = _STRING.match(markup, match.end() + 1)
@@ -370,7 +370,7 @@ def _read_razor(page: _Page) -> None:
     for match in _RAZOR_LINE.finditer(markup):
         page.add_import(match[2], match.start())
     blocks: list[Range] = []
-    for match in islice(_RAZOR_BLOCK.finditer(markup), _MOST_PARTS):
+    for match in islice(_RAZOR_BLOCK.finditer(markup), _MAX_PARTS):
         if not blocks or match.start() >= blocks[-1][1]:
             depth = place = 0
             for place in range(match.end(), len(markup)):
@@ -390,7 +390,7 @@ def _read_markdown(page: _Page) -> None:
     row = 0
     for fence in _FENCE.finditer(page.text):
         first = page.line(fence.start())
-        if first <= row or len(page.contents.parts) >= _MOST_PARTS:
+        if first <= row or len(page.contents.parts) >= _MAX_PARTS:
             continue
         ends = (place for place in range(first, len(lines)) if _is_closed(fence[1], lines[place]))
         row = next(ends, len(lines)) + 1

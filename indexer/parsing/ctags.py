@@ -26,7 +26,7 @@ _START_SECONDS = 10.0
 _WALL = 8  # seconds that are waited for each second of CPU time
 _MEMORY = 1 << 29
 _MOST_BYTES = 8_000_000  # of the tags of one file
-_MOST_SYMBOLS = 20_000
+_MAX_SYMBOLS = 20_000
 _LONGEST = 300  # characters of a name or a signature
 _READ_AT_ONCE = 1 << 16
 _KINDS: Mapping[str, SymbolKind] = {
@@ -142,7 +142,7 @@ class Ctags:
             if size > _MOST_BYTES:
                 raise CtagsEnded("memory", f"its tags are more than {_MOST_BYTES:,} bytes")
             symbol = _make_symbol(tag, lines)
-            if symbol is not None and count < _MOST_SYMBOLS:
+            if symbol is not None and count < _MAX_SYMBOLS:
                 count += 1
                 yield symbol
 

@@ -28,7 +28,7 @@ _INHERITS = "; inherits: "
 _CAPTURE = re.compile(r"@([a-z]\w*)")
 _PARTS = frozenset({"name", "body", "owner", "declarator", "keyword", "on", "import", "alias", "key"})
 _DEEPEST = 500
-_MOST_STATEMENTS = 30_000
+_MAX_STATEMENTS = 30_000
 _READ_AT_ONCE = 2_048  # bytes; predicates copy all that they are given for every node that they look at
 _ASCII = bytes(byte if byte < 0x80 else ord("x") for byte in range(256))
 
@@ -124,7 +124,7 @@ def run_query(grammar: Grammar, root: Node) -> Findings:
     queries crashes as soon as they find something. Anyone who starts this process ends it then.
     """
     findings: Findings = defaultdict(list)
-    if root.child_count > _MOST_STATEMENTS:
+    if root.child_count > _MAX_STATEMENTS:
         return findings  # generated data, on which some queries need quadratic time
     roles = _list_roles(grammar)
     cursor = QueryCursor(_compile_query(grammar, load_query(grammar.query)))
@@ -158,7 +158,7 @@ def count_error_bytes(grammar: Grammar, root: Node) -> int:
 
 
 def _find_errors(grammar: Grammar, root: Node) -> list[Node]:
-    if root.child_count > _MOST_STATEMENTS:  # of so many, those at the top will do: a query takes quadratic time
+    if root.child_count > _MAX_STATEMENTS:  # of so many, those at the top will do: a query takes quadratic time
         return [node for node in root.children if node.is_error]
     cursor = QueryCursor(_compile_query(grammar, "(ERROR) @error"))
     cursor.set_max_start_depth(_DEEPEST)

@@ -14,7 +14,7 @@ _CHANGELOGS = frozenset({"CHANGELOG", "CHANGES", "HISTORY", "NEWS", "RELEASES", 
 _VERSION = re.compile(r"\d\.\d|unreleased", re.IGNORECASE)
 _PLAIN_VERSION = re.compile(r"[^\w\s]{0,3} ?(?:v|version |release )?\d{1,4}\.\d", re.IGNORECASE)
 _LONGEST_TITLE = 100
-_MOST_INSIDE = 5  # headings of one piece that are named besides its enclosing ones
+_MAX_INSIDE = 5  # headings of one piece that are named besides its enclosing ones
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,7 +56,7 @@ def name_sections(headings: Sequence[Heading], pieces: Sequence[Rows]) -> list[s
         begun, ended = bisect_right(rows, first), bisect_right(rows, last)
         for heading in headings[done:begun]:
             around = [outer for outer in around if outer.level < heading.level] + [heading]
-        inside = headings[begun : min(ended, begun + _MOST_INSIDE)]
+        inside = headings[begun : min(ended, begun + _MAX_INSIDE)]
         names.append(" / ".join(heading.title for heading in (*around, *inside)))
         done = begun
     return names

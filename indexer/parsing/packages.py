@@ -14,8 +14,8 @@ from indexer.text.linear_patterns import Pattern, compile_pattern
 from indexer.types import Registration
 
 MOST_PACKAGES = 50_000  # of one file, with what needs them
-_MOST_TOKENS = 1_500_000
-_MOST_NEEDS = 500
+_MAX_TOKENS = 1_500_000
+_MAX_NEEDS = 500
 _LONGEST_WAY = 5  # packages between one and what the project declares
 
 
@@ -44,7 +44,7 @@ class _Format:
 
 
 def _read_all_json(text: str) -> Value:
-    return read_json(text, most=_MOST_TOKENS)
+    return read_json(text, most=_MAX_TOKENS)
 
 
 def _declare(*paths: str) -> tuple[_Entries, ...]:
@@ -295,7 +295,7 @@ def _read_entries(form: _Format, text: str) -> Iterator[_Package]:
             needs = _list_needs(entry, entries.needs)
             place = 0 if entries.is_locked else entry.line
             if (held := known.get((name, version, place))) is not None:
-                held.needs = needs | held.needs if len(held.needs) < _MOST_NEEDS else held.needs
+                held.needs = needs | held.needs if len(held.needs) < _MAX_NEEDS else held.needs
                 continue
             made = _Package(name, version.removeprefix("=="), entry.line, entries.is_locked, is_direct, needs)
             known[name, version, place] = made

@@ -162,7 +162,7 @@ def _is_same(descriptor: int, path: Path) -> bool:
 
 MOST_KEPT = 6  # generations that were asked for, beside those of branches that are kept
 MOST_WAITING = 8  # that are built or wait for that: anybody who may ask can name any commit there ever was
-_MOST_OPEN = 2  # that nobody reads; each holds its arrays in memory
+_MAX_OPEN = 2  # that nobody reads; each holds its arrays in memory
 _PULL_SECONDS = 7 * 86_400.0  # after which a pull request that nobody asks about is deleted
 _FEW_CHANGES = 200  # files; with no more, no nearer commit is looked for
 _WAIT_SECONDS = 600.0  # for what another process builds
@@ -261,7 +261,7 @@ class SideGenerations:
             if opened is None or folder.name not in self._opened:
                 await asyncio.to_thread(folder.remove)
         idle = [opened for folder in folders if (opened := self._opened.get(folder.name)) and opened.is_idle]
-        for opened in idle[_MOST_OPEN:]:
+        for opened in idle[_MAX_OPEN:]:
             await self._close_one(opened)
         return {folder.commit for folder in await asyncio.to_thread(list_side_folders, self._index.folder)}
 

@@ -14,7 +14,7 @@ from indexer.remotes.remote_repository import RemoteRepository
 from indexer.text.linear_patterns import Pattern, compile_pattern
 from indexer.types import RemoteState
 
-_MOST_NAMED = 10  # branches that a sentence lists
+_MAX_NAMED = 10  # branches that a sentence lists
 _LONGEST_COMPLAINT = 20_000  # characters that are searched: the last ones, where git says what went wrong
 
 # Words of git, curl and ssh, which are always in English here; the first that match count.
@@ -109,8 +109,8 @@ def make_empty_error(remote: RemoteRepository) -> RemoteError:
 
 def make_branch_gone_error(remote: RemoteRepository, branch: str | None, others: Sequence[str]) -> RemoteError:
     """Say that the branch that is followed was deleted or renamed, and which ones there are."""
-    names = ", ".join(map(_make_printable, others[:_MOST_NAMED]))
-    more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
+    names = ", ".join(map(_make_printable, others[:_MAX_NAMED]))
+    more = f" and {len(others) - _MAX_NAMED} more" if len(others) > _MAX_NAMED else ""
     existing = f" Existing branches: {names}{more}." if others else ""
     if branch is None:
         problem = "has no default branch that exists."

@@ -15,9 +15,9 @@ from indexer.text.linear_patterns import compile_pattern
 from indexer.types import NamedRef, RefKind, Tag
 
 MOST_REFS = 20_000
-_SECONDS = 10.0
+_TIMEOUT_SECONDS = 10.0
 _LONGEST = 200  # characters of a name that anybody would write
-_MOST_COMPARED = 5_000  # names that a misspelt one is compared with
+_MAX_COMPARED = 5_000  # names that a misspelt one is compared with
 _FORMAT = "%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)%00%(refname)%00"
 _PLACES = ("refs/heads", "refs/tags", "refs/remotes/origin", "refs/pull", "refs/merge-requests", "refs/pull-requests")
 _SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
@@ -28,7 +28,7 @@ _NO_NAME = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?
 _MERGED = (
     r"\(#{0}\)$", "^Merge pull request #{0} ", r"^Merged in .*\(pull request #{0}\)$", "^See merge request .*!{0}$",
 )  # fmt: skip
-_MOST_MERGED = 50  # commits that speak of one
+_MAX_MERGED = 50  # commits that speak of one
 _LATEST = frozenset({"latest", "newest", "last"})
 _PULLS = ("refs/pull/{}/head", "refs/merge-requests/{}/head", "refs/pull-requests/{}/from", "refs/pull/{}/merge")
 
@@ -100,7 +100,7 @@ class RefTable:
 
     def suggest(self, written: str, *, most: int = 5) -> Sequence[str]:
         """Suggest the branches and tags with the nearest names; the newest versions for a version."""
-        names = [*dict.fromkeys(self._list_names())][:_MOST_COMPARED]
+        names = [*dict.fromkeys(self._list_names())][:_MAX_COMPARED]
         wanted = written.strip()[:_LONGEST].casefold()
         folded = {name.casefold(): name for name in reversed(names)}
         near = difflib.get_close_matches(wanted, folded, n=most, cutoff=0.5)
@@ -126,7 +126,7 @@ class RefList:
     def read(self) -> RefTable:
         """List the branches, the tags of commits and the pull requests that are here."""
         order = ("--sort=-creatordate", f"--count={MOST_REFS}", f"--format={_FORMAT}")
-        output = self._git.try_run("for-each-ref", *order, *_PLACES, seconds=_SECONDS)
+        output = self._git.try_run("for-each-ref", *order, *_PLACES, seconds=_TIMEOUT_SECONDS)
         fields = iter((output or b"").split(b"\0")[:-1])
         commits: dict[str, str] = {}
         for kind, own, peeled_kind, peeled, name in zip(*[fields] * 5, strict=False):
@@ -154,7 +154,7 @@ class RefList:
     def count_changes(self, old: str, new: str) -> int | None:
         """Count the files that differ between two commits; None if one of them is not here, or git takes too long."""
         options = ("-r", "--no-renames", "--name-only", "-z")
-        output = self._git.try_run("diff-tree", *options, "--end-of-options", old, new, seconds=_SECONDS)
+        output = self._git.try_run("diff-tree", *options, "--end-of-options", old, new, seconds=_TIMEOUT_SECONDS)
         return None if output is None else output.count(b"\0")
 
     def find_merged(self, written: str, ref: str) -> NamedRef | None:
@@ -165,8 +165,8 @@ class RefList:
         number = int(found[1])
         patterns = [form.format(number) for form in _MERGED]
         asked = ("--extended-regexp", *(f"--grep={pattern}" for pattern in patterns))
-        limits = (f"--max-count={_MOST_MERGED}", "--format=%H%x00%s%x00%b%x00")
-        output = self._git.try_run("log", *asked, *limits, "--end-of-options", ref, "--", seconds=_SECONDS)
+        limits = (f"--max-count={_MAX_MERGED}", "--format=%H%x00%s%x00%b%x00")
+        output = self._git.try_run("log", *asked, *limits, "--end-of-options", ref, "--", seconds=_TIMEOUT_SECONDS)
         fields = iter((output or b"").decode("utf-8", "replace").split("\0")[:-1])
         in_subject, in_body = compile_pattern("|".join(patterns[:-1])), compile_pattern(f"(?m){patterns[-1]}")
         for sha, subject, body in zip(*[fields] * 3, strict=False):

@@ -12,11 +12,11 @@ from indexer.search.columns import expand_spans
 from indexer.search.segment import Floats
 from indexer.search.snapshot import Snapshot
 
-_MOST_DEFINERS = 3  # a name that more places define does not tell which of them is meant
+_MAX_DEFINERS = 3  # a name that more places define does not tell which of them is meant
 _LINE_BITS = 32
 _DAMPING = 0.85
 _SETTLED = 1e-6  # mean change of a rank in a round
-_MOST_ROUNDS = 100  # enough by far: a round leaves at most 85 % of the change
+_MAX_ROUNDS = 100  # enough by far: a round leaves at most 85 % of the change
 _BLOCK = 100_000  # uses that are in memory at a time
 
 Edges = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -40,7 +40,7 @@ def _find_edges(snapshot: Snapshot, uses: Iterable[tuple[int, str, int]]) -> Edg
         known = [(file, number, line) for file, number, line in numbered if number is not None]
         files, names, lines = np.array(known, dtype=np.int64).reshape(-1, 3).T
         counts = starts[names + 1] - starts[names]
-        counts[counts > _MOST_DEFINERS] = 0
+        counts[counts > _MAX_DEFINERS] = 0
         sources = np.repeat(_find_chunks(snapshot, files, lines), counts)
         targets = definers[expand_spans(starts[names], counts)]
         pairs.append(np.unique((sources * nodes + targets)[sources != targets]))
@@ -64,7 +64,7 @@ def compute_page_rank(nodes: int, edges: Edges) -> NDArray[np.float32]:
     sources, targets = edges
     uses = np.bincount(sources, minlength=nodes)
     ranks = np.ones(nodes)
-    for _ in range(_MOST_ROUNDS if len(sources) else 0):
+    for _ in range(_MAX_ROUNDS if len(sources) else 0):
         shares = ranks / np.maximum(uses, 1)
         passed_on = np.bincount(targets, weights=shares[sources], minlength=nodes)
         # What a node without uses has is everybody's.

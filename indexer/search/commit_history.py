@@ -30,11 +30,11 @@ from indexer.types import CommitMessage
 Scores = NDArray[np.float64]
 
 _FILE = "history.npy"
-_MOST_COMMITS = 6_000
+_MAX_COMMITS = 6_000
 _SUBJECT, _BODY = 10, 3  # how often a word of each counts, in tenths
 _K1 = 1.5 * _SUBJECT
 _BEST_COMMITS = 40
-_FEW = 300  # commits, which say too little of the files; twice as many say enough
+_MIN_COMMITS = 300  # commits, which say too little of the files; twice as many say enough
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +52,7 @@ class CommitHistory:
     @property
     def is_rich(self) -> bool:
         """Whether there are commits enough to say much of the files."""
-        return self.terms.documents >= 2 * _FEW
+        return self.terms.documents >= 2 * _MIN_COMMITS
 
     def prepend(self, messages: Sequence[CommitMessage]) -> CommitHistory:
         """The history with newer commits, newest first, without the oldest where they become too many."""
@@ -65,7 +65,7 @@ class CommitHistory:
             added.add(bag)
         numbers = [number for message in messages for number in paths.add(message.paths)]
         touched = TermLists.of_counts(np.array(numbers), np.array([len(message.paths) for message in messages]))
-        kept = np.arange(min(len(messages) + self.terms.documents, _MOST_COMMITS))
+        kept = np.arange(min(len(messages) + self.terms.documents, _MAX_COMMITS))
         return _drop_unused_words(
             self.words.words(),
             merge_postings([added.build(), self.terms], kept),
@@ -146,7 +146,7 @@ class HistoryIndex:
         by_file = Postings.of(self._files, distinct // max(self._files, 1), distinct % max(self._files, 1), sums)
         self._by_file = _open_index(history.words, by_file)
         self._by_commit = _open_index(history.words, history.terms)
-        self.trust = min(max(history.terms.documents / _FEW - 1, 0.0), 1.0)
+        self.trust = min(max(history.terms.documents / _MIN_COMMITS - 1, 0.0), 1.0)
 
     def score_files(self, tokens: Sequence[str]) -> Scores:
         """BM25 of each file, where all that commits say of it is one document."""

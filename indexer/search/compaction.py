@@ -14,8 +14,8 @@ from indexer.search.segment import POSTINGS, Floats, Segment
 from indexer.search.snapshot import Snapshot, gather_rows
 
 _GROWTH = 8  # a segment that is not so many times as large as what came after it is made one with that
-_MOST_DEAD = 0.125  # of all chunks; beyond this everything is rebuilt
-_MOST_WORDS = 2  # for each of the first segment, which had none that was not used
+_MAX_DEAD = 0.125  # of all chunks; beyond this everything is rebuilt
+_MAX_WORDS = 2  # for each of the first segment, which had none that was not used
 
 
 def compact_if_needed(snapshot: Snapshot) -> Snapshot:
@@ -36,9 +36,9 @@ def _is_wasteful(snapshot: Snapshot) -> bool:
     rows = sum(segment.size for segment in snapshot.segments)
     first = snapshot.segments[0]
     return (
-        rows - len(snapshot.selection.chunks) > _MOST_DEAD * rows
-        or len(snapshot.terms) > _MOST_WORDS * len(first.new_terms)
-        or len(snapshot.names) > _MOST_WORDS * len(first.new_names)
+        rows - len(snapshot.selection.chunks) > _MAX_DEAD * rows
+        or len(snapshot.terms) > _MAX_WORDS * len(first.new_terms)
+        or len(snapshot.names) > _MAX_WORDS * len(first.new_names)
     )
 
 

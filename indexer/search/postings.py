@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from indexer.search.columns import Rows, compute_offsets, compute_starts, expand_spans, invert_rows
 from indexer.text.tokens import Bag
 
-_MOST_COUNTED = np.iinfo(np.uint16).max
+_MAX_COUNTED = np.iinfo(np.uint16).max
 _BLOCK = 1 << 20  # entries that are converted at a time, so that memory does not hold all of them twice
 
 
@@ -56,7 +56,7 @@ class Postings:
             rows = np.searchsorted(known, terms[order[firsts]])
             places = expand_spans(following[rows], lengths)
             made.docs[places] = docs[order]
-            made.counts[places] = np.minimum(counts[order], _MOST_COUNTED)
+            made.counts[places] = np.minimum(counts[order], _MAX_COUNTED)
             following[rows] += lengths
         return made
 

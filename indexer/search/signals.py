@@ -17,7 +17,7 @@ from indexer.text.tokens import IDENTIFIER, QUESTION_STOP_WORDS, stem, tokenize_
 Scores = NDArray[np.float64]
 
 _CODE_LIKE = re.compile(r"[a-z][A-Z]|_|\d|::|^[A-Z][a-z]+[A-Z]|^[A-Z]{2,}[a-z]")
-_MOST_REPEATS = 3  # a word repeated in a question says little more each time
+_MAX_REPEATS = 3  # a word repeated in a question says little more each time
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +42,7 @@ class SearchQuestion:
 def read_question(snapshot: Snapshot, text: str) -> SearchQuestion:
     """Tokenise a question against a snapshot's vocabulary."""
     tokens = [
-        token for token, count in Counter(tokenize_question(text)).items() for _ in range(min(count, _MOST_REPEATS))
+        token for token, count in Counter(tokenize_question(text)).items() for _ in range(min(count, _MAX_REPEATS))
     ]
     return SearchQuestion(
         text=text,

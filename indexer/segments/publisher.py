@@ -132,7 +132,7 @@ GIT_FOLDER = "repository.git"  # beside the catalog
 _CATALOG = "catalog.sqlite"
 _PACKS = f"{GIT_FOLDER}/objects/pack"
 _SENT_AT_ONCE = 4  # bundles, each of which is in memory
-_MOST_PACKS = 16  # git looks for an object in one after the other
+_MAX_PACKS = 16  # git looks for an object in one after the other
 
 
 class LocalIndex(Protocol):
@@ -351,7 +351,7 @@ def _pack_history(
     if old is not None and (old.shallow != boundary or not writer.has_commit(old.sha)):
         old = None
     since, packs, known = "", [], []
-    if old is not None and len(old.packs) < _MOST_PACKS:
+    if old is not None and len(old.packs) < _MAX_PACKS:
         since, packs = old.sha, list(old.packs)
         known = [old.sha, *(tag for name, tag in tags.items() if old.refs.get(name) == tag)]
     elif old is not None and writer.has_commit(old.packs[1].since):

@@ -33,7 +33,7 @@ _UNWRITTEN_SHARE = 8  # of all vectors, one in so many
 _READ_BATCH = 1000
 _LOOKUP_BATCH = 5000  # SQLite takes 32,766 variables
 
-_LEAST_FREE = 4 * 2**20  # bytes
+_MIN_FREE = 4 * 2**20  # bytes
 
 _HNSW: CreateHNSWConfiguration = {"space": "cosine", "ef_construction": 100, "max_neighbors": 32, "ef_search": 200}
 
@@ -303,7 +303,7 @@ def _make_storage_error(folder: Path, error: BaseException) -> StorageError:
 
 def _is_full(folder: Path) -> bool:
     """Whether the disk is full; Chroma's message depends on the file that it was writing."""
-    return folder.exists() and shutil.disk_usage(folder).free < _LEAST_FREE
+    return folder.exists() and shutil.disk_usage(folder).free < _MIN_FREE
 
 
 def _check_shape(keys: Sequence[str], vectors: FloatArray, dimensions: int) -> None:

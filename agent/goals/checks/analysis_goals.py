@@ -18,7 +18,7 @@ from agent.sandbox.patch import FileChange
 from agent.sandbox.sandbox import Execution, SandboxCommand
 
 _LONGEST_REPORT = 16 << 20  # bytes
-_MOST_LISTED = 30
+_MAX_LISTED = 30
 _NOT_FOUND = 127
 _MISSING = 'for path; do [ -e "$path" ] || { printf "%s\\n" "$path"; exit; }; done'
 _MARKS = r"(type: *ignore|pyright: *ignore|mypy: *|# *noqa|ruff: *noqa)"
@@ -202,7 +202,7 @@ def _explain_no_report(program: str, done: Execution) -> str:
 
 
 def _format_findings(findings: Counter[Finding]) -> str:
-    lines = [f"{path}: {message} [{rule}]" for path, rule, message in list(findings.elements())[:_MOST_LISTED]]
+    lines = [f"{path}: {message} [{rule}]" for path, rule, message in list(findings.elements())[:_MAX_LISTED]]
     more = findings.total() - len(lines)
     return "\n".join([*lines, f"and {more} more"] if more else lines)
 

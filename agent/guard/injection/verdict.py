@@ -111,7 +111,7 @@ def _cut(line: str, most: int) -> list[str]:
 
 
 EARLIER_MESSAGES = 3  # of the same conversation, read together with the newest
-_MOST_QUESTIONS = 50  # of one message that are looked at for a real one
+_MAX_QUESTIONS = 50  # of one message that are looked at for a real one
 _EARLIER_LENGTH = 1200  # characters of each
 
 # Nobody writes an order in these by accident; a letter with an accent or a digit among letters is no disguise.
@@ -184,7 +184,7 @@ def _find_matches(orders: Reading, questions: Reading, names: Sequence[Name]) ->
 def _has_question(clauses: Clauses) -> bool:
     """Whether a question is there that is no attack itself and speaks of something, as "how are you?" does not."""
     questions = dict.fromkeys(clauses.questions.split("\n"))
-    return any(map(_is_real_question, islice(questions, _MOST_QUESTIONS)))
+    return any(map(_is_real_question, islice(questions, _MAX_QUESTIONS)))
 
 
 def _is_real_question(question: str) -> bool:

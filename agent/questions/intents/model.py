@@ -39,7 +39,7 @@ IntentName = Literal[
     "tests",
     "value",
 ]
-_MOST_BETWEEN = 2  # words of the asking within what a question is about
+_MAX_BETWEEN = 2  # words of the asking within what a question is about
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 INTENTS: tuple[IntentName, ...] = get_args(IntentName)
 SURE = 0.88  # the least confidence with which at most 3 % of the lines left out are taken for something else
@@ -83,7 +83,7 @@ class IntentModel:
         is_own = [not all(self.common.get(one, 0) & bit for one in list_words(word)) for word in words]
         runs: list[tuple[int, int]] = []
         for at, own in enumerate(is_own):
-            if own and runs and at - runs[-1][1] <= _MOST_BETWEEN:
+            if own and runs and at - runs[-1][1] <= _MAX_BETWEEN:
                 runs[-1] = (runs[-1][0], at + 1)
             elif own:
                 runs.append((at, at + 1))

@@ -31,7 +31,7 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers o
 _SET_PDEATHSIG, _SET_SUBREAPER, _SET_NO_NEW_PRIVS, _SET_SECCOMP = 1, 36, 38, 22  # of prctl
 _FILTER = 2
 # The first version that guards truncation, moves between folders, devices, TCP, abstract sockets and signals.
-_LEAST_VERSION = 6
+_MIN_VERSION = 6
 _ALL = (1 << 16) - 1  # rights on files, of which a file that is no folder has some
 _READING = 0b1101  # execute, read files, list folders
 _OF_FILES = 0b111 | 1 << 14 | 1 << 15
@@ -116,8 +116,8 @@ def _may_begin() -> bool:
 def _make_rules(readable: list[str], writable: list[str]) -> int:
     """Return a descriptor of the rules; `OSError` if the kernel has none, or older ones."""
     version = _call(_CREATE_RULESET, None, 0, 1)
-    if version < _LEAST_VERSION:
-        raise OSError(f"Landlock of version {version}, not {_LEAST_VERSION}")
+    if version < _MIN_VERSION:
+        raise OSError(f"Landlock of version {version}, not {_MIN_VERSION}")
     handled = struct.pack("=QQQ", _ALL, _BY_TCP, _SCOPES)
     rules = _call(_CREATE_RULESET, _make_buffer(handled), len(handled), 0)
     for path, wanted in [*((path, _READING) for path in readable), *((path, _ALL) for path in writable)]:

@@ -15,7 +15,7 @@ from bot.messages import Button, MessageContent
 from bot.surfaces.web.answer_markup import AnswerMarkup, Fence, MarkLink
 from bot.surfaces.web.cited_code import MOST_LINES, CodeHighlighter
 
-_MOST_WRITTEN = 4_000_000  # characters of HTML that are kept
+_MAX_WRITTEN = 4_000_000  # characters of HTML that are kept
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +58,7 @@ class MessageRendering:
         self._highlighter = highlighter
         self._markup = AnswerMarkup()
         self._known: LRUCache[tuple[int, int], ShownMessage] = LRUCache(
-            _MOST_WRITTEN, getsizeof=lambda shown: len(shown.text) + 1_000
+            _MAX_WRITTEN, getsizeof=lambda shown: len(shown.text) + 1_000
         )
 
     async def show(self, message: StoredMessage) -> ShownMessage:
@@ -67,7 +67,7 @@ class MessageRendering:
         shown = self._known.get(key)
         if shown is None or shown.message.replies != message.replies:
             shown = await self._write(message)
-            if len(shown.text) < _MOST_WRITTEN:
+            if len(shown.text) < _MAX_WRITTEN:
                 self._known[key] = shown
         return shown
 

@@ -24,7 +24,7 @@ MOST_PAGES = 200
 
 REMEMBERED = 600.0  # seconds
 MOST_TOLD = 10_000  # channels
-PATIENCE = 2.0  # seconds; Slack expects its acknowledgement within three
+WAIT_SECONDS = 2.0  # seconds; Slack expects its acknowledgement within three
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ class SharedChannels:
     async def _fetch_is_shared(self, channel: str) -> bool | None:
         """Read Slack's description; None if it does not say."""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(WAIT_SECONDS):
                 answer = await self._client.send(lambda: self._client.web.conversations_info(channel=channel))
         except TimeoutError as error:
             raise PlatformUnreachable("Slack did not say in time who can read the channel.") from error

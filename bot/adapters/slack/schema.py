@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 FORM = "application/x-www-form-urlencoded"
-_MOST_FIELDS = 100  # of a form; a slash command has some fifteen
+_MAX_FIELDS = 100  # of a form; a slash command has some fifteen
 
 Text = str | None
 Timestamp = Annotated[str, Field(pattern=r"^\d{1,12}\.\d{1,9}$")]
@@ -112,7 +112,7 @@ def parse_body(text: str, content_type: str) -> Mapping[str, Any] | None:
     """Parse the body of a request: JSON, a form, or JSON in a form; None if it is none of them."""
     try:
         if content_type == FORM:
-            fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+            fields = dict(parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS))
             found = json.loads(fields["payload"]) if "payload" in fields else fields
         else:
             found = json.loads(text)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent import Answer
     from bot.repositories.status import RepositoryState
 
-_MOST_PLAIN = 10  # files that are named
+_MAX_PLAIN = 10  # files that are named
 _LONGEST_CODE = 200  # characters of a line that are shown
 _LONGEST_QUERY = 1_000  # characters whose words are looked for in lines
 _WORD = re.compile(r"[^\W_]{3,}")
@@ -198,7 +198,7 @@ def format_status(status: IndexStatus) -> str:
     rows.append(("on disk", f"{status.disk_bytes / 1_000_000:.1f} MB"))
     if status.skipped:
         rows.append(("skipped", ", ".join(f"{count:,} {why}" for why, count in sorted(status.skipped.items()))))
-    lines = [f"{to_one_line(file.path)}: {PLAIN_REASONS[file.reason]}" for file in status.plain_files[:_MOST_PLAIN]]
+    lines = [f"{to_one_line(file.path)}: {PLAIN_REASONS[file.reason]}" for file in status.plain_files[:_MAX_PLAIN]]
     more = len(status.plain_files) - len(lines)
     rows += [("plain text", text) for text in ([*lines, f"and {more:,} more"] if more else lines)]
     rows += [("warning", to_one_line(warning)) for warning in status.warnings]

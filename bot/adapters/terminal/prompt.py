@@ -111,7 +111,7 @@ def _bind_keys() -> KeyBindings:
 
 
 _MOST = 20  # of each kind
-_SHORTEST = 2  # letters of a name
+_MIN_LETTERS = 2  # letters of a name
 _WORD = re.compile(r"[\w./\\:#$@-]{0,200}\Z")
 
 
@@ -137,7 +137,7 @@ class PromptCompleter(Completer):
                     yield Completion(name, start_position=-len(before), display_meta=what)
             return
         word = find_word(before)
-        if complete_event.completion_requested and len(word) >= _SHORTEST:
+        if complete_event.completion_requested and len(word) >= _MIN_LETTERS:
             for text in await self._find(word):
                 yield Completion(text, start_position=-len(word), display=to_one_line(text))
 

@@ -9,7 +9,7 @@ from indexer import Definition, FileEntry, IndexerError
 
 _CENTRAL = 150  # definitions that are looked at
 _TRIES = 6  # functions whose calls are resolved, which takes milliseconds each
-_MOST_CALLS = 25  # an answer is to fit a screen
+_MAX_CALLS = 25  # an answer is to fit a screen
 _DOCUMENTS, _LINES = 40, 400  # that headings are looked for in
 _TYPES = frozenset({"class", "interface", "struct", "trait", "enum", "type"})
 _FUNCTIONS = frozenset({"function", "method"})
@@ -50,7 +50,7 @@ async def _ask_who_calls(code: CodeSearch, central: Sequence[Definition]) -> Asy
     counts: dict[str, int] = {}
     async for name in _find_functions(code, central):
         calls = await code.callers(name)
-        if 0 < len(calls) <= _MOST_CALLS and not any(call.ambiguous for call in calls):
+        if 0 < len(calls) <= _MAX_CALLS and not any(call.ambiguous for call in calls):
             counts[name] = len(calls)
     for name in sorted(counts, key=lambda each: -counts[each]):
         yield f"who calls {name}?"

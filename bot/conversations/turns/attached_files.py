@@ -22,7 +22,7 @@ _NEVER_TEXT = ("image/", "audio/", "video/", "font/")
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _LONGEST_NAME = 80
 _SAMPLE = 8_000  # bytes that tell whether a file is text
-_MOST_STRANGE = 0.02  # of the characters of a text
+_MAX_STRANGE = 0.02  # of the characters of a text
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def decode_text(data: bytes) -> str:
     if encoding != "utf-16" and b"\0" in data[:_SAMPLE]:
         raise UnreadableFile("is not text, so I did not read it.")
     text = data.decode(encoding, "replace")
-    if text[:_SAMPLE].count("\ufffd") > _MOST_STRANGE * min(len(text), _SAMPLE):
+    if text[:_SAMPLE].count("\ufffd") > _MAX_STRANGE * min(len(text), _SAMPLE):
         raise UnreadableFile("isn't text that I can read. Save it as UTF-8.")
     if len(text) <= MOST_TEXT:
         return text

@@ -15,7 +15,7 @@ from bot.ports import ChatPlatform
 
 MOST_MESSAGES = 40
 LONGEST_QUESTION = MAX_QUESTION - 100  # characters, the thread around it included
-LONGEST = 1_600  # characters of a thread; the question comes first
+MAX_CHARACTERS = 1_600  # characters of a thread; the question comes first
 LONGEST_MESSAGE = 400
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ def quote_thread(
     people = [message for message in thread if not message.own]
     authors = dict.fromkeys(each.author for each in people)
     called = {author: names.get(author, f"person {number}") for number, author in enumerate(authors, 1)}
-    left = min(LONGEST, room - len(BACKGROUND_HEADING) - 4)
+    left = min(MAX_CHARACTERS, room - len(BACKGROUND_HEADING) - 4)
     lines: list[str] = []
     for message in reversed(people):
         text = to_one_line(mask(message.text)[:LONGEST_QUOTED])

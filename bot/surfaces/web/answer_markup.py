@@ -21,7 +21,7 @@ from bot.pictures.mermaid_source import read_flowchart
 from bot.pictures.placed_flow import place_flow
 from bot.pictures.sequence_source import read_sequence
 
-LONGEST = 40_000  # characters of an answer that are shown
+MAX_CHARACTERS = 40_000  # characters of an answer that are shown
 _MAX_FENCES = 6  # that are highlighted
 _WIDEST_ROW = 640.0  # pixels of the boxes of a diagram that stand beside each other
 _NESTED = 20  # lists and quotes within each other that are read
@@ -56,13 +56,15 @@ class AnswerMarkup:
     def find_fences(self, text: str) -> list[Fence]:
         """Return the fenced code of an answer whose language is named."""
         tokens = [
-            token for token in self._markdown.parse(text[:LONGEST]) if token.type == "fence" and token.info.strip()
+            token
+            for token in self._markdown.parse(text[:MAX_CHARACTERS])
+            if token.type == "fence" and token.info.strip()
         ]
         return [_read_fence(token) for token in tokens[:_MAX_FENCES]]
 
     def find_links(self, text: str) -> list[str]:
         """Return the addresses that an answer links to, each once."""
-        tokens = [child for token in self._markdown.parse(text[:LONGEST]) for child in token.children or ()]
+        tokens = [child for token in self._markdown.parse(text[:MAX_CHARACTERS]) for child in token.children or ()]
         return [*dict.fromkeys(str(token.attrGet("href")) for token in tokens if token.type == "link_open")]
 
     def write(
@@ -76,7 +78,7 @@ class AnswerMarkup:
 
         `links` are the addresses that parts of the page stand for.
         """
-        tokens = self._markdown.parse(text[:LONGEST])
+        tokens = self._markdown.parse(text[:MAX_CHARACTERS])
         for token in tokens:
             if token.children:
                 token.children = [*_split_marks(_drop_empty_links(token.children), marks or {})]

@@ -32,8 +32,8 @@ STARTERS = (
     "What changed recently?",
     "Which settings are there?",
 )
-_MOST_EARLIER = 8
-_MOST_WRITTEN = 8_000_000  # characters of HTML that are kept
+_MAX_EARLIER = 8
+_MAX_WRITTEN = 8_000_000  # characters of HTML that are kept
 _GONE = (
     "This conversation is no longer available, or not for you. Conversations are lost when citebot restarts,"
     " unless an answer was shared."
@@ -188,7 +188,7 @@ class AskPages:
         page = self._files.render(
             "ask.html", title=conversation.label if conversation else "Ask", here="Ask", session=session,
             conversation=conversation, repositories=core.list_visible(session.principal), starters=STARTERS,
-            earlier=core.turns.list_conversations(session.principal)[:_MOST_EARLIER], written=written, problem=problem,
+            earlier=core.turns.list_conversations(session.principal)[:_MAX_EARLIER], written=written, problem=problem,
             panel=panel if panel is not None else await self._show_repositories(session),
         )  # fmt: skip
         return send_html(page, status=422 if problem else 200)
@@ -281,7 +281,7 @@ class WrittenAnswers:
         self._highlighter = highlighter
         self._is_free = asyncio.Semaphore(1)
         # By the turn, the text, and whether its marks are links.
-        self._known: LRUCache[tuple[str, str, bool], Markup] = LRUCache(_MOST_WRITTEN, getsizeof=len)
+        self._known: LRUCache[tuple[str, str, bool], Markup] = LRUCache(_MAX_WRITTEN, getsizeof=len)
 
     async def prepare(self, turn: LiveTurn, text: str) -> None:
         """Write a text of a turn, unless it is known."""
@@ -290,7 +290,7 @@ class WrittenAnswers:
             key = turn.id, text, answer is not None
             if text and key not in self._known:
                 written = await self._write(turn.id, text, answer)
-                if len(written) <= _MOST_WRITTEN:
+                if len(written) <= _MAX_WRITTEN:
                     self._known[key] = written
 
     def get(self, turn: LiveTurn, text: str) -> Markup:

@@ -23,7 +23,7 @@ MOST_LINES = 400
 MAX_BEFORE = 200_000  # characters of a file before what is shown, which lexers begin with
 LONGEST_LINE = 1_000  # characters of a line that are shown
 SECONDS = 2.0  # of processor time that lexing may take; what takes longer is shown plain
-PATIENCE = 2.0  # seconds for which code waits until other code is highlighted
+WAIT_SECONDS = 2.0  # seconds for which code waits until other code is highlighted
 MEMORY = 1 << 29
 WORKER = "bot.surfaces.web.highlight_worker"
 _KIND = re.compile(r"(?:k|s|c|m|g|n[a-z])[a-z0-9]{0,2}")  # those that the style knows: no names, no brackets
@@ -153,7 +153,7 @@ class CodeHighlighter:
     One thread waits for the worker, however many people want to see code: threads are for everybody's questions.
     """
 
-    def __init__(self, worker: HighlightWorker, *, patience: float = PATIENCE) -> None:
+    def __init__(self, worker: HighlightWorker, *, patience: float = WAIT_SECONDS) -> None:
         self._worker = worker
         self._patience = patience
         self._is_free = asyncio.Semaphore(1)

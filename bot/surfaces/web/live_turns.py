@@ -26,7 +26,7 @@ MOST_TURNS = 50  # of one conversation
 MOST_UNDER_WAY = 3  # of one person
 _PACE = 0.08  # seconds between two looks of anyone who follows a turn
 _REST = 4  # times as long as showing a look took until the next one: a long answer leaves time for others
-_LEAST_STEP = 6  # characters by which text grows at once, where there are so many
+_MIN_STEP = 6  # characters by which text grows at once, where there are so many
 _SHARE = 4  # of what has come and is not shown yet, the part that is shown next
 _LONGEST_LABEL = 90
 ENDING = "citebot is shutting down and did not answer this. Ask again once it is back."
@@ -124,7 +124,7 @@ def grow_text(shown: str, text: str) -> str:
     if not text.startswith(shown):
         return text
     left = len(text) - len(shown)
-    step = max(_LEAST_STEP, left // _SHARE)
+    step = max(_MIN_STEP, left // _SHARE)
     while True:
         cut = _cut_within(text, len(shown) + step)
         if len(cut) > len(shown):

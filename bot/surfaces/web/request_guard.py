@@ -33,7 +33,7 @@ HEADERS: Mapping[str, str] = {
 LONGEST_FORM = 512_000  # bytes: the longest question that is read, each of its characters written as three
 _FORM_SECONDS = 10.0
 _ALL_FORMS = 8_000_000
-_MOST_FIELDS = 20
+_MAX_FIELDS = 20
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ class RequestGuard:
             unread = reason.get(error.status_code, "The request could not be read. Try again.")
             raise HTTPException(error.status_code, unread, error.headers) from None
         try:
-            fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+            fields = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
         except ValueError:
             raise HTTPException(400, "The form could not be read. Reload the page and try again.") from None
         return dict(fields)

@@ -9,7 +9,7 @@ from indexer.parsing.registrations.file_context import FileContext
 from indexer.text.linear_patterns import Pattern, compile_pattern
 from indexer.types import Registration
 
-_MOST_OPTIONS = 500
+_MAX_OPTIONS = 500
 _LONGEST_HELP = 300
 _CMAKE = compile_pattern(
     r"(?mi)^[ \t]*(?:cmake_dependent_)?option\s*\(\s*(?P<name>\w+)\s+\"(?P<help>[^\"]{0,300})\""
@@ -65,7 +65,7 @@ def _locate(pattern: Pattern, text: str) -> Iterator[tuple[re.Match[str], int]]:
     """Yield what matches with the line that it begins on."""
     line, counted = 1, 0
     for count, found in enumerate(pattern.finditer(text)):
-        if count >= _MOST_OPTIONS:
+        if count >= _MAX_OPTIONS:
             return
         line, counted = line + text.count("\n", counted, found.start()), found.start()
         yield found, line

@@ -28,7 +28,7 @@ _HELP_COLUMN = re.compile(r"desc|mean|purpose|what|explan|effect|comment|use", r
 _BULLETS = ("-", "*", "+")
 _REACH = 12  # lines behind a heading or a directive in which its default stands
 _PAST = re.compile(r"changelog|changes|history|migrat|upgrad|release|/news", re.IGNORECASE)  # of other versions
-_MOST_LINES = 20_000
+_MAX_LINES = 20_000
 _LONGEST_LINE = 2_000
 _KINDS: dict[str, RegistrationKind] = {"envvar": "environment", "option": "flag", "cmdoption": "flag"}
 
@@ -37,7 +37,7 @@ def find_documented_options(lines: Sequence[str], context: FileContext) -> Itera
     """Find the options that a Markdown or reStructuredText document describes."""
     if _PAST.search(context.path):
         return
-    lines = [line[:_LONGEST_LINE] for line in lines[:_MOST_LINES]]
+    lines = [line[:_LONGEST_LINE] for line in lines[:_MAX_LINES]]
     is_about, heading, fence = False, "", ""
     number = 0
     while number < len(lines):

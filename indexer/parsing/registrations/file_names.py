@@ -19,7 +19,7 @@ _SHORT_DESC = compile_pattern(
     r"def short_desc\(self\)[^:\n]{0,60}:\s{1,40}return\s{0,4}\(?\s{0,40}(?:\"([^\"\n]{1,300})|'([^'\n]{1,300}))"
 )
 _PRISMA_MODEL = re.compile(r"^model\s+(\w+)\s*\{", re.MULTILINE)
-_MOST_MODELS = 500
+_MAX_MODELS = 500
 
 
 def find_named_routes(context: FileContext) -> Iterator[Registration]:
@@ -63,7 +63,7 @@ def find_prisma_models(context: FileContext) -> Iterator[Registration]:
     text = context.source.decode("utf-8", "replace")
     line, at = 1, 0
     for count, found in enumerate(_PRISMA_MODEL.finditer(text)):
-        if count >= _MOST_MODELS:
+        if count >= _MAX_MODELS:
             return
         line, at = line + text.count("\n", at, found.start()), found.start()
         yield context.make("model", found[1], line, detail="Prisma")

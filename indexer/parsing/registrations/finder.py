@@ -47,7 +47,7 @@ _NO_CODE = frozenset({"sql", "yaml", "dockerfile", "make", "protobuf", "graphql"
 _DESCRIBES = compile_pattern(
     r'"(?:openapi|swagger|asyncapi|apiVersion|AWSTemplateFormatVersion|Resources|services|flags)"\s*:'
 )
-_MOST_CANDIDATES = 5_000
+_MAX_CANDIDATES = 5_000
 _LONGEST_NAME = 80  # bytes
 
 
@@ -56,7 +56,7 @@ def find_registrations(
 ) -> Contents:
     """Return what a source file registers, in its order; at most 1,000 of a file."""
     context = FileContext(path=path, language=language, source=source, symbols=symbols)
-    candidates = list(islice(_find_candidates(findings, context), _MOST_CANDIDATES))
+    candidates = list(islice(_find_candidates(findings, context), _MAX_CANDIDATES))
     for invocation, rule in candidates:
         if rule is not None and rule.early:
             rule.read(invocation, context)

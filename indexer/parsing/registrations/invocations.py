@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 LONGEST_TEXT = 300  # characters; of names, defaults and help alike
-_MOST_ARGUMENTS = 200
+_MAX_ARGUMENTS = 200
 _READ = 4 * LONGEST_TEXT  # bytes of a node that are looked at
-_MOST_COMMENT_LINES = 12
+_MAX_COMMENT_LINES = 12
 _FURTHEST_UP = 40  # nodes between a registration and the definition that it is in
 
 _NO_WORD = re.compile(rb"\W+")
@@ -119,7 +119,7 @@ def _read_arguments(node: Node, source: bytes) -> tuple[list[Node], dict[str, No
         held = next((child for child in node.children if child.type in UNNAMED_LISTS), None)
     if held is None and node.type == "macro_invocation":
         held = next((child for child in node.children if child.type == "token_tree"), None)
-    if held is None or held.named_child_count > _MOST_ARGUMENTS:
+    if held is None or held.named_child_count > _MAX_ARGUMENTS:
         return [], {}
     if held.type == "token_tree":
         return _read_tokens(held, source)
@@ -162,7 +162,7 @@ def _unwrap(node: Node) -> Node:
 def read_object(node: Node, source: bytes) -> dict[str, Node]:
     """Return the members of an object, a dictionary or a composite literal; none of anything else."""
     inner = node.child_by_field_name("body") or node
-    if inner.named_child_count > _MOST_ARGUMENTS:
+    if inner.named_child_count > _MAX_ARGUMENTS:
         return {}
     pairs = (read_pair(child, source) for child in inner.named_children)
     return {pair[0]: pair[1] for pair in pairs if pair is not None}
@@ -195,7 +195,7 @@ def read_literal(node: Node, source: bytes) -> str | None:
 def _read_text(node: Node, source: bytes, *, depth: int) -> str | None:
     if node.type in TEXTS:
         return _read_string(node, source)
-    if node.type in JOINED_TEXTS and depth and node.named_child_count <= _MOST_ARGUMENTS:
+    if node.type in JOINED_TEXTS and depth and node.named_child_count <= _MAX_ARGUMENTS:
         parts = [_read_text(child, source, depth=depth - 1) for child in node.named_children]
         known = [part for part in parts if part is not None]
         return "".join(known) if known and len(known) == len(parts) else None
@@ -218,7 +218,7 @@ def find_literals(node: Node, source: bytes) -> Iterator[str]:
     if text is not None:
         yield text
         return
-    for child in node.named_children[:_MOST_ARGUMENTS]:
+    for child in node.named_children[:_MAX_ARGUMENTS]:
         if (text := read_literal(_unwrap(child), source)) is not None:
             yield text
 
@@ -275,7 +275,7 @@ def read_comment_above(node: Node, source: bytes) -> str:
     """Return the first sentence of the comment lines right above a node, attributes left out."""
     lines: list[str] = []
     above = node.prev_named_sibling
-    while above is not None and above.type in _BESIDE and len(lines) < _MOST_COMMENT_LINES:
+    while above is not None and above.type in _BESIDE and len(lines) < _MAX_COMMENT_LINES:
         if above.type in _COMMENTS:
             lines.append(read_code(above, source).lstrip("/!#* "))
         above = above.prev_named_sibling

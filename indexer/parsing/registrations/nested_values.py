@@ -13,7 +13,7 @@ from indexer.parsing.registrations.invocations import LONGEST_TEXT
 from indexer.text.linear_patterns import compile_pattern
 
 _DEEPEST = 24  # levels
-_MOST_VALUES = 50_000  # of one file
+_MAX_VALUES = 50_000  # of one file
 _MAPPINGS = frozenset({"block_mapping", "flow_mapping"})
 _SEQUENCES = frozenset({"block_sequence", "flow_sequence"})
 _PAIRS = frozenset({"block_mapping_pair", "flow_pair"})
@@ -62,7 +62,7 @@ def read_yaml(root: Node, source: bytes) -> list[Value]:
 
 class _YamlReader:
     def __init__(self, source: bytes) -> None:
-        self._source, self._left = source, _MOST_VALUES
+        self._source, self._left = source, _MAX_VALUES
 
     def read(self, node: Node, key: str, whole: Node, depth: int) -> Value:
         """Read a node; `whole` has its key too."""
@@ -108,7 +108,7 @@ class _Open:
     name: str | None = None
 
 
-def read_json(text: str, *, most: int = 4 * _MOST_VALUES) -> Value:
+def read_json(text: str, *, most: int = 4 * _MAX_VALUES) -> Value:
     """Return the value of a JSON file; of one that is none, what was read until then."""
     whole = _Open(key="", line=1, members=[], is_mapping=False)
     stack = [whole]
@@ -149,7 +149,7 @@ def read_indented(text: str) -> Value:
     """Return lines, such as `key: value`, as values below those that they are indented under."""
     whole = _Open(key="", line=1, members=[], is_mapping=True)
     stack: list[tuple[int, _Open]] = [(-1, whole)]
-    for number, line in enumerate(islice(text.split("\n"), 4 * _MOST_VALUES), 1):
+    for number, line in enumerate(islice(text.split("\n"), 4 * _MAX_VALUES), 1):
         said = line[: 4 * LONGEST_TEXT].strip()
         if not said or said.startswith("#"):
             continue
@@ -202,7 +202,7 @@ def read_sections(text: str) -> Value:
     """Return the sections of a TOML file by their dotted names, those of a section in a list as members of it."""
     sections = [_Section(name="", line=1, is_listed=False, members=[])]
     pending: _Open | None = None  # a list over several lines
-    for number, line in enumerate(islice(text.split("\n"), 4 * _MOST_VALUES), 1):
+    for number, line in enumerate(islice(text.split("\n"), 4 * _MAX_VALUES), 1):
         said = line[: 4 * LONGEST_TEXT].strip()
         if pending is not None:
             pending.members += _read_items(said, number)

@@ -29,7 +29,7 @@ _IN_TEXT = re.compile(
     rb"(?:\[\s*[\"']([A-Z][A-Z0-9_]{1,80})[\"']\s*\]|\.([A-Z][A-Z0-9_]{1,80})\b)"
 )
 _SIGNS = (b"os.environ[", b"ENV[", b"process.env", b"import.meta.env", b"_SERVER[")
-_MOST_READS = 500
+_MAX_READS = 500
 
 
 def read_python_option(invocation: Invocation, context: FileContext) -> Iterator[Registration]:
@@ -273,7 +273,7 @@ def find_environment_reads(root: Node, context: FileContext) -> Iterator[Registr
         return
     for count, found in enumerate(_IN_TEXT.finditer(context.source)):
         node = root.descendant_for_byte_range(found.start(), found.end())
-        if count >= _MOST_READS:
+        if count >= _MAX_READS:
             return
         if node is None or "comment" in node.type or "string" in node.type or _is_assigned(node):
             continue

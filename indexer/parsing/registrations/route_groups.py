@@ -23,7 +23,7 @@ _BLOCK_GROUPS = frozenset("Route namespace scope resources resource group prefix
 _CALLS = frozenset("call call_expression member_call_expression scoped_call_expression".split())
 _PREFIX_BEFORE_GROUP = re.compile(r"prefix\(\s*['\"]([^'\"]{1,200})['\"]")
 _NO_NAME = re.compile(r"[^\w$]+")
-_MOST_PREFIXES = 4  # places that one list of routes is included at
+_MAX_PREFIXES = 4  # places that one list of routes is included at
 
 
 def join_path(prefix: str, path: str) -> str:
@@ -63,7 +63,7 @@ def note_include(invocation: Invocation, context: FileContext) -> tuple[()]:
     if included is not None and included.type == "identifier":
         around = _find_list_name(invocation.node, context.source)
         places = context.includes.setdefault(read_code(included, context.source), [])
-        if len(places) < _MOST_PREFIXES:
+        if len(places) < _MAX_PREFIXES:
             places.append((around, path))
     return ()
 
@@ -94,7 +94,7 @@ def _find_include_prefixes(name: str, context: FileContext, *, depth: int) -> li
         for around, path in places
         for prefix in _find_include_prefixes(around, context, depth=depth - 1)
     ]
-    return found[:_MOST_PREFIXES] or [""]
+    return found[:_MAX_PREFIXES] or [""]
 
 
 def _read_block_prefix(around: Node, inner: Node, context: FileContext) -> str:

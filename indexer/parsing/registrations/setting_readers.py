@@ -28,7 +28,7 @@ _SETTINGS_CLASS = re.compile(r"\w*(?:Settings|Config|Configuration|Options)")
 _PLACEHOLDER = re.compile(r"[$#]\{([\w.-]{1,120})(?::([^}]{0,120}))?\}")
 _DEFAULT_FIELD = re.compile(r"default|value$", re.IGNORECASE)
 _COMMENT_MARK = re.compile(r"^#[#:\s]*")
-_MOST_FIELDS = 300
+_MAX_FIELDS = 300
 _FEATURE = re.compile(r"[A-Za-z][\w.:/-]{1,100}")
 
 
@@ -80,7 +80,7 @@ def read_dataclass(invocation: Invocation, context: FileContext) -> Iterator[Reg
 def _read_fields(owner: Node, context: FileContext) -> Iterator[Registration]:
     body = owner.child_by_field_name("body")
     own = read_definition_name(owner, context.source)
-    statements = body.named_children[:_MOST_FIELDS] if body is not None else []
+    statements = body.named_children[:_MAX_FIELDS] if body is not None else []
     for statement, following in zip(statements, [*statements[1:], None], strict=True):
         field = statement.named_child(0) if statement.type == "expression_statement" else None
         name = field.child_by_field_name("left") if field is not None and field.type == "assignment" else None

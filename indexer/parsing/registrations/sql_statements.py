@@ -16,7 +16,7 @@ from typing import NamedTuple
 from indexer.text.linear_patterns import compile_pattern
 
 MOST_ALIKE = 20  # statements of a file that do the same with one table
-_MOST_WORDS = 60_000
+_MAX_WORDS = 60_000
 _NAME = r'(?:"[^"\n]{1,128}"|`[^`\n]{1,128}`|\[[A-Za-z_][^\]\n]{0,128}\]|[^\W\d][\w$]*+)'
 _WORD = re.compile(  # of RE2, each of the 100,000 words of a large file would take ten times as long
     r"--[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?|'\\'|'(?:[^'\\]|\\.)*+'?|\{\{[^{}]*+\}?\}?|[$#]?\{[^{}]*+\}?|\$\w++"
@@ -76,7 +76,7 @@ def find_table_uses(text: str) -> Iterator[TableUse]:
 
 def _split_statements(text: str) -> Iterator[list[_Word]]:
     statement: list[_Word] = []
-    for found in islice(_WORD.finditer(text), _MOST_WORDS):
+    for found in islice(_WORD.finditer(text), _MAX_WORDS):
         said = found[0]
         if said.startswith(("--", "/*", "{%", "{#")):
             continue

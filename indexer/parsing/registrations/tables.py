@@ -20,7 +20,7 @@ from indexer.parsing.registrations.sql_statements import TableUse, find_table_us
 from indexer.text.linear_patterns import Pattern, compile_pattern
 from indexer.types import Registration, RegistrationKind
 
-_MOST_STRINGS = 2_000  # of a file, that begin as SQL does
+_MAX_STRINGS = 2_000  # of a file, that begin as SQL does
 _LONGEST_STRING = 20_000  # bytes
 # A text that is plainly SQL: prose does not go on so behind its verb, or is not written so.
 _EMBEDDED = compile_pattern(
@@ -60,7 +60,7 @@ def find_embedded_sql(root: Node, context: FileContext) -> Iterator[Registration
     end = 0
     text = context.source.decode("latin-1")  # a character for each byte
     for count, found in enumerate(_EMBEDDED.finditer(text)):
-        if count >= _MOST_STRINGS:
+        if count >= _MAX_STRINGS:
             return
         if found.start() < end:
             continue
@@ -123,7 +123,7 @@ def find_named_tables(context: FileContext) -> Iterator[Registration]:
     text = context.source.decode("utf-8", "replace")
     line, counted = 1, 0
     for count, found in enumerate(pattern.finditer(text)):
-        if count >= _MOST_STRINGS:
+        if count >= _MAX_STRINGS:
             return
         name = next(filter(None, found.groups()))
         at = found.start() + found[0].index(name)
