@@ -109,7 +109,7 @@ lock:
 	@rm requirements/install.new
 
 pictures: $(INSTALLED_DEV)
-	$(BIN)/python scripts/make_pictures.py
+	$(BIN)/python -m scripts.make_pictures
 
 $(INSTALLED): $(HERE)pyproject.toml $(HERE)constraints.txt $(HERE)requirements/install.txt
 	@$(if $(HERE),cd $(HERE) && )sh scripts/setup.sh .venv .

@@ -1,8 +1,9 @@
 """Make the pictures of the documents from the running product, without a model: an animation of the demo workspace,
 stills of it and of the page, the terminal, and a call graph.
 
-Usage: make_pictures.py [FOLDER], by default docs/pictures. It asks about a clone of this repository, with a data folder
-of its own, and needs Chromium.
+Usage: python -m scripts.make_pictures [FOLDER], by default docs/pictures. It asks about a clone of this repository,
+with a data folder of its own, and needs Chromium. A goal run takes a model and a sandbox: its picture is of the shop
+of the tests, with a model that is scripted, as the picture says; the sandbox, the test and the verdict are real.
 """
 
 from __future__ import annotations
@@ -26,18 +27,57 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
+from tests.fakes.gemini import Failure, Received, Reply, calls, running_gemini, says
+from tests.fakes.prepared_python import prepared_python
+from tests.fakes.repositories import GitRepo
+from tests.fakes.shop import SHOP
+
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "read_blame"
 PAGE_QUESTION = f"who calls {NAME}?"
 TERMINAL_QUESTION = f"what does {NAME} do?"
+FILM_QUESTION = f"{PAGE_QUESTION} where is it tested? what does it do?"
+CLAIM = "check that parse_date('tomorrow') raises ValueError"
+CLAIM_TEST = """\
+from shop.dates import parse_date
+
+
+def call():
+    try:
+        return parse_date("tomorrow")
+    except Exception as error:
+        return error
+
+
+def test_claim_holds():
+    assert isinstance(call(), ValueError)
+
+
+def test_claim_does_not_hold():
+    assert not isinstance(call(), ValueError)
+"""
 COLUMNS = 92
 WIDTH, HEIGHT, SCALE = 1240, 660, 2
 COLORS = 128
 MAX_BYTES = 1_400_000  # of all pictures together
 ANIMATION, MAX_ANIMATION_BYTES = "demo.webp", 600_000
 QUALITY = 82  # of WebP
-FRAME_SECONDS = 0.2  # between two looks at an answer that grows
+FRAME_SECONDS = 0.8  # for which each step of an answer that grows is shown
 MILLISECONDS = 600_000
+# Keeps each look of the reply in the thread that is opened, and shows one of them again.
+RECORD = """() => {
+  const thread = document.getElementById("thread");
+  window.steps = [];
+  new MutationObserver(() => {
+    const reply = thread.querySelectorAll(".message")[1];
+    if (reply && steps.at(-1) !== reply.innerHTML) steps.push(reply.innerHTML);
+  }).observe(thread, { subtree: true, childList: true, characterData: true });
+}"""
+SHOW = """step => {
+  const list = document.querySelector("#thread .messages");
+  list.querySelectorAll(".message")[1].innerHTML = steps[step];
+  list.scrollTop = list.scrollHeight;
+}"""
 # Those of the page in the dark.
 HUES = ((255, 154, 143), (143, 209, 158), (239, 176, 113), (130, 185, 244), (213, 155, 234), (91, 199, 178))
 THEME = TerminalTheme(
@@ -62,6 +102,7 @@ def main(folder: Path) -> None:
             asyncio.run(photograph(address, photograph_page, folder))
         with open_page(environment, repository, "demo") as address:
             asyncio.run(photograph(address, photograph_demo, folder))
+        photograph_goal_run(Path(scratch), folder)
     sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
     print("\n".join(f"{size:>8,}  {name}" for name, size in sizes.items()))
     if sizes[ANIMATION] > MAX_ANIMATION_BYTES:
@@ -180,42 +221,93 @@ class Film:
 
 
 async def photograph_demo(page: Page, folder: Path) -> None:
-    """Ask in a direct conversation; then, in a film, ask in a channel, watch the answer grow, and open a citation."""
+    """Ask in a direct conversation; then, in a film, ask in a channel, watch the answer grow, and open a citation.
+
+    A push makes the answer outdated in the end.
+    """
     box, film, start = page.locator("#question"), Film(page), page.url
     await page.goto(start.replace("/c/general", "/c/dm-ann"))
-    await page.fill("#question", TERMINAL_QUESTION)
-    await page.keyboard.press("Enter")
+    await send(page, TERMINAL_QUESTION)
     await page.locator(".message[data-finished]").wait_for()  # from then on the repository is indexed
     await page.emulate_media(color_scheme="dark")
     await save_still(page, folder / "direct.webp")
     await page.emulate_media(color_scheme="light")
     await page.goto(start)
     await film.shoot(0.8)
-    words = f"@citebot {PAGE_QUESTION}"
-    for end in (3, 9, 14, len(words)):
+    words = f"@citebot {FILM_QUESTION}"
+    for end in (3, 9, 22, 33, 53, len(words)):
         await box.fill(words[:end])
         await box.dispatch_event("input")
         await film.shoot(0.3)
-    await film.shoot(0.4)
+    await page.evaluate(RECORD)
     await page.keyboard.press("Enter")
-    await page.locator(".replies").wait_for()
-    await film.shoot(0.4)
     await page.locator(".replies").click()
-    while not await page.locator("#thread .buttons", has_text="Helpful").count():
+    await page.locator("#thread .buttons", has_text="Not helpful").wait_for()
+    for step in range(await page.evaluate("steps.length")):  # as they came, each for as long as it takes to see it
+        await page.evaluate(SHOW, step)
         await film.shoot(FRAME_SECONDS)
-        await asyncio.sleep(FRAME_SECONDS)
-    await film.shoot(2.2)
-    await page.locator("#thread a.cite").first.hover()
+    await film.shoot(1.6)
+    await page.locator("#thread a.cite").last.hover()
     await film.shoot(0.6)
-    await page.locator("#thread a.cite").first.click()
+    await page.locator("#thread a.cite").last.click()
     await page.locator("#panel tr.cited").first.wait_for()
     await film.shoot(4.0)
     film.save(folder / ANIMATION)
     await save_still(page, folder / "thread.webp")
+    await page.goto(start.replace("/c/general", "/c/dm-ann"))
+    await page.get_by_role("button", name="Push a commit").click()
+    await page.get_by_text("Outdated since").wait_for()
+    await save_still(page, folder / "outdated.webp")
+
+
+def photograph_goal_run(scratch: Path, folder: Path) -> None:
+    """Have a claim about the shop of the tests checked in the sandbox, with a model that is scripted."""
+    shop = GitRepo(scratch / "shop")
+    for path, text in SHOP.items():
+        shop.write(path, text)
+    shop.commit("Add the shop")
+    with prepared_python() as python, running_gemini() as model:
+        model.script = write_claim_test
+        config = scratch / "citebot.toml"
+        config.write_text(f'[sandbox]\npython = "{python}"\n', encoding="utf-8")
+        environment = {
+            **make_environment(scratch / "data"), "CITEBOT_CONFIG": str(config), "GOOGLE_API_KEY": "none",
+            "GOOGLE_API_BASE_URL": model.url, "CITEBOT_MODEL": "google_genai:scripted",
+        }  # fmt: skip
+        with open_page(environment, shop.root, "demo") as address:
+            asyncio.run(photograph(address, photograph_approval, folder))
+
+
+def write_claim_test(asked: Received) -> Reply | Failure:
+    """Answer as the model of the goal run: write the test, then be done."""
+    if "functionResponse" in str(asked.body["contents"]):
+        return says("The test is written.")
+    return calls(("file_write", {"path": "test_citebot_claim.py", "content": CLAIM_TEST}))
+
+
+async def photograph_approval(page: Page, folder: Path) -> None:
+    """Approve the run that is proposed, and take a picture of the proposal and of the verdict."""
+    await send(page, f"@citebot {CLAIM}")
+    await page.locator(".replies").click()
+    approve = page.locator("#thread").get_by_role("button", name="Approve", exact=True).first
+    await approve.wait_for()
+    await save_still(page, folder / "goal-proposed.webp")
+    await approve.click()
+    await page.locator("#thread").get_by_text("The claim is true").wait_for()
+    await page.locator("#thread .message[data-finished]").wait_for()
+    await page.locator("#thread .message").last.evaluate("message => message.scrollIntoView()")
+    await save_still(page, folder / "goal-verdict.webp")
+
+
+async def send(page: Page, text: str) -> None:
+    """Write a message into the channel."""
+    await page.fill("#question", text)
+    await page.keyboard.press("Enter")
 
 
 async def save_still(page: Page, path: Path) -> None:
-    """Take one picture."""
+    """Take one picture, without a pointer."""
+    await page.mouse.move(0, 0)
     Image.open(io.BytesIO(await page.screenshot())).convert("RGB").save(path, quality=QUALITY, method=6)
 
 

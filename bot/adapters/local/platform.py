@@ -17,7 +17,7 @@ from bot.messages import (
 )
 from bot.ports import LiveStream
 
-ABLE = Capabilities(max_units=12_000, utf16=False, rates={}, whispers=True, edit_every=0.3)
+ABLE = Capabilities(max_units=12_000, utf16=False, rates={}, whispers=True, edit_every=0.15)
 FILE_ADDRESS = "local:"  # begins the address of an attached file
 
 

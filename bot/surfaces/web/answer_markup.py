@@ -167,7 +167,7 @@ def draw_diagram(source: str) -> str:
         placed = place_flow(flow, lay_out_flow(flow, direction, widest=widest), direction, is_bare=True)
     if placed is None:
         return ""
-    return f'<div class="diagram" tabindex="0" role="region" aria-label="Diagram">{write_svg_part(placed)}</div>'
+    return f'<div class="diagram" tabindex="0" role="group" aria-label="Diagram">{write_svg_part(placed)}</div>'
 
 
 def _render_link(

@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 from playwright.async_api import Page
 
+from bot.adapters.local.workspace import BOT, Workspace
+from bot.messages import Button, MessageContent
 from tests.bot.adapters.local.conftest import ServedWorkspace
 from tests.bot.surfaces.web.conftest import CitingAnswerer
 from tests.bot.surfaces.web.test_accessibility import ANSWER, Audit
@@ -57,6 +59,21 @@ async def ask_in_a_thread(page: Page, citing: CitingAnswerer, look: Look) -> Non
     await page.wait_for_url("**/c/general")
 
 
+async def decide_and_react(page: Page, workspace: Workspace, look: Look) -> None:
+    """Meet a proposal, and an answer that is outdated; react to it."""
+    buttons = (Button(action="approve", label="Approve", value="r"), Button(action="stop", label="Abort", value="r"))
+    await workspace.add("general", BOT, content=MessageContent(text="A goal run on `demo`:", buttons=buttons))
+    again = Button(action="again", label="Answer again", value="r")
+    footer = "Outdated since `4f2c9d1`: 1 of 2 cited places changed"
+    await workspace.add("general", BOT, content=MessageContent(text="Old.", footer=footer, buttons=(again,)))
+    await page.get_by_role("button", name="Answer again").wait_for()
+    eyes = page.get_by_role("button", name="Watch, 0 reactions").last
+    await eyes.focus()
+    await page.keyboard.press("Enter")
+    await page.locator(".react[aria-pressed=true]:focus", has_text="1").wait_for()
+    await look("a proposal, and an outdated answer with a reaction")
+
+
 async def use_the_rest(page: Page, look: Look) -> None:
     """Use a command, and change and delete a message; become another person."""
     await page.keyboard.press("/")
@@ -97,10 +114,11 @@ async def test_one_uses_all_of_it_with_the_keyboard_and_axe_finds_nothing(
             assert await tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
 
         await ask_in_a_thread(tab.page, workspace.citing, look)
+        await decide_and_react(tab.page, workspace.workspace, look)
         await use_the_rest(tab.page, look)
         await audit.open("/c/dm-bob", "a direct conversation")
         await audit.open("/nowhere", "missing")
         tab.said.clear()  # of the missing page, the console is told
 
     assert audit.findings == []
-    assert len(audit.states) == 9
+    assert len(audit.states) == 10

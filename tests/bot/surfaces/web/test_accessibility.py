@@ -34,6 +34,13 @@ flowchart TD
     B -->|yes| C(Write)
     B -->|no| D[Connect] --> C
 ```
+
+```mermaid
+sequenceDiagram
+    Session->>Channel: write(event)
+    Note over Channel: kept in order
+    Channel--)Session: done
+```
 """
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.needs("chromium")]
@@ -90,7 +97,7 @@ async def test_axe_finds_nothing_in_any_state_of_the_page(site: Site, width: int
         await page.locator(".after a.button").click()
         await page.locator("#course svg.graph").wait_for()
         await audit.look("trace")
-        await page.locator("summary").click()
+        await page.locator("summary").first.click()
         await audit.look("a diagram with its source")
         await page.get_by_role("button", name="Helpful", exact=True).click()
         await page.locator("[aria-pressed=true]").wait_for()
