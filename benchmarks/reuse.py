@@ -3,7 +3,7 @@
 Near misses are pairs of questions made by rule about names of the repository, of which none may mean the same. Wordings
 are the lines and the held-out sentences of the intents that ask about a name: how many of them are read as a whole. The
 month is asked without a model in a chat of a copy of the repository, whose last commits are pushed meanwhile; each
-answer that is given again is compared with a fresh one.
+answer that is given again is compared with a fresh one to the question that it was first given to.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.bot.chat import message
 from tests.fakes.platform import ABLE, FakePlatform
 from tests.fakes.watched import Unseen
 
-NAMES, WEEKS, ASKED_A_WEEK = 80, 4, 150
+NAMES, WEEKS, ASKED_A_WEEK = 80, 4, 75
 ASKED = ("callers", "callees", "tests", "definition")  # intents that ask about a name
 NEGATIONS = "not never hardly nicht nie pas jamais no nunca não 没有 не nobody without".split()
 CLAUSES = (
@@ -213,6 +213,7 @@ async def print_month(repository: Path, pushes: int, names: Sequence[str], team:
         conversations.connect_platform("fake", platform),
     ):  # fmt: skip
         month = Month(conversations, platform, rng, names, write_lines(rng))
+        first: dict[object, str] = {}
         due = [len(commits) * (number + 1) // WEEKS for number in range(WEEKS)]
         done = 0
         print("\nweek | questions | read as a whole | given again | the fresh answer cites the same")
@@ -225,14 +226,18 @@ async def print_month(repository: Path, pushes: int, names: Sequence[str], team:
                     await team.stock.library.refresh("repository")
                     done, pushed = done + 1, pushed[1:]
                 text = month.draw_question()
-                counts["read"] += read_form(text) is not None
                 footer, cited = await month.ask(text)
+                form = read_form(text)
+                counts["read"] += form is not None
+                key = (form.meaning, form.names, form.scope) if form is not None else None
                 if "still true" in footer:
                     counts["given"] += 1
-                    _, fresh = await month.ask(text, anew=True)
+                    _, fresh = await month.ask(first[key], anew=True)
                     counts["same"] += cited == fresh
                     if cited != fresh:
-                        print(f"  differs: {text} | {sorted(cited ^ fresh)[:4]}")
+                        print(f"  differs: {text} | {first[key]} | {sorted(cited ^ fresh)[:4]}")
+                else:
+                    first[key] = text
             given = f"{counts['given']} ({counts['given'] / ASKED_A_WEEK:.0%})"
             print(f"{week + 1} | {ASKED_A_WEEK} | {counts['read']} | {given} | {counts['same']}")
 

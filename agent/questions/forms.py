@@ -23,6 +23,7 @@ _CLOSING = re.compile(
     re.IGNORECASE,
 )
 _SHORT = re.compile(r"(?i)\b(what|where|who|how)(?:'s|s)\b")
+_OWN = re.compile(r"(?<=[\w)`])'s(?= )")
 _SCOPES: Mapping[str, tuple[SourceType, ...]] = {"in tests": ("test",), "in code but tests": ("code", "doc", "config")}
 # Words that stand for something else than themselves.
 _POINTING = frozenset(
@@ -50,7 +51,7 @@ class AskedForm:
 def read_form(question: str) -> AskedForm | None:
     """Read a question that is said in a form; None where anything of it is left over, or it may mean two things."""
     text = _SHORT.sub(r"\1 is", separate_scripts(question.replace(_NAME, " ").strip().lstrip("¿¡")).replace("’", "'"))
-    text = clean_question(_CLOSING.sub("", text, count=1))
+    text = clean_question(_OWN.sub(" 's", _CLOSING.sub("", text, count=1)))
     words = text.split()
     found = list(_match(words)) if len(words) <= MAX_WORDS else []
     fewest = min((one.count for one in found), default=0)  # "does anybody call X" names one function, not two

@@ -286,11 +286,13 @@ class AnswerRun:
         self, reuse: AnswerReuse, question: str, message: IncomingMessage, permit: RunPermit | None, *, was_begun: bool
     ) -> Answer | None:
         """Take an earlier answer to the same question, and have the conversation remember it; None without one."""
-        asked = await reuse.read(question, self.repositories, self.ref, self._held)
-        if asked is None:
-            return None
-        self._asked = asked, message
-        found = await reuse.find(asked, message) if not (was_begun or message.anew) else None
+        found = None
+        try:
+            if (asked := await reuse.read(question, self.repositories, self.ref, self._held)) is not None:
+                self._asked = asked, message
+                found = await reuse.find(asked, message) if not (was_begun or message.anew) else None
+        except (BotError, IndexerError) as error:  # nothing is lost but time
+            log.warning("no earlier answer is looked for: %s", error)
         if found is None:
             return None
         if permit is not None and not await permit.may_begin():

@@ -5,17 +5,15 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from agent import Answer, AskedMeaning, Citation, CodeSearch, StoredQuery, read_meaning, run_again, store_queries
-from bot.errors import InboxError, NotAllowed
 from bot.markdown.formatting import to_one_line
 from bot.questions.descriptions import format_age
 from bot.storage.answer_records import AnswerRecordStore, ReusableAnswer
-from indexer import IndexerError, Location, NamedRef
+from indexer import Location, NamedRef
 
 if TYPE_CHECKING:
     from bot.access import AccessPolicy
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 
 MAX_TRIED = 5  # of the answers to the same question
 _ROUTES = frozenset({"fast_path", "broad"})  # of answers from the code
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,37 +62,28 @@ class AnswerReuse:
     async def read(
         self, question: str, names: Sequence[str], ref: NamedRef | None, held: CodeSearch | None
     ) -> AskedCode | None:
-        """Read what a question means; None where it may mean more than that, or a repository cannot be read."""
-        try:
-            codes = {name: held or await self.repositories.pin_existing(name) for name in names}
-            meaning = await read_meaning(question, list(codes.values()))
-        except IndexerError as error:
-            log.info("no earlier answer is looked for: %s", error)
-            return None
+        """Read what a question means; None where it may mean more than that."""
+        codes = {name: held or await self.repositories.pin_existing(name) for name in names}
+        meaning = await read_meaning(question, list(codes.values()))
         if meaning is None or not codes:
             return None
         at = [ref.kind, ref.name, ref.commit] if ref is not None else []
-        language = meaning.language if self.writer else ""
         return AskedCode(
             meaning=meaning,
             codes=codes,
-            key=_digest([meaning.key, language]),
+            key=_digest([meaning.key, meaning.language if self.writer else ""]),
             place=_digest([sorted(codes), at, sorted(self.versions.items()), self.writer]),
         )
 
     async def find(self, asked: AskedCode, message: IncomingMessage) -> ReusedAnswer | None:
         """Find an answer to the same that is true at the present commit, and that the asker may see all of."""
-        try:
-            return await self._find(asked, message)
-        except (InboxError, IndexerError) as error:  # nothing is lost but time
-            log.warning("no earlier answer is looked for: %s", error)
-            return None
-
-    async def _find(self, asked: AskedCode, message: IncomingMessage) -> ReusedAnswer | None:
         found = await self.answers.list_reusable(asked.key, asked.place, most=MAX_TRIED)
         for one in found:
             answer = _read_answer(one.fields["answer"])
-            if not self._may_see(message, answer) or not await self._is_true(asked, answer, one.fields["queries"]):
+            seen = sorted({*answer.read_at, *(each.repository for each in answer.citations)} - {""})
+            if len(self.access.list_visible(message, seen)) < len(seen):
+                continue
+            if not await self._is_true(asked, answer, one.fields["queries"]):
                 continue
             named = next((each for each in found if _may_know(message, each)), None)
             commits = ", ".join(f"`{code.commit.sha[:7]}`" for code in asked.codes.values())
@@ -136,14 +123,6 @@ class AnswerReuse:
             "private": message.private,
         }
         return ReusableAnswer(meaning=asked.key, place=asked.place, fields={**fields, **own})
-
-    def _may_see(self, message: IncomingMessage, answer: Answer) -> bool:
-        try:
-            for name in {*answer.read_at, *(one.repository for one in answer.citations)} - {""}:
-                self.access.check_repository(message, name)
-        except NotAllowed:
-            return False
-        return True
 
     async def _is_true(self, asked: AskedCode, answer: Answer, queries: Mapping[str, Sequence[Any]]) -> bool:
         """Whether all that an answer cites is as it was, and its lookups find what they found."""
@@ -187,16 +166,15 @@ def _read_answer(fields: Mapping[str, Any]) -> Answer:
 
 def _move(answer: Answer, codes: Mapping[str, CodeSearch]) -> Answer:
     """Return an answer as it is read at the present commits, where its lines are the same."""
-    moved = []
-    for one in answer.citations:
-        code = codes[one.repository or answer.repository]
-        at = Location(path=one.path, start_line=one.start_line, end_line=one.end_line)
-        moved.append(replace(one, commit=code.commit.sha, url=code.permalink(at) if one.url else None))
     now = {name: code.commit.sha for name, code in codes.items()}
-    return replace(
-        answer, citations=tuple(moved), commit=now[answer.repository] if answer.commit else "",
-        commits=now if answer.commits else {}, seconds=0.0,
-    )  # fmt: skip
+    citations = tuple(_move_citation(one, codes[one.repository or answer.repository]) for one in answer.citations)
+    commit, commits = now[answer.repository] if answer.commit else "", now if answer.commits else {}
+    return replace(answer, citations=citations, commit=commit, commits=commits, seconds=0.0)
+
+
+def _move_citation(one: Citation, code: CodeSearch) -> Citation:
+    at = Location(path=one.path, start_line=one.start_line, end_line=one.end_line)
+    return replace(one, commit=code.commit.sha, url=code.permalink(at))
 
 
 def _digest(parts: object) -> str:

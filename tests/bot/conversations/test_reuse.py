@@ -16,11 +16,13 @@ from bot.clock import SystemClock
 from bot.conversations.assembly import open_conversations
 from bot.conversations.dispatcher import Conversations
 from bot.messages import ButtonPress, IncomingMessage, MessageContent, Place
-from bot.questions.answer_run import AnswerRun
 from bot.serving.service import make_chat_policy
 from bot.settings import LivingTable, RepositoryTable, Settings
 from bot.storage.database import open_database, open_postgres
 from bot.storage.rate_limits import QuestionLimits
+from bot.surfaces.ask_events import Answered, AskEvent, NotAnswered
+from bot.surfaces.principals import Principal
+from bot.surfaces.questions import Questions
 from tests.bot.chat import message
 from tests.fakes.gemini import FakeGemini, running_gemini, says
 from tests.fakes.platform import ABLE, FakePlatform
@@ -179,9 +181,7 @@ async def test_nothing_is_given_to_whoever_may_not_see_it_now(open_chat: OpenCha
         for channel, author in (("C", "carol"), ("D-carol", "carol")):
             said = await chat.ask(author=author, channel=channel, private=channel != "C")
             assert not re.search("load|Asked|true", said)
-        run = AnswerRun(chat.conversations.deps, run_id="r", conversation="c")
-        run.repositories = ("shop",)  # as if the choice of the repository had let her through
-        reuse = chat.conversations.deps.reuse
+        reuse = chat.conversations.deps.reuse  # as if the choice of the repository had let her through
         assert reuse is not None
         asked = await reuse.read(QUESTION, ("shop",), None, None)
         assert asked is not None
@@ -223,3 +223,27 @@ async def test_a_question_with_more_than_its_text_is_answered_by_itself(open_cha
     async with open_chat(living=LivingTable(reuse=False)) as chat:
         chat.asked = 100
         assert "still true" not in await chat.ask()
+
+
+async def test_programs_get_what_the_chat_was_told_unless_they_ask_anew(open_chat: OpenChat) -> None:
+    """A program that asks on its own behalf later is told that it has asked before."""
+    async with open_chat(access=MEMBERS) as chat:
+        await chat.ask()
+        questions = Questions(chat.conversations.deps)
+
+        async def ask(person: str, *, anew: bool = False) -> AskEvent:
+            asker = Principal(name=person, platform="fake", person=person)
+            *_, last = [one async for one in questions.begin(asker, QUESTION, surface="api", anew=anew).replay()]
+            return last
+
+        first, second, anew, refused = await ask("bob"), await ask("bob"), await ask("bob", anew=True), await ask("eve")
+
+        assert isinstance(first, Answered)
+        assert first.freshness.startswith("An earlier answer, still true at")
+        assert first.cost.model_calls == 0
+        assert isinstance(second, Answered)
+        assert second.freshness.startswith("Asked by you just now, still true at")
+        assert second.citations == first.citations
+        assert isinstance(anew, Answered)
+        assert "still true" not in anew.freshness
+        assert isinstance(refused, NotAnswered)
