@@ -1,4 +1,4 @@
-"""Splits long Markdown into messages: code blocks are closed and opened again, links, tables and letters stay whole."""
+"""Splits messages that are too long for Slack or Discord; code blocks continue, links and tables stay whole."""
 
 from __future__ import annotations
 
