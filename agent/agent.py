@@ -59,9 +59,9 @@ log = logging.getLogger(__name__)
 class Agent:
     """Answers questions about the code of a library, one turn at a time in each conversation.
 
-    Over a `MemoryStore` nothing is remembered, and no model may be used: each question stands for itself. Where nobody
-    `can_ask` back, an unclear question is answered as it is most likely meant.
-    `events` is the bus that every run of this agent publishes to; traces, metrics and logs subscribe to it.
+    Over a `MemoryStore` nothing is remembered, and no model may be used: each question is independent. If nobody
+    `can_ask` back, an unclear question gets its likeliest meaning. `events` is the bus for all runs of this agent;
+    traces, metrics and logs subscribe to it.
     """
 
     def __init__(
@@ -233,7 +233,7 @@ class Agent:
                 run = replace(await self._turns.find_run(thread) or run, is_undecided=run.is_undecided)
                 result = await self._turns.take(run, self._make_deps(run, code, claim), claim)
             return await self._conclude_run(run, result, code, claim, time.perf_counter() - started)
-        except CheckpointOvertaken:  # what is there to give up is the run of somebody else
+        except CheckpointOvertaken:  # only another person's run could be abandoned here
             raise
         except (AgentError, IndexerError) as error:
             log.warning("a turn failed: %s", error)
@@ -256,7 +256,7 @@ class Agent:
     async def _conclude_run(
         self, run: AgentRun, result: GraphResult, code: CodeSearch, claim: RunClaim, seconds: float
     ) -> Answer:
-        """Say what a person is asked, or drop what only the running turn needed."""
+        """Return the question to a person, or delete the data of a finished turn."""
         with _log_cleanup_errors():
             if result.request is not None:
                 await self._saver.check_claim(claim)

@@ -36,9 +36,9 @@ def route_after_gateway(state: AgentState) -> Literal["conversation_memory", "in
 def route_after_preprocessor(
     state: AgentState,
 ) -> Literal["conversation_memory", "out_of_scope", "synthesis", "router", "setup_executor"]:
-    """Choose by intent; only what needs the code goes to the router.
+    """Choose by intent; only questions about code go to the router.
 
-    What leans on the last answer continues with its evidence, where the model has tools to look for more.
+    A reference to the last answer continues with its evidence, if the model has tools to look for more.
     """
     match state.get("intent"):
         case "history_request":

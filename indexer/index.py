@@ -53,7 +53,7 @@ _REBUILT = "The vector store was damaged and was rebuilt."
 class CodeIndex:
     """One repository's index on disk. Readers continue with their generation while a refresh makes the next.
 
-    One that `is_beside` another is of a commit that is not followed, and works with what the other has opened.
+    One that `is_beside` another is at a commit off the followed branch, and shares the other's open parts.
     """
 
     def __init__(
@@ -544,7 +544,7 @@ class CodeIndex:
         )
 
     def _list_uncommitted(self, head: str, paths: Sequence[str]) -> tuple[str, ...]:
-        """List the paths that differ in the working tree, if what is checked out there is what is followed."""
+        """List the changed paths of the working tree, if the followed branch is checked out."""
         try:
             is_followed = self._ref == "HEAD" or self._repository.resolve_ref() == head
             return self._repository.working_tree.list_uncommitted(paths) if is_followed else ()

@@ -49,10 +49,10 @@ RegistrationKind = Literal[
 SearchMode = Literal["hybrid", "lexical", "vector"]
 # A list of places is spread over files; of passages to be read, several of one file may come one after the other.
 SearchAim = Literal["places", "passages"]
-# What a parser had not enough of, or how it ended; or the text cannot be told.
+# The limit that a parser exceeded, or its end; or an unreadable text.
 PlainReason = Literal["time", "memory", "crash", "encoding"]
 
-# What can be told of a repository that is looked at; the first three continue, the others leave everything as it was.
+# States of a repository; with the first three, work continues; the others change nothing.
 RemoteState = Literal[
     "ready",
     "force-pushed",
@@ -86,10 +86,10 @@ class Location:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Symbol:
-    """One definition: what it is called, what it looks like and where it is in its file.
+    """One definition: its name, its signature and its place in the file.
 
-    `qualified_name` joins the enclosing definitions and the name with dots (`Session.send`); `parent` is the
-    part before the name, empty at the top level. `doc` is the first sentence of the documentation, or empty.
+    `qualified_name` joins the enclosing definitions and the name with dots (`Session.send`); `parent` is the part
+    before the name, empty at the top level. `doc` is the first sentence of the documentation, or empty.
     """
 
     name: str
@@ -296,8 +296,8 @@ class FileEntry:
 class RepositoryOverview:
     """A repository at a glance.
 
-    `languages` and `folders`, to two levels, have the number of their files; `starts` are the files that it starts
-    from, and `introduction` holds the paragraphs of the README that say what it is.
+    `languages` and `folders`, to two levels, have the number of their files; `starts` are its entry files, and
+    `introduction` holds the README's paragraphs that describe it.
     """
 
     files: int
@@ -333,7 +333,7 @@ class Commit:
 class IndexStatus:
     """The state of a repository's index. `commit` is None before the first generation is ready.
 
-    `branches` are those that are kept beside the followed one.
+    `branches` are the kept branches besides the followed one.
     """
 
     repository: str
@@ -365,8 +365,8 @@ class LeftOut:
 class IndexLimits:
     """The limits on the index of one repository: files, their bytes, and chunks.
 
-    The rest follows from the chunks, and is more than code has that people write: what takes memory or disk is bounded
-    whatever a repository holds. 200,000 chunks are indexed within 2 GB.
+    The other limits follow from the chunks and exceed those of hand-written code: memory and disk are bounded for any
+    repository. 200,000 chunks are indexed within 2 GB.
     """
 
     files: int = 100_000
@@ -629,10 +629,10 @@ RefKind = Literal["branch", "tag", "commit", "pull request"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NamedRef:
-    """A branch, a tag, a commit or a pull request that somebody named, and the commit that it means now.
+    """A branch, a tag, a commit or a pull request that somebody named, and its present commit.
 
-    `name` is short, as people write it: `release-2.1`, `v5.0.2`, `#12`. `full_name` is what git calls it, empty for a
-    commit. One that `is_followed` is the branch that is always indexed.
+    `name` is short, as people write it: `release-2.1`, `v5.0.2`, `#12`. `full_name` is git's name, empty for a commit.
+    One that `is_followed` is the branch that is always indexed.
     """
 
     kind: RefKind

@@ -65,7 +65,7 @@ START = "start"  # the key of the first message's text in the evidence table
 
 
 async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
-    """Show what was found, with an id for each place; a place keeps the one that it has."""
+    """Show the evidence, with an id for each place; known places keep their ids."""
     deps.emit("step_start", node="setup_executor", stage="Reading the results")
     numbers = EvidenceNumbers(state.get("shown", []))
     refs, question = rank_evidence(state, deps), state.get("lookup_query") or state.get("cleaned_query", "")
@@ -89,7 +89,7 @@ async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
     return {
         "messages": [
             clear_messages(),
-            chat.SystemMessage(""),  # stands for the task, as the message below stands for its text
+            chat.SystemMessage(""),  # a key for the task; the message below has its text
             chat.HumanMessage("", additional_kwargs={"evidence": START}),
         ],
         "nonce": nonce,

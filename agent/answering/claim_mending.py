@@ -72,7 +72,7 @@ async def mend_claims(examined: ExaminedAnswer, readings: Readings, deps: Deps) 
 
 
 def _list_sentences(examined: ExaminedAnswer, readings: Readings, deps: Deps) -> Iterator[_Sentence]:
-    """Find what a reading has refuted, except rows of tables, of which no cell can be left out."""
+    """Find the refuted sentences, except rows of tables, whose cells cannot be removed."""
     lines = examined.text.split("\n")
     groups: dict[tuple[int, int], list[CitedClaim]] = {}
     for one in examined.claims:

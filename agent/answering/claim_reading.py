@@ -52,7 +52,7 @@ async def read_again(examined: ExaminedAnswer, deps: Deps) -> dict[ReadingKey, L
 
 
 def _list_cases(examined: ExaminedAnswer, deps: Deps) -> Iterator[Case]:
-    """Make a case of each claim that is in doubt or cites nothing; what gives orders is shown to nobody."""
+    """Make a case of each claim that is doubtful or cites nothing; no model sees text that gives orders."""
     seen: set[ReadingKey] = set()
     for one in examined.claims:
         if one.key not in seen and (one.doubt is not Doubt.NONE or one.place is None):

@@ -80,7 +80,7 @@ class ModelAnswer:
         return self._parser.citations
 
     def begin(self) -> None:
-        """Take what follows again, or after what the person has seen."""
+        """Begin again, or continue after text that the person has seen."""
         if self.has_sent:
             self._opening = ""
         else:
@@ -133,7 +133,7 @@ class ModelAnswer:
         self._opening = "" if self._may_call else None
 
     def _release_opening(self) -> str:
-        """Return what was held back, without what it repeats of the text before it."""
+        """Return the held-back text, without repetitions of the text before it."""
         held, self._opening = self._opening or "", None
         for length in range(min(len(held), len(self._written)), _SHORTEST_OVERLAP - 1, -1):
             if self._written.endswith(held[:length]):
@@ -145,7 +145,7 @@ class ModelAnswer:
         self._stream.write(piece)
 
     def _check_leaks(self, text: str) -> None:
-        """Refuse what reveals the instructions or what was masked; code that contains the same may be quoted."""
+        """Refuse text that reveals the instructions or a masked value; code that contains the same may be quoted."""
         instructions, *told = [str(message.text) for message in self.messages]
         if has_leaked_instructions(text, instructions, told) or has_masked_values(text, self._deps.masked):
             raise AnswerLeaked("An answer was left out: it held instructions of the model, or a masked value.")

@@ -25,7 +25,7 @@ _BEFORE, _AFTER = 2, 3  # lines that are shown around a message
 
 
 async def write_error(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Show the place that says the message, and say what is known of the exception; else what comes nearest."""
+    """Show the place with the message and the facts about the exception; else the nearest places."""
     message = next((one["query"] for one in material.decision["requests"] if one["lookup"] == "message"), "")
     is_said = bool(material.metadata["totals"].get("said"))
     subject = await _write_message(draft, material, message) if is_said else AnswerSubject()
@@ -38,7 +38,7 @@ async def write_error(draft: AnswerBuilder, material: AnswerContext) -> AnswerSu
 
 
 async def _write_message(draft: AnswerBuilder, material: AnswerContext, message: str) -> AnswerSubject:
-    """Quote the lines that say the message, and list the other places that say it."""
+    """Quote the lines with the message, and list its other places."""
     said = sort_code_first(material.of("hit")[: material.metadata["totals"]["said"]])
     first = said[0]
     match = match_message(message, (await material.deps.code.read(*_span(first))).text)

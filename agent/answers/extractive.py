@@ -119,7 +119,7 @@ def describe_meanings(meanings: Sequence[str]) -> str:
 
 
 def _choose_form(material: AnswerContext) -> _Form:
-    """Choose by what was looked up, and by what came of it."""
+    """Choose the form by the lookup and its result."""
     if material.metadata["totals"].get("attributes"):
         return write_attributes
     if material.facts.get("compared"):

@@ -93,7 +93,7 @@ def _describe_fate(facts: Mapping[str, str]) -> str:
 
 
 def _describe_range(facts: Mapping[str, str]) -> str:
-    """Say between what the commits lie, as the beginning of a sentence."""
+    """Name the ends of a range of commits, as the beginning of a sentence."""
     after, until = _format_tag(facts, "after"), _format_tag(facts, "until")
     if after and until:
         return f"From {after} to {until}: "
@@ -212,7 +212,7 @@ _LONGEST_CODE = 160
 
 
 async def write_comparison(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write what was compared and what of it counts: a page of commits, of files and of places."""
+    """Describe a comparison: its ends, and a page of commits, of files and of places."""
     commits, updates = divide_commits(material.of("commit"))
     changes = material.of("change")
     files = [ref for ref in changes if ref["kind"] == FILE]
@@ -244,7 +244,7 @@ async def write_comparison(draft: AnswerBuilder, material: AnswerContext) -> Ans
 
 
 def _count_left(entries: Sequence[object], total: int, done: int, noun: str) -> tuple[int, int, str]:
-    """Return how many entries an answer has left, how many there are that nobody fetched, and what they are."""
+    """Return the number of remaining entries, the number that was not fetched, and their noun."""
     return max(len(entries) - done, 0), max(total, len(entries)) - len(entries), noun
 
 
@@ -260,7 +260,7 @@ def _offer_more(
 
 
 def _describe_comparison(draft: AnswerBuilder, material: AnswerContext, files: Sequence[EvidenceRef]) -> str:
-    """Say what was compared, how much of it differs, and what keeps that from being all."""
+    """Describe a comparison: its ends, its size, and its gaps."""
     facts, totals = material.facts, material.metadata["totals"]
     ends = material.of("entry")  # one of them, where both are the same
     older, newer = _format_end(draft, ends[0]), _format_end(draft, ends[-1])

@@ -1,4 +1,4 @@
-"""Answers that are lists: calls, uses and tests of a name, what a file defines, what is registered, commands."""
+"""Answers that are lists: calls, uses and tests of a name, definitions of a file, registrations, commands."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _format_lines(draft: AnswerBuilder, place: BestPlace, bullet: str) -> list[s
 
 
 async def write_telling_lines(draft: AnswerBuilder, material: AnswerContext, ref: EvidenceRef) -> None:
-    """List the lines of a long definition that say most of the question, beyond those that are quoted."""
+    """List the lines of a long definition with most words of the question, beyond the quoted ones."""
     rest = replace(to_location(ref), start_line=ref["start_line"] + WHOLE_LINES)
     if rest.start_line > rest.end_line:
         return

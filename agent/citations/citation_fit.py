@@ -1,4 +1,4 @@
-"""Tells whether a claim and its cited lines are at odds, beside everything else that was shown in the turn."""
+"""Compares a claim with its cited lines, and with all other evidence of the turn."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class _KnownExhibit:
         return replace(self.exhibit, location=at, lines=self.exhibit.lines[lines.start : lines.stop])
 
     def weigh_windows(self, weights: Weights, lines: range) -> Iterator[float]:
-        """Return what `_WINDOW` lines say of a claim, for each that they can begin at; what the title says counts."""
+        """Weigh the words of a claim in every window of `_WINDOW` lines; the title counts."""
         value = sum(weights[term] for term in self.heading & weights.keys())
         size = min(_WINDOW, len(lines))
         said = [line & weights.keys() - self.heading for line in self.lines[lines.start : lines.stop]]

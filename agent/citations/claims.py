@@ -69,7 +69,7 @@ def find_stems(text: str) -> frozenset[str]:
 
 
 def find_specifics(words: str) -> frozenset[str]:
-    """Return what the lines of a claim should say as well, condensed: names, words of what it quotes, acronyms."""
+    """Return words that a claim's lines should contain, condensed: names, quoted words, acronyms."""
     text = _UNIT.sub(" ", UNSPACED.sub(" ", MARKER.sub(" ", words)))
     _, spans = split_spans(text)
     ends = " ".join(word.rpartition("/")[2] for span in spans for word in span.split())  # of paths, without the folders
@@ -97,7 +97,7 @@ def find_odd_numbers(words: str, said: str) -> frozenset[str]:
 
 
 def find_values(text: str) -> frozenset[str]:
-    """Return the numbers in lines, also by what they come to, and in the larger units that they are whole in."""
+    """Return the numbers in lines, also as computed values, and in larger units."""
     values = {int(each) for each in find_numbers(text) if len(each) <= _LONGEST_NUMBER}
     # All bits are set in the last number below a size.
     values |= {int(each, 16) + more for each in _HEX.findall(text) for more in (0, 1)}

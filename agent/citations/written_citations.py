@@ -33,7 +33,7 @@ class WrittenCitation:
 
 
 def parse_citations(text: str) -> list[WrittenCitation]:
-    """Read what is in brackets; empty if any of it is something else than a citation."""
+    """Parse the citations in brackets; empty if anything else is among them."""
     reader = _Reader()
     end = 0
     for found in _TOKEN.finditer(text):

@@ -1,1 +1,1 @@
-"""Fetches what a question needs from the code: searches, lookups, and the surroundings of what was found."""
+"""Fetches evidence from the code: searches, lookups, and the surroundings of hits."""

@@ -58,7 +58,8 @@ def _is_same_name(name: str, wanted: str) -> bool:
 def match_paths(name: str, wanted: str) -> bool:
     """Tell whether two endpoints may be one: `GET /api/orders/{id}` and `/orders/42`.
 
-    What is put in stands for any part of a path; one may have a prefix that the other lacks, if more than that fits.
+    A placeholder matches any part of a path; one path may have an additional prefix, if more than the placeholder
+    matches.
     """
     methods, path = _split_endpoint(name)
     other_methods, other = _split_endpoint(wanted)
@@ -241,7 +242,7 @@ async def route_contract(question: str, code: CodeSearch, *, is_of_past: bool = 
 
 
 async def _is_nothing_else(word: str, code: CodeSearch, *, are_known: bool) -> bool:
-    """Whether a word beside a noun names what there is nowhere: it is no word of the language, and of no definition."""
+    """Whether a word next to a noun is unknown: neither in the language nor in a definition."""
     is_word = not find_content_terms(word) or (
         word.isalpha() and any(pattern.match(word) for pattern in _ASKED.values())
     )
@@ -251,7 +252,7 @@ async def _is_nothing_else(word: str, code: CodeSearch, *, are_known: bool) -> b
 
 
 async def fetch_contract(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Find the places that have to do with what a request names, by what they do with it."""
+    """Find the places that use the named thing, by their use."""
     parts = request["parts"]
     contract, wanted = _CONTRACTS[parts["contract"]], parts["name"]
     found = await code.registrations(contract.kinds)
@@ -287,7 +288,7 @@ def _name_site(found: Registration) -> str:
 
 
 def _describe_site(found: Registration) -> str:
-    """Return what is worth saying of a place: the value that is set, what is called exactly, a version."""
+    """Return the notable facts about a place: the value that is set, the exact call, a version."""
     if found.help == "locked" and found.handler:
         return f"{found.detail} through {found.handler}"
     if found.kind in {"route", "client"}:

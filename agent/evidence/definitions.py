@@ -74,7 +74,7 @@ async def list_members(code: SymbolIndex, path: str, parent: str = "") -> list[D
 
 
 async def list_outline(code: SymbolIndex, path: str) -> list[Definition]:
-    """Return what a file defines at the top; below each module that only holds the rest, also what is in it."""
+    """Return a file's top-level definitions, and the contents of modules that only wrap others."""
     outline = await list_members(code, path)
     for _ in range(_DEEPEST):
         known = {one.symbol.qualified_name for one in outline}

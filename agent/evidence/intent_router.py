@@ -1,4 +1,4 @@
-"""Chooses what to look up by what a question most likely wants, and by the names in it that the code has."""
+"""Chooses lookups by the likeliest intent of a question, and by its names in the code."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _COMPARED = 2
 STARTING = find_content_terms("start begin entry main bootstrap execution")
 _PROGRAM = find_content_terms("program app application server process point execution service tool cli bot")
 _READ = find_content_terms("read set defined looked used called")
-# What leads from a name to what it is used for, or in.
+# Words between a name and its use.
 _BESIDE = frozenset("for in inside within as with at on from für im als mit pour dans avec para en con como".split())
 _USES: frozenset[IntentName] = frozenset({"callers", "absence"})
 _NAMING: frozenset[IntentName] = frozenset({"callers", "callees", "tests", "definition"})
@@ -70,7 +70,7 @@ _DEFAULTS = compile_pattern(
     r"(?i)\bdefault|standardwert|par défaut|por defecto|padrão|デフォルト|默认|по умолчанию|기본"
 )
 _PREFIX = re.compile(r"(?<![\w*])`?(?P<prefix>[A-Za-z][A-Za-z0-9_]{0,60}(?:_(?=\*|[`?!.\s]|$)|(?=\*)))")
-# What leads to what a list is for, after its noun.
+# Words between a list's noun and its purpose.
 _LINKS = compile_pattern(
     r"(?i)\b(?:for|of|in|on|under|below|about|with|concerning|regarding|does|do|has|have|controls?|configures?|influences?"
     r"|affects?|limits?|enables?|disables?|governs?|changes?|für|von|zu|hat|haben|pour|du|des|para|sobre|tiene|для|про)\b"
@@ -256,7 +256,7 @@ def list_meanings(asked: AskedIntent) -> list[str]:
 
 
 async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """Look up the uses of what the question names; of a word that is not defined, the lines that say it."""
+    """Look up the uses of the named thing; for an undefined word, the lines that contain it."""
     if _SETS.search(question) and (chosen := await _route_set(question, asked, code)) is not None:
         return chosen
     question = read_scope(question).rest if asked.source_types else question
@@ -366,7 +366,7 @@ def asks_for_dependencies(question: str) -> bool:
 
 
 async def _route_name(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """Look up the one name that a question is about; of one that is not defined, what may be meant."""
+    """Look up the one name of a question; for an undefined one, its likeliest meanings."""
     if _SETS.search(question) and (chosen := await _route_set(question, asked, code)) is not None:
         return chosen
     inside = [] if asked.name == "definition" else await _find_scope(question, code)
@@ -399,7 +399,7 @@ async def _route_declared(question: str, asked: AskedIntent, code: CodeSearch) -
 
 
 async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """Show the declaration of what a question names, the version of a library, or what its words say of a default."""
+    """Show a declaration, the version of a library, or text about a default."""
     if (chosen := await _route_set(question, asked, code)) is not None:
         return chosen
     if _VERSIONS.search(question):
@@ -427,7 +427,7 @@ async def _route_version(words: Sequence[str], code: CodeSearch) -> RouterDecisi
 
 
 async def _route_listing(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """List what the question names: dependencies, subclasses, options, or what is registered."""
+    """List dependencies, subclasses, options, or registrations."""
     if asks_for_dependencies(question) and not asked.names and (declared := await request_dependencies(code)):
         return decide_retrieval(declared, fast_path=True, reasoning=OF_MANIFESTS)
     if _SUBTYPES.search(question) and asked.names:
@@ -442,7 +442,7 @@ async def _route_listing(question: str, asked: AskedIntent, code: CodeSearch) ->
 
 
 async def _read_narrowing(question: str, asked: AskedIntent, noun: int, code: CodeSearch) -> dict[str, str]:
-    """Read what a list is narrowed to: a beginning of names, a place, what follows the noun; its sort comes before."""
+    """Read the limits of a list: a prefix, a place, the words after the noun; its sort comes before."""
     if prefix := _PREFIX.search(question):
         return {"prefix": prefix["prefix"]}
     after = question[noun:]
@@ -470,7 +470,7 @@ async def _route_kind(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
         for at in find_mentions(times.rest).paths
     ]
     place = await _find_common_place(times.rest, code) if asked.name in _ABOUT_PLACES else ""
-    is_counted = "count" in times.parts  # of what is said beside "the last five commits" little is a target
+    is_counted = "count" in times.parts  # "the last five commits" contains few words of a target
     subject = place or ("" if is_counted else load_model().find_subject(times.rest, asked.name))
     target = next(iter([*written, *(known.name for known in asked.names)]), subject)
     parts = {**times.parts, "target": target} if target else times.parts
@@ -506,7 +506,7 @@ def _decide_kind(lookup: Lookup, question: str, parts: Mapping[str, str]) -> Rou
 
 
 async def _route_contents(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """List what is in a file or a folder; None for what is neither."""
+    """List the contents of a file or a folder; None for anything else."""
     written = next((mention.path for mention in find_mentions(question).paths), asked.subject)
     target = written or await _find_common_place(question, code)
     if not target or len(asked.subject.split()) > 1:

@@ -46,7 +46,7 @@ _FILE_HEAD = 40
 MAX_PASSAGES = 30  # of one search; as many as a model reads
 _LITERAL_HITS = 10
 _LITERAL_DEPTH = 25  # hits read when the words of a text are to be found as they are
-_REMARKS = ("//", "#", "/*", "*", "--", ";", "<!--")  # what says a name beside the code comes after it
+_REMARKS = ("//", "#", "/*", "*", "--", ";", "<!--")  # mentions outside the code come after it
 _IMPORTING = re.compile(
     r"^\s*(?:import|from|#\s*include|(?:pub\s+)?use|using|mod|export|require|source)\b|\b(?:require|import)\("
 )
@@ -119,7 +119,7 @@ async def _find_definition(code: CodeSearch, request: RetrievalRequest) -> Retri
 async def _find_callers(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     calls = await _add_definition(code, request, await code.callers(request["query"]), "caller")
     registered = await _keep_inside(code, request, await _find_registrations(code, request["query"]))
-    # A name may be handed on beside its calls, and what nothing calls be called by what no syntax tells.
+    # A name may be passed on besides its calls, and an uncalled function may be called by other means.
     mentions = _keep_one_per_line([*registered, *await _find_mentions(code, request, "mention")])
     if calls.totals["caller"]:
         taken = {(ref["path"], ref["start_line"]) for ref in calls.refs}
@@ -257,9 +257,9 @@ async def _add_definition(
 
 
 async def _find_mentions(code: CodeSearch, request: RetrievalRequest, role: Role) -> list[EvidenceRef]:
-    """Find the lines that contain the name and do not define it: code first, then what is no program, then tests.
+    """Find the lines that contain the name and do not define it: code first, then other files, then tests.
 
-    What only speaks of it, a comment or a page of the documentation, has no score.
+    Mere mentions, in a comment or a page of the documentation, have no score.
     """
     name = request["query"].rpartition(".")[2]
     found = await _grep_name(code, name)

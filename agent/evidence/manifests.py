@@ -66,7 +66,7 @@ _DISTRIBUTIONS: Mapping[str, str] = {
 
 
 async def request_dependencies(code: SourceFiles) -> list[RetrievalRequest]:
-    """Ask for the lines of the manifests that declare dependencies, of those that lie highest."""
+    """Request the dependency lines of the top-level manifests."""
     manifests = [entry for entry in await code.files() if _get_kind(entry.path) is not None]
     highest = min((entry.path.count("/") for entry in manifests), default=0)
     found: list[RetrievalRequest] = []

@@ -144,9 +144,9 @@ async def find_named_lines(code: CodeSearch, target: NamedDefinition) -> list[Ev
 
 
 async def find_named_uses(code: CodeSearch, target: NamedDefinition) -> list[EvidenceRef]:
-    """Find what registers a definition and calls it by another name: routes, commands, tasks, decorators, URL names.
+    """Find registrations of a definition under another name: routes, commands, tasks, decorators, URL names.
 
-    What kind of use each is is in `kind`.
+    `kind` names the kind of use.
     """
     sites = [one for one in await code.registrations(_HANDLED) if target.is_handled_by(one.path, one.registration)]
     refs = [make_lines_ref(one.location, "mention", kind=_describe(one.registration)) for one in sites]

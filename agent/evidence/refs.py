@@ -65,7 +65,7 @@ def make_lines_ref(
 
 
 def make_cited_ref(location: Location) -> EvidenceRef:
-    """Refer again to a place that was cited; what stands at another commit cannot be read here, and only be cited."""
+    """Refer again to a cited place; one at another commit cannot be read here, only cited."""
     return make_lines_ref(location, "lines" if not location.commit else "change" if location.path else "commit")
 
 
@@ -138,7 +138,7 @@ def is_test_or_docs(path: str) -> bool:
 
 
 def sort_code_first(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
-    """Put the code before what is beside it, each in its order."""
+    """Put code before other files, each in its order."""
     return sorted(refs, key=lambda ref: is_test_or_docs(ref["path"]))
 
 
@@ -190,7 +190,7 @@ def make_quote(deps: Deps, text: str, *, first_line: int, language: str) -> Quot
 
 
 def make_call_refs(sites: Sequence[CallSite], role: Role) -> list[EvidenceRef]:
-    """Refer to each line that calls once, the code first, and what is certain before what is possible.
+    """Refer to each calling line once, code first, and certain calls before possible ones.
 
     A call that may mean several definitions is one site for each of them.
     """

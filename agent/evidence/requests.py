@@ -82,9 +82,9 @@ def decide_retrieval(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Retrieved:
-    """The result of one request: evidence, what surrounds it, how much there was in all, and notes for the answer.
+    """The result of one request: evidence, its surroundings, the total, and notes for the answer.
 
-    `facts` are what the evidence itself does not say, by name.
+    `facts` are facts that the evidence does not contain, by name.
     """
 
     refs: Sequence[EvidenceRef]

@@ -113,7 +113,7 @@ async def _find_moved_line(source: str, path: str, start: int, end: int, code: C
 
 
 async def route_error(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Look for where an exception comes from, and for the place that says its message, whatever else is in it."""
+    """Look for the origin of an exception, and for the place with its message."""
     error = parse_pasted_error(question)
     if error is None or (error.name and not error.texts and await code.definitions(error.name)):
         return None

@@ -122,7 +122,7 @@ _GAP = 3  # lines between two of one message
 
 LINES_AROUND = 12
 UNSAID_SHARE = 0.3  # what a hit without the text keeps of its score when another has it
-ASIDE_SHARE = 0.5  # what a test or a page that has it keeps beside the code itself
+ASIDE_SHARE = 0.5  # the weight of a test or a page relative to the code itself
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

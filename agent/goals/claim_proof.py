@@ -367,7 +367,7 @@ class Trial:
         return [f"{place}:{kind.__qualname__}.{name}"] if held is kind else []  # not one that only says it is
 
     def _find_observed(self, function: Any) -> list[str]:
-        """Name what has run so far where its output is read: the test writes to none of what it reads."""
+        """Name the code that has run so far: the test writes to none of the files that it reads."""
         owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
         is_output = isinstance(owner, io.StringIO) and name == "getvalue"
         if isinstance(owner, os.PathLike) and name in {"read_text", "read_bytes"}:
@@ -406,7 +406,7 @@ class Trial:
         return dict(options, env=environment), trace
 
     def _is_own_command(self, argv: list[str], place: str) -> bool:
-        """Whether a module or a script of the repository is started, and none that lies where the command begins."""
+        """Whether a module or a script of the repository is started, and none in the current folder."""
         if place != self._root and place.startswith(self._root + os.sep):
             return False
         if len(argv) > 2 and argv[0] == sys.executable and argv[1] == "-m":

@@ -193,12 +193,12 @@ class GoalDeps(Deps):
 
 
 def add_commands(state: GoalState, deps: GoalDeps) -> list[str]:
-    """Return the record of what a run has run in the sandbox, with what came last; the oldest go beyond a limit."""
+    """Return the record of the commands of a run, newest last; the oldest are dropped beyond a limit."""
     return [*state.get("commands", []), *deps.workspace.record.take()][-MAX_COMMANDS:]
 
 
 _PYTEST = frozenset("conftest.py pytest.ini .pytest.ini tox.ini setup.cfg pyproject.toml pytest.toml".split())
-# What Python loads on its own, or before what it is asked for.
+# Files that Python loads on its own, before the program.
 _PYTHON = frozenset({"sitecustomize.py", "usercustomize.py"})
 _ANALYSIS = frozenset(
     {"pyproject.toml", "setup.cfg", "mypy.ini", ".mypy.ini", "ruff.toml", ".ruff.toml", "pyrightconfig.json"}

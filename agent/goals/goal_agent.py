@@ -172,7 +172,7 @@ class GoalAgent:
         try:
             claim = await self._saver.claim_run(thread)
             return await self._work(run_id, claim, await begin(), started)
-        except CheckpointOvertaken:  # what is there to give up is the run of another process
+        except CheckpointOvertaken:  # only another process's run could be abandoned here
             raise
         except (AgentError, IndexerError) as error:
             # Only the author of a request learns that it cannot succeed.
@@ -295,4 +295,4 @@ def _ask_person(request: Mapping[str, Any]) -> str:
 
 
 def _ignore(kind: EventKind, /, **payload: Any) -> None:
-    """Nobody follows what a look at the models does."""
+    """Discard the events of a look at the models."""

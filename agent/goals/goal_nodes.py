@@ -1,4 +1,4 @@
-"""The nodes of a goal run: plan, act, evaluate and human_check, with what its model is told."""
+"""The nodes of a goal run: plan, act, evaluate and human_check, with the prompts of its model."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def _ask_model(state: GoalState, known: Sequence[chat.BaseMessage], deps: 
 
 
 def _follow_reply(known: Sequence[chat.BaseMessage], reply: chat.AIMessage, deps: GoalDeps) -> GoalState:
-    """Take up the calls of a reply; one that nobody can read, or that is far too long, is not made."""
+    """Carry out the calls of a reply; unreadable or overlong ones are dropped."""
     kept = limit_reply(reply, longest_calls=LONGEST_CALLS)
     calls: list[PendingCall] = [
         {"id": call.get("id") or f"call-{number}", "name": call["name"], "args": call["args"]}
@@ -253,7 +253,7 @@ _LAST = "This is the last reply in which you may call tools. "
 
 
 def build_beginning(state: GoalState, deps: GoalDeps, standing: str) -> list[chat.BaseMessage]:
-    """Begin the conversation: what the person wants, and how things stand at the commit."""
+    """Begin the conversation: the person's request, and the state of the commit."""
     material = {
         "What the person wants": deps.redact(state.get("task", "")),
         "How things stand at the commit": deps.redact(standing)[:_LONGEST_STANDING],

@@ -20,11 +20,11 @@ _MAX_LINES = 60
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalVerdict:
-    """The end of a run. `patch` holds the changes that count, as `git apply` takes them at the commit, unmasked.
+    """The end of a run.
 
-    `ended_by` is why it ended without its goal; `commands` is everything that was run; `places` are where the commit
-    has what was run and what was changed; `refused` are links out of the repository and settings of submodules, which
-    no patch holds.
+    `patch` holds the accepted changes, as `git apply` takes them at the commit, unmasked. `ended_by` is the reason of a
+    failure; `commands` is everything that was run; `places` are the commit's places of executed and changed code;
+    `refused` are links out of the repository and settings of submodules, which no patch contains.
     """
 
     goal: str
@@ -121,7 +121,7 @@ def make_verdict(run: GoalRun, goal: Goal[Any], redact: Callable[[str], str]) ->
 
 
 def _list_places(details: Mapping[str, Any], changes: Sequence[FileChange]) -> Sequence[Location]:
-    """List files of the commit, each once: what was changed, the tests that were run, what was executed."""
+    """List files of the commit, each once: changed ones, selected tests, executed ones."""
     made = {one.path.decode(errors="replace"): one for one in changes}
     lines = {path: _find_first_change(one) for path, one in made.items() if one.old is not None}
     for failure in details.get("failures", []):

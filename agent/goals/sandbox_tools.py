@@ -132,7 +132,7 @@ class RunPytest(SandboxTool[SelectionArguments]):
 _LONGEST_PATH = 500
 _LONGEST_FILE = 400_000  # bytes that can be edited in part
 _MAX_ENTRIES = 400
-_ROOM = 1_000  # characters for what is said beside the text of a file
+_ROOM = 1_000  # characters for text besides the file's own
 OUTSIDE_COPY = "is no path inside the working copy. Give one from the root of the repository, such as src/parser.py."
 # The last step of a path is a name that is replaced, never a link that is followed to somewhere else.
 _WRITE = 'mkdir -p -- "$(dirname -- "$1")" && { [ ! -L "$1" ] || rm -- "$1"; } && cat > "$1"'

@@ -30,7 +30,7 @@ class ReadingTools(ToolMenu):
         approved: Collection[str] = (),  # noqa: ARG002
         asking: bool = False,  # noqa: ARG002
     ) -> Sequence[Mapping[str, Any]]:
-        """Offer what only reads, whatever was approved or could be."""
+        """Offer only tools that read, whatever was approved."""
         return [tool for tool in self._tools.menu(deps) if self.only_reads(str(tool["name"]))]
 
     def is_approval_required(self, name: str) -> bool:

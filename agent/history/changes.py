@@ -148,9 +148,9 @@ class _Scope:
 
 
 async def fetch_changes(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Fetch the commits that a question is about, and the changelog's section where it is about a release.
+    """Fetch the commits of a question, and the changelog's section for a release.
 
-    Between two versions, branches or commits, also what differs. Of each commit is said since when it is released.
+    Between two versions, branches or commits, also their differences. Each commit has its first release.
     """
     parts = request.get("parts", {})
     if asked := {name.removeprefix("shipped "): said for name, said in parts.items() if name.startswith("shipped ")}:

@@ -107,7 +107,7 @@ async def _compare_again(
 async def _find_part(
     code: CodeSearch, written: str, bare: str, files: Sequence[ChangedFile]
 ) -> tuple[tuple[str, ...], HistoryTarget] | None:
-    """Find what is meant: what is called just so, then what the index has of that name, then what sounds like it."""
+    """Find the named part: an exact name, then the index's matches, then similar ones."""
     is_word = " " not in bare and not is_code_like(bare)
     if is_word and (named := _find_named(bare, files)):
         return named, HistoryTarget()
@@ -143,7 +143,7 @@ def _find_paths(files: Sequence[ChangedFile], fits: Callable[[str], bool]) -> tu
 
 
 async def make_comparison_refs(code: CodeSearch, part: ComparedPart) -> list[EvidenceRef]:
-    """Refer to the files that differ and then to their places: what was removed before what came in its stead.
+    """Refer to the changed files and then to their places: removed lines before their replacements.
 
     References to both sides of one place have the same number as their signature.
     """
@@ -225,7 +225,7 @@ async def _find_name(code: CodeSearch, place: ChangedPlace, comparison: Comparis
 
 
 def describe_comparison(part: ComparedPart, held: Commit) -> dict[str, str]:
-    """Say in words what was compared, and what there is to know of it."""
+    """Describe a comparison and its limits in words."""
     comparison = part.comparison
     facts = {"compared": "yes", "target": part.target.symbol or "\n".join(part.paths)}
     for name, tag in (("after", comparison.older), ("until", comparison.newer)):

@@ -65,7 +65,7 @@ class HistoryTarget:
 
 
 async def find_target(code: CodeSearch, written: str) -> HistoryTarget | None:
-    """Find what is meant by what a person wrote; None if nothing in the repository fits."""
+    """Find the target of a person's words; None if nothing in the repository matches."""
     bare = strip_nouns(written)
     if means_everything(bare, code.repository):
         return HistoryTarget()

@@ -25,7 +25,7 @@ from indexer.types import Location
 MAX_FILES = 60
 MAX_COMMANDS = 24
 _FOREIGN_TERMS, _LEAST_SAID = 2, 3  # words of a question, of which the best command says a third
-# What is said and typed for each purpose, the plainest word first; its first letters are enough.
+# Words and commands for each purpose, the plainest word first; its first letters are enough.
 _PURPOSES: dict[str, tuple[str, ...]] = {
     "test": ("test", "check", "spec", "pytest", "unit", "tox", "verify", "jest", "vitest", "tap", "ctest", "probar"),
     "lint": ("lint", "ruff", "flake8", "eslint", "mypy", "clippy", "vet", "biome", "style", "typecheck", "pre-commit"),
@@ -137,7 +137,7 @@ def find_purposes(question: str) -> list[str]:
 
 
 def _score_command(path: str, command: NamedCommand, words: Sequence[str], wanted: frozenset[str]) -> float:
-    """Weigh what is typed over what is said about it; words of the question beyond its purpose weigh most."""
+    """Weigh a command's words over its description; words of the question beyond its purpose weigh most."""
     typed, body, about = _cut_runner(command.text.lower()), command.body.lower(), command.about.lower()
     if words is not _PURPOSES["install"] and _INSTALLS.match(command.text.lower()):
         return 0.0  # what is installed has the word in its name
@@ -212,7 +212,7 @@ _TASK = compile_pattern(
     r"(?P<name>[A-Za-z][\w:]*)"
 )
 _YAML_TASK = re.compile(r"[ \t]{2}(?P<name>[a-z][\w:-]{0,60}):[ \t]*$")
-# What is said of a command on its line, above it or right below it.
+# The description of a command on its line, above it or right below it.
 _ABOUT = re.compile(r"(?:^[ \t]*(?:#{1,2}|desc:?|\"{3})|[ \t]##)[ \t]*[\"']?(?P<text>[^!#\s\"'][^\"\n]{0,150})")
 
 
@@ -354,7 +354,7 @@ def _find_block_end(lines: Sequence[str], at: int) -> int:
 def _read_block(lines: Sequence[str], start: int, end: int, about: str) -> Iterator[NamedCommand]:
     """Yield each command of a block, with the whole block as its body and its lines.
 
-    Where some lines stand behind a prompt, the others are what was printed, or comments.
+    If some lines follow a prompt, the others are output or comments.
     """
     end = min(end, start + _LONGEST_BLOCK)
     if prompts := [at for at in range(start, end) if _PROMPT.match(lines[at])]:

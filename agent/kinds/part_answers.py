@@ -30,7 +30,7 @@ class PartAnswers:
 
 
 async def answer_parts(draft: AnswerBuilder, questions: Sequence[str], deps: Deps) -> PartAnswers:
-    """Write an answer to each question below it; "it" stands for what the answer before was about."""
+    """Write an answer to each question below it; "it" is the subject of the previous answer."""
     refs: list[EvidenceRef] = []
     first = subject = AnswerSubject()
     is_pointing = True

@@ -1,4 +1,4 @@
-"""Fetches what a repository registers, and what its code sets something to, narrowed to the words of a question."""
+"""Fetches a repository's registrations and assigned values, narrowed to the words of a question."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _ALIKE: Mapping[tuple[RegistrationKind, ...], tuple[RegistrationKind, ...]] = {
     ("event",): ("topic",),
 }
 _DEFAULTS = compile_pattern(r"(?i)\bdefaults?\b|standardwert|par d[ée]faut|por defecto|デフォルト|默认")
-# What stands between two nouns of one question: "tables and endpoints", "services, resources and CI jobs".
+# Separators between the nouns of one question: "tables and endpoints", "services, resources and CI jobs".
 _JOINS = compile_pattern(
     r"(?i)\s*(?:,|/|&|\+|\band\b|\bor\b|\bund\b|\boder\b|\bet\b|\bou\b|\by\b|\be\b|и|と|和)[\s,]*(?:\w+\s+){0,2}"
 )

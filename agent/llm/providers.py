@@ -313,7 +313,7 @@ def is_truncated(metadata: dict[str, Any]) -> bool:
 
 
 def _iter_causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and what it was raised from; LangChain wraps what the services' clients raise."""
+    """Yield the error and its causes; LangChain wraps the errors of the services' clients."""
     current: BaseException | None = error
     while current is not None:
         yield current

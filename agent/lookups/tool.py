@@ -36,7 +36,7 @@ class ToolReport:
         self._lines: list[str] = []
         self._refs: list[EvidenceRef] = []
         self._room = room - ROOM_FOR_NOTES
-        self._reserve = ROOM_FOR_NOTES - len(MORE) - 1  # for what is said once there is no more room
+        self._reserve = ROOM_FOR_NOTES - len(MORE) - 1  # for a remark once there is no more room
         self.is_full = False
 
     def say(self, line: str) -> None:

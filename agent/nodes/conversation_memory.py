@@ -82,7 +82,7 @@ def is_answer_found(state: AgentState) -> bool:
         case "out_of_scope":  # else the message pointed at something that nobody had spoken of
             return find_small_talk(state.get("cleaned_query", "")) not in {None, "chatter"}
     if state.get("mode") == "tools" and state.get("tool_history") and state.get("answer_model"):
-        return bool(state.get("citations"))  # what was found at first is not what the answer was read from
+        return bool(state.get("citations"))  # the first evidence is not what the answer cites
     metadata, decision = state.get("retrieval_metadata", make_empty_metadata()), state.get("router_output")
     if not state.get("citations") or metadata["weak"]:
         return False

@@ -57,7 +57,7 @@ _PROJECT = re.compile(
 )
 _PRONOUN = re.compile(r"\b(?:it|its|they|their)\b", re.IGNORECASE)
 _FEW_TERMS = 2
-_BRIEF = 48  # characters of a message that may lean on what was said in a language of which no pattern knows
+_BRIEF = 48  # characters of a message that may refer to earlier ones in a language without patterns
 # Intents whose "it" is the project unless something else was mentioned.
 _OF_PROJECT: frozenset[IntentName] = frozenset({"command", "overview", "people", "listing", "changes"})
 _MIN_TERMS = 2  # with which an "it" that points at nothing can be the project

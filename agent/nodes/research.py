@@ -59,7 +59,7 @@ async def planner(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 
 def _find_dependent(form: PlanOutput, steps: Sequence[str]) -> list[int]:
-    """Return which of the steps that are left need what the ones before them find."""
+    """Return the remaining steps that depend on earlier results."""
     numbered = dict(enumerate(form.steps, 1))
     meant = [numbered[number] for number in form.dependent if number in numbered]
     waiting = set(clean_steps(meant, known=frozenset(), most=MAX_PLAN))
@@ -110,7 +110,7 @@ async def human_check(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 
 def _list_approvals(reason: str, state: AgentState, deps: Deps) -> list[tuple[str, str]]:
-    """List the calls that a yes would approve, with descriptions: nobody approves what was not shown."""
+    """List the calls that a yes would approve, with descriptions: nobody approves the unseen."""
     if reason == "plan":
         return [("plan", "")]
     tools = list_unapproved_tools(reason.split(), state, deps).split()

@@ -157,7 +157,7 @@ class _Question:
             around = self._view.find_spanning(path, use.scope, use.line)
             if around is not None and around.kind in TYPE_KINDS:
                 yield Definition(path=path, symbol=around)
-            elif around is None:  # `impl Trait for Type` stands beside the type
+            elif around is None:  # `impl Trait for Type` is next to the type
                 namesakes = self._view.definitions(use.scope.rpartition(".")[2], path)
                 here = [one for one in namesakes if one.path == path] or list(namesakes[:1])
                 yield from (one for one in here[:1] if one.symbol.kind in TYPE_KINDS)

@@ -192,7 +192,7 @@ class GenerationView:
 
 
 def _select_modules(files: frozenset[str], importer: str) -> frozenset[str]:
-    """Leave out what merely has the name of a module: prose, and beside a Python module what is none or no package."""
+    """Drop namesakes of a module: prose, and next to a Python module anything else that is no package."""
     if not importer.endswith(_PYTHON):
         return frozenset(file for file in files if not file.endswith(_PROSE))
     modules = frozenset(file for file in files if file.endswith((*_PYTHON, ".pyx")))

@@ -40,10 +40,10 @@ Lineage = tuple[Definition, ...]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImportSource:
-    """Where an imported name comes from.
+    """The source of an imported name.
 
-    `name` is what it is called there, empty for a whole module; `files` are those that it may be defined in, none for
-    a name from outside of the repository; `below` are folders that the module may hand it on from.
+    `name` is its name there, empty for a whole module; `files` are those that may define it, none for a name from
+    outside the repository; `below` are folders that the module may re-export it from.
     """
 
     name: str
@@ -173,7 +173,7 @@ def _resolve_by_lineage(site: UseSite, candidates: Sequence[Definition]) -> Reso
     if site.use.qualifier in SELF or any(
         definition.symbol.kind == "type" for line in site.lineages for definition in line
     ):
-        return None  # a subclass may have it, or what the other name of a type stands for
+        return None  # a subclass or the type behind an alias may have it
     return _NOTHING
 
 

@@ -157,7 +157,7 @@ def _read_count(digits: bytes) -> int | None:
 
 
 def _rank(one: FileDifference) -> tuple[int, int, str]:
-    """Put code before what is beside it, and what has changed most first."""
+    """Sort code first, and the largest changes first."""
     change = one.change
     weight = _SIDE_WEIGHTS.get(change.source_type, 0) + 4 * read_path_traits(change.path).is_secondary
     return weight, -((change.added or 0) + (change.removed or 0)), change.path

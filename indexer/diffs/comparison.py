@@ -36,7 +36,7 @@ class _Hunk:
     new_count: int
 
     def touches(self, lines: tuple[int, int] | None) -> bool:
-        """Whether some lines of the newer side are among those that were replaced, or around those that are gone."""
+        """Whether some lines of the newer side were replaced, or surround deleted ones."""
         if lines is None:
             return True
         last = self.new_line + max(self.new_count - 1, 0)

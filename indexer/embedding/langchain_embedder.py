@@ -280,7 +280,7 @@ def _start_call(call: Callable[[], T]) -> Future[T]:
 
 
 def _walk_causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and what it was raised from; LangChain wraps what the services' clients raise."""
+    """Yield the error and its causes; LangChain wraps the errors of the services' clients."""
     current: BaseException | None = error
     while current is not None:
         yield current

@@ -97,7 +97,7 @@ class GenerationCache:
         return self._overview
 
     def save_overview(self, name: str) -> None:
-        """Note what the repository is at a glance beside the generation; raises OSError."""
+        """Save the overview of the repository with the generation; raises OSError."""
         save_overview(self._overview_file, self._find_overview(name))
 
     def _find_overview(self, name: str) -> RepositoryOverview:

@@ -55,7 +55,7 @@ class HistoryReader:
         self._find_ref = find_ref
 
     async def log(self, query: LogQuery) -> CommitLog:
-        """List commits up to the one that is held; `UnknownRevision` if the query names none that there is."""
+        """List commits up to the pinned one; `UnknownRevision` if the query names an unknown ref."""
         known = {name: await self._find_end(name) for name in (query.after, query.until) if name}
         return await asyncio.to_thread(
             self._repository.commits.list_commits, self._sha, query, is_file=self._is_file(query.path), known=known
@@ -108,7 +108,7 @@ class HistoryReader:
         return Tag(name=found.name, sha=found.commit, created_at=0)
 
     def _find_merge_base(self, pull: Tag, held: Tag) -> Tag:
-        """Return what a pull request is compared with: once it is merged, what it was merged into."""
+        """Return the base of a pull request: after a merge, the branch that it was merged into."""
         if not self._repository.commits.is_in_history(pull.sha, held.sha):
             return held
         return replace(self._repository.commits.find_name(self._sha, f"{pull.sha}^"), name=f"{pull.name}^")

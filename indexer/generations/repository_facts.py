@@ -66,7 +66,7 @@ def _find_readme(entries: Sequence[FileEntry]) -> FileEntry | None:
 
 
 def find_introduction(name: str, path: str, language: str, text: str) -> tuple[Passage, ...]:
-    """Find the first paragraph of a README that says what the repository is, else the first that is prose.
+    """Find the README's description of the repository, else its first paragraph of prose.
 
     After a slogan, the next one too.
     """

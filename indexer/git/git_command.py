@@ -86,7 +86,7 @@ def decode_output(data: bytes) -> str:
 
 
 def _find_error_line(complaint: str) -> str:
-    """Find the line that says what ended the command, after any warnings."""
+    """Find the line with the cause of a failure, after any warnings."""
     lines = complaint.strip().splitlines()
     errors = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines
     return re.sub(r"^(?:fatal|error): ", "", errors[0]).rstrip(".") if errors else "no reason given"

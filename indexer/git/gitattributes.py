@@ -158,7 +158,7 @@ def _read_declarations(attributes: list[str]) -> dict[str, Any]:
 
 
 def _translate_pattern(folder: str, glob: str) -> str:
-    """Translate a pattern to RE2: as in `.gitignore`, but a folder does not stand for what is in it."""
+    """Translate a pattern to RE2: as in `.gitignore`, but a folder does not match its contents."""
     prefix = re.escape(folder) + "/" if folder else ""
     anywhere = "" if "/" in glob.rstrip("/") else "(?:.*/)?"
     return f"(?s){prefix}{anywhere}" + "".join(map(_translate_token, _split_glob(glob.removeprefix("/"))))

@@ -17,7 +17,7 @@ _LONGEST = 200  # characters of a name that anybody would write
 _FORMAT = "%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)%00%(creatordate:unix)%00%(refname)%00"
 _SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 _NUMBERS = re.compile(r"\d{1,9}")
-# `v1.2`, `jq-1.7.1`, `2.0rc1`: what precedes the version, its numbers, and what makes it no finished release.
+# `v1.2`, `jq-1.7.1`, `2.0rc1`: a prefix, the numbers of the version, and the suffix of a pre-release.
 _VERSION = re.compile(
     r"(?P<prefix>[A-Za-z_. -]{0,60})(?P<numbers>\d{1,9}(?:[._-]\d{1,9}){0,4})(?P<rest>[-.+_]?[A-Za-z][\w.+-]{0,40})?"
 )
@@ -138,9 +138,9 @@ class ReleaseQueries:
         self._tags = tags
 
     def find_first(self, shas: Sequence[str], marks: Collection[str] = ()) -> Mapping[str, str] | None:
-        """Name the oldest release that has each commit; none for one that is not released. None without any release.
+        """Find the oldest release of each commit; none for an unreleased one. None without any release.
 
-        Tags that are called as one of the `marks`, or fit one, are none: they tell what is deployed.
+        Tags that are one of the `marks`, or match one, are no releases: they mark deployments.
         """
         tags = self._tags.list_tags()
         versions = {tag.name for tag in tags if is_release(tag.name)}

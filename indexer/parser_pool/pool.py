@@ -169,7 +169,7 @@ _MAX_PARSERS = 4  # the rest of the pipeline cannot keep more of them busy
 
 
 class ParserPool:
-    """Parses files beside this process; threads may share it. `module` is what a parser runs."""
+    """Parses files in other processes; threads may share it. `module` is the parser's program."""
 
     def __init__(self, *, processes: int | None = None, limits: Limits | None = None, module: str = WORKER) -> None:
         self._most = processes or max(1, min((os.cpu_count() or 1) - 1, _MAX_PARSERS))

@@ -133,7 +133,7 @@ def _serve_frames(arguments: Sequence[str], answer: Callable[[bytes, float], byt
     _send_frame(replies, READY)
     while header := sys.stdin.buffer.read(HEADER.size):
         (length,) = HEADER.unpack(header)
-        # What is spent beyond this is answered by the kernel, whatever the parser is doing.
+        # The kernel enforces the limit, whatever the parser is doing.
         signal.setitimer(signal.ITIMER_PROF, float(cpu))
         _send_frame(replies, answer(sys.stdin.buffer.read(length), float(tree)))
 

@@ -1,7 +1,7 @@
-"""Finds the code in files that hold more than one language: components, templates, pages, documents and notebooks.
+"""Finds the code in files with more than one language: components, templates, pages, documents and notebooks.
 
-What is no code is blank, so that every line keeps its number, and no line changes its length. All scans are bounded:
-they give up on a delimiter that is not closed within some thousand characters, and on a page after many such.
+Everything else becomes blank, so that every line keeps its number and its length. All scans are bounded: they give up
+on a delimiter that is not closed within some thousand characters, and on a page after many such.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Part:
 
 @dataclass(kw_only=True, slots=True)
 class Contents:
-    """The code in a file, and what its markup itself says: tags of components, macros, what it includes."""
+    """The code in a file, and the contents of its markup: tags of components, macros, includes."""
 
     parts: list[Part] = field(default_factory=list)
     symbols: list[Symbol] = field(default_factory=list)
@@ -323,7 +323,7 @@ def _read_jinja(page: _Page) -> None:
 
 
 def _read_statements(page: _Page, markup: str) -> None:
-    """Read the statements of Jinja, Django, Twig or Liquid: macros and blocks, what is included, what is called."""
+    """Read the statements of Jinja, Django, Twig or Liquid: macros and blocks, includes, calls."""
     opened: list[tuple[str, str, int]] = []
     for start, end in _find_between(markup, "{%", "%}"):
         code = markup[start:end]

@@ -43,7 +43,7 @@ class DocumentationFinder:
         self._docs = {last: first for first, last in docs}
 
     def find_above(self, row: int) -> LeadingComment:
-        """Return what belongs to a definition that begins on a row; comments may stand between attributes."""
+        """Return the lines above a definition that belong to it; comments may be between attributes."""
         first_row, text, above = row, "", row - 1
         while above >= 0:
             if above in self._prefixes:

@@ -227,7 +227,7 @@ def _make_chunks(
     symbols: Sequence[Symbol] = (),
     documentation: DocumentationFinder | None = None,
 ) -> tuple[Chunk, ...]:
-    """Dress row ranges up as chunks: their text, what begins in them and what they are inside of."""
+    """Make chunks of row ranges: their text, their definitions and their enclosing ones."""
     by_line = sorted(symbols, key=lambda symbol: symbol.start_line)
     starts = [symbol.start_line for symbol in by_line]
     chunks = []

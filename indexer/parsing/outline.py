@@ -89,7 +89,7 @@ def _make_entry(kind: str, name: Node, captures: Captures, source: bytes) -> Out
     if "owner" in captures:
         owner = _read_owner(_read_text(captures["owner"][0], source))
     body = captures["body"][0].start_byte if "body" in captures else whole.end_byte
-    ends = captures["body"][0] if "body" in captures else whole  # in Dart a body stands beside its signature
+    ends = captures["body"][0] if "body" in captures else whole  # in Dart a body follows its signature
     first, last = read_node_rows(whole)
     # A declaration begins at its keyword, unless that opens a group on a line above.
     keyword = captures["keyword"][0] if "keyword" in captures else whole
@@ -156,7 +156,7 @@ def _strip_template_arguments(text: str) -> str:
 
 
 def _read_owner(text: str) -> str:
-    """Reduce what a function is assigned to in JavaScript, or a Go receiver, to the names that say whose it is."""
+    """Reduce the target of an assigned function in JavaScript, or a Go receiver, to its owner's names."""
     parts = [part for part in text.split(".") if part not in {"module", "exports", "prototype", "this"}]
     return ".".join(parts) if all(part.isidentifier() for part in parts) else ""
 
@@ -252,7 +252,7 @@ def make_symbols(
             continue
         if entry.first_row not in first_in_row:
             first_in_row[entry.first_row] = entry.start
-        # What stands above a line belongs to the first definition of that line.
+        # Lines above a definition belong to the first definition of its line.
         is_first = first_in_row[entry.first_row] == entry.start
         above = (
             documentation.find_above(entry.first_row)

@@ -21,10 +21,10 @@ _LONGEST_WAY = 5  # packages between one and what the project declares
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Entries:
-    """Where a file has packages: keys on the way, of which `*` stands for any.
+    """The place of packages in a file: keys on the path, `*` for any.
 
     The name is the key, or the member `name`; the version the member `version`, or the text. `needs` are members that
-    list what the package needs; the member `kind` says `direct` of those that the project itself asks for.
+    list the package's requirements; the member `kind` says `direct` for the project's own requirements.
     """
 
     at: tuple[str, ...]
@@ -192,10 +192,10 @@ def _fits(text: str, glob: str) -> bool:
 
 
 def read_packages(path: str, text: str) -> list[Registration]:
-    """Return what a manifest declares or a lock file locks, each with its version, and what needs which package.
+    """Return the packages of a manifest or lock file, each with its version and its dependents.
 
-    The detail of a registration is the version, its `help` is `declared`, `locked` or `needed`; what needs it, or the
-    way from what the project declares, is the handler.
+    The detail of a registration is the version, its `help` is `declared`, `locked` or `needed`; its handler is the
+    dependent, or the path from a declared package.
     """
     form = _find_format(path)
     if form is None:

@@ -194,9 +194,10 @@ class _Build:
 
 
 class SideGenerations:
-    """The generations beside one index. They never become its newest, and each is deleted once others are used more.
+    """The side generations of one index.
 
-    A generation begins as a copy of the nearest one that is there, so only files that differ are parsed and embedded.
+    They never become its newest, and the least used are deleted. A generation begins as a copy of the nearest existing
+    one, so only files that differ are parsed and embedded.
     """
 
     def __init__(self, index: CodeIndex, *, most: int = MOST_KEPT, read_time: Callable[[], float] = time.time) -> None:
@@ -235,7 +236,7 @@ class SideGenerations:
         return opened.index if opened is not None else None
 
     async def keep(self, refs: Sequence[NamedRef]) -> None:
-        """Build what is missing of these, and keep them whatever else is asked for; what is no more among them may go.
+        """Build the missing ones of these, and keep them permanently; others may be deleted again.
 
         Raises the first error after all were tried.
         """
@@ -266,7 +267,7 @@ class SideGenerations:
         return {folder.commit for folder in await asyncio.to_thread(list_side_folders, self._index.folder)}
 
     def _choose_stale(self, folders: Sequence[SideFolder]) -> list[SideFolder]:
-        """Choose what may be deleted: the least used of too many, what was never finished, and old pull requests."""
+        """Choose those to delete: the least used of too many, unfinished ones, and old pull requests."""
         now, asked_for = self._read_time(), 0
         stale: list[SideFolder] = []
         for folder in folders:

@@ -209,8 +209,8 @@ class RemoteClone:
     async def _fetch(self, branch: str, lock: int) -> str:
         """Fetch into a ref of our own, so that readers see the branch move only when the fetch is complete.
 
-        The tags of what is fetched come with it. The branch is followed even where a tag cannot be stored, as one
-        named `v2` beside a former `v2/beta`.
+        Tags are fetched too. The branch is followed even if a tag cannot be stored, such as `v2` next to a former
+        `v2/beta`.
         """
         await asyncio.to_thread(self._delete_leftovers)
         options = ["--quiet", "--force", "--no-write-fetch-head", "--no-recurse-submodules"]
@@ -311,7 +311,7 @@ class RemoteClone:
         return os.fsdecode(result.output).strip()
 
     def _delete_leftovers(self) -> None:
-        """Delete what a killed git left behind; nobody else uses the clone, as the lock is held."""
+        """Delete the leftovers of a killed git; the lock keeps others out of the clone."""
         with map_storage_errors(self.path / _LOCK):
             for path in (each for pattern in _LEFTOVERS for each in self.path.glob(pattern)):
                 path.unlink(missing_ok=True)

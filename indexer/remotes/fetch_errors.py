@@ -1,4 +1,4 @@
-"""Turns what git says when a fetch fails into one of a few states, each with a sentence that says what to do."""
+"""Maps git's messages on failed fetches to a few states, each with a sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def _make_printable(name: str) -> str:
 
 
 def _find_reason(complaint: str) -> str:
-    """Find the line that says why git failed, shortened; what the host itself says is not repeated."""
+    """Find the line with git's reason, shortened; the host's own text is not repeated."""
     lines = [line for line in complaint.splitlines() if line.strip() and not line.startswith(("remote:", "warning:"))]
     errors = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines
     line = re.sub(r"^(?:fatal|error): ", "", errors[0]) if errors else "no reason given"

@@ -22,7 +22,7 @@ _FORMAT = "%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)%00%(r
 _PLACES = ("refs/heads", "refs/tags", "refs/remotes/origin", "refs/pull", "refs/merge-requests", "refs/pull-requests")
 _SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 _NUMBER = re.compile(r"[#!]?(\d{1,9})")
-# What git does not take for a name; it would take some of these for an option, or for a way to another commit.
+# Names that git refuses; it would read some of these as an option, or as a path to another commit.
 _NO_NAME = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[/.]$|^@$")
 # How hosts name a pull request in the subject of the commit that merges it; and GitLab, in its message.
 _MERGED = (

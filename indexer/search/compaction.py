@@ -13,15 +13,15 @@ from indexer.search.postings import Vocabulary, merge_postings, select_term_list
 from indexer.search.segment import POSTINGS, Floats, Segment
 from indexer.search.snapshot import Snapshot, gather_rows
 
-_GROWTH = 8  # a segment that is not so many times as large as what came after it is made one with that
+_GROWTH = 8  # a segment is merged with its successors unless it is this many times as large
 _MAX_DEAD = 0.125  # of all chunks; beyond this everything is rebuilt
 _MAX_WORDS = 2  # for each of the first segment, which had none that was not used
 
 
 def compact_if_needed(snapshot: Snapshot) -> Snapshot:
-    """The same snapshot with fewer segments where that is due.
+    """Return the same snapshot with fewer segments, if that is due.
 
-    What is copied grows with what has changed: a large segment waits until much has come after it, or has died in it.
+    The work grows with the changes: a large segment waits until many rows came after it, or died in it.
     """
     sizes = [segment.size for segment in snapshot.segments]
     first = len(sizes) - 1

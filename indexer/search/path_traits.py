@@ -93,7 +93,7 @@ def _read_format(path: str) -> SourceType:
 
 
 def get_topic(path: str) -> str:
-    """The name that says what a file is about: its stem, or its folder's name for `__init__`, `index` and similar."""
+    """Return the topic of a file: its stem, or its folder's name for `__init__`, `index` and similar."""
     pure = PurePosixPath(path)
     if pure.stem.lower() in _GENERIC_STEMS and pure.parent.name:
         return pure.parent.name

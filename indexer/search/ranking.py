@@ -135,7 +135,7 @@ def _score_parts(
     if cosines is not None and mode != "lexical":
         is_long = mode == "hybrid" and len(question.tokens) > recipe.long_question
         weight = recipe.vector * (recipe.long_question_vector if is_long else 1.0)
-        # Cosines have no natural zero: what counts is how far each stands above the `vector_depth`-th best.
+        # Cosines have no natural zero: each counts by its distance above the `vector_depth`-th best.
         depth = min(len(cosines), recipe.vector_depth)
         above = np.maximum(cosines - np.partition(cosines, -depth)[-depth], 0.0)
         # Weigh each chunk's vector; that of a chunk of a few words speaks for its path alone

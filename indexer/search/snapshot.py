@@ -51,7 +51,7 @@ class Snapshot:
     history: CommitHistory
 
     def warm(self) -> None:
-        """Work out what the first search would have to, so that nobody waits for it."""
+        """Do the preparations of the first search ahead of time."""
         for name in _DERIVED:
             getattr(self, name)
 
@@ -101,7 +101,7 @@ class Snapshot:
 
     @cached_property
     def topic_terms(self) -> PostingsStack:
-        """The words that say what each file is about."""
+        """The topic words of each file."""
         return PostingsStack([segment.topic_terms for segment in self.segments], self.selection.files)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Puts a snapshot together: what stays of the one before, and a segment of what was parsed since."""
+"""Builds a snapshot from the remaining segments of the previous one, and a segment of new files."""
 
 from __future__ import annotations
 

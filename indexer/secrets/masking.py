@@ -18,7 +18,7 @@ from indexer.secrets.named_values import JUDGED, read_named_value
 from indexer.secrets.secret_rules import Rule, load_rules
 from indexer.secrets.secret_values import is_literal, is_value
 
-# What stands between two pieces of a string: quotes with a sign that joins them, or the end of a line.
+# The text between two pieces of a string: quotes with a joining sign, or a line end.
 _JOINT = (
     r"(?:[\"'`][ \t]{0,8}[+.&]{1,2}[ \t]{0,8}[\"'`]|"
     r"[\"'`]?[ \t]{0,8}[+.&\\]{0,2}[ \t]{0,8}\r?\n[ \t>#*]{0,40}[+.&]{0,2}[ \t]{0,8}[\"'`]?)"
@@ -165,7 +165,7 @@ def redact_secrets(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _open_steps() -> _Steps:
-    """Build the steps: of the rules that look everywhere, and of what stands behind the name of a secret."""
+    """Build the steps: the rules that search everywhere, and those for values after a secret's name."""
     loaded = load_rules()
     steps = [
         (rule.regex, partial(_mask_matches, _compile_regex(rule.regex).search, rule.label, partial(_read_match, rule)))
@@ -230,7 +230,7 @@ def _find_named(worth: Any, named: Any, data: bytes, position: int) -> Any:
 
 
 def _mask_matches(find: Callable[[bytes, int], Any], label: str, read: _Read, data: bytes) -> bytes:
-    """Mask what a pattern finds and what is read in its matches as a secret."""
+    """Mask the secrets in the matches of a pattern."""
     pieces: list[bytes] = []
     end = position = 0
     while (match := find(data, position)) is not None:

@@ -35,7 +35,7 @@ JUDGES: Mapping[str, Judge] = MappingProxyType(
     }
 )
 _TAIL = "[A-Za-z0-9_.-]*"  # of a name, behind its noun
-_SHORT = r"(?:\b|_)(?i:pass|pw|psk)\b"  # a name that is a password's where a user stands beside it
+_SHORT = r"(?:\b|_)(?i:pass|pw|psk)\b"  # a name that is a password's only next to a user
 _FILE = Path(__file__).with_name("secret_rules.toml")
 
 

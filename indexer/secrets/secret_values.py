@@ -51,10 +51,10 @@ _RUN = re.compile(r"[A-Za-z0-9]{2,}")
 
 
 def measure_surprise(value: str) -> tuple[float, int]:
-    """Return the mean bits that letters and digits cost beside each other in a value, and how many such pairs it has.
+    """Return the mean bits of adjacent letters and digits in a value, and the number of such pairs.
 
-    Names and words take about four bits a pair, and one in a hundred takes more than 5.5; what was drawn by lot takes
-    seven or eight.
+    Names and words take about four bits a pair, and one in a hundred takes more than 5.5; random values take seven or
+    eight.
     """
     costs = _read_costs()
     total, pairs = 0.0, 0
@@ -103,7 +103,7 @@ _ADDRESS = r"[A-Za-z][A-Za-z0-9+.-]{1,20}://|mailto:|~/[\w.-]{2,40}(?:/|$)|sha(?
 _REFERENCE = re2.compile(rf"^(?:{_ADDRESS})|^(?:{_VARIABLE}|{_EXPRESSION})$|{_TEMPLATE}|{_PATTERN}")
 _HEX = re2.compile(r"[0-9a-f]+(?:-[0-9a-f]+)*|[0-9A-F]+(?:-[0-9A-F]+)*")
 
-# What stands where a password could, and is none.
+# Texts in a password's place that are none.
 _STAND_IN = (
     r"(?i:\[REDACTED|change.?me|example|sample|dummy|placeholder|replace|insert|your[_-]|x{4,}|\*{3}|\.{3}|redacted|fake|"
     r"mock|foobar|localhost|undefined|unknown)"
@@ -112,7 +112,7 @@ _TRANSLATED = (
     "passw|passphr|passord|kennwort|wachtwoord|contrasena|senha|heslo|parola|salasana|lozinka|haslo|adgangskode|geslo|"
     "jelszo|sifre|losenord|geheimnis"
 )
-# Words that say no more than of which kind a value is, or for what.
+# Words that only name the kind or purpose of a value.
 _NOUNS = (
     rf"(?i:passwords?|passphrase|passwd|passwort|{_TRANSLATED}|motdepasse|mot|kata|mat|pass|pwd|secrets?|tokens?|credentials?|username|user|name|admin|"
     r"root|access|refresh|client|server|service|database|api|auth|private|public|super|your|test|required|optional|string|"
@@ -285,7 +285,7 @@ def is_path_password(value: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Tell what stands for a secret in documentation; long random values hold such words by chance."""
+    """Recognise placeholders of documentation; long random values contain such words by chance."""
     ends = (value,) if len(value) < _LONG else (value[:8], value[-10:])
     return any(_PLACEHOLDER.search(end) for end in ends)
 

@@ -188,7 +188,7 @@ def _name_content(file: ListedFile) -> tuple[str, tuple[str, ...]]:
 
 
 def _make_spans(listing: GenerationListing, missing: Mapping[str, Sequence[_Place]]) -> Iterator[_Span]:
-    """Join what lies close together in a bundle."""
+    """Join neighbouring blocks of a bundle."""
     wanted = {digest: places[0].file.blocks[places[0].number] for digest, places in missing.items()}
     span: _Span | None = None
     for block in sorted(wanted.values(), key=lambda block: (block.bundle, block.start)):

@@ -55,7 +55,7 @@ class Bucket:
             return bytes(await get_range_async(self._backend, key, start=start, end=end))
 
     async def list(self, prefix: str) -> AsyncIterator[StoredObject]:
-        """List what lies below a prefix."""
+        """List the objects below a prefix."""
         import obstore
 
         with _map_errors():
@@ -107,7 +107,7 @@ def open_bucket(url: str, *, options: Mapping[str, Any] | None = None) -> Bucket
 
 @contextmanager
 def _map_errors(key: str = "") -> Iterator[None]:
-    """Map what obstore raises to sentences; it has no class for most of what stores say."""
+    """Map obstore's errors to sentences; it has no class for most errors of stores."""
     from obstore.exceptions import BaseError, NotFoundError, PermissionDeniedError, UnauthenticatedError
 
     try:

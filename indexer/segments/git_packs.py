@@ -26,7 +26,7 @@ class PackWriter:
         self._git_dir = repository.git_dir
 
     def list_tags(self) -> dict[str, str]:
-        """List what each tag stands for, a tag object or a commit, by full name."""
+        """Return the target of each tag, a tag object or a commit, by full name."""
         lines = self._git.run("for-each-ref", "--format=%(objectname) %(refname)", "refs/tags").splitlines()
         pairs = (decode_output(line).partition(" ") for line in lines)
         return {name: sha for sha, _, name in pairs}
@@ -63,7 +63,7 @@ class PackWriter:
 
 
 def write_git_folder(folder: Path, history: History) -> None:
-    """Write what git needs beside the packs: what was checked, and no configuration but this. Raises OSError."""
+    """Write the git folder around the packs: verified data, and only this configuration. Raises OSError."""
     is_sha256 = len(history.sha) > _SHA1_LENGTH
     refs = dict(history.refs)
     if history.branch is not None:

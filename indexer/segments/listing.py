@@ -83,7 +83,7 @@ class History:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GenerationListing:
-    """The files of a generation, the bundles that their blocks are in, and what git needs beside its packs."""
+    """The files of a generation, the bundles of their blocks, and git's data besides its packs."""
 
     files: tuple[ListedFile, ...]
     bundles: tuple[Bundle, ...]

@@ -52,9 +52,9 @@ class CacheCounts:
 
 
 class LocalGenerations:
-    """Folders by repository and version; those that are open here, by repository, the one used last at the end.
+    """Folders by repository and version; the open ones by repository, the last used at the end.
 
-    `most_bytes` may be exceeded by what is being read, and by the one generation that is needed now. Its methods block.
+    `most_bytes` may be exceeded by open generations, and by the one that is needed now. Its methods block.
     """
 
     def __init__(self, root: Path, most_bytes: int) -> None:
@@ -155,7 +155,7 @@ class LocalGenerations:
                 folder.rename(draft)
 
     def find_copies(self, repository: str) -> list[LocalCopy]:
-        """Find what is here of a repository, whole folders first, once what nobody reads any more is gone."""
+        """Find the local copies of a repository, whole folders first, after deleting unused ones."""
         self.close_unread()
         folders = sorted(self._list_folders(repository), key=lambda path: path.name.endswith(_DRAFT))
         return [
@@ -165,7 +165,7 @@ class LocalGenerations:
         ]
 
     def make_room(self, repository: str, needed: int) -> None:
-        """Delete what was not used for longest until so many bytes fit, but nothing that is read, nor this one."""
+        """Delete the least recently used until the bytes fit, but no open one, nor this one."""
         size = self.measure()
         own = self._root / name_prefix(repository)
         folders = [path for path in self._iter_folders() if path.parent != own]

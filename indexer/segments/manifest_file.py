@@ -104,7 +104,7 @@ class ManifestFile:
         return [Pin(holder=holder, version=version) for holder, version in rows]
 
     async def forget(self, repository: str, before: int) -> None:
-        """Drop the versions below one that nobody pins, and pins that have run out."""
+        """Delete old versions without pins, and expired pins."""
         await self._run(f"DELETE FROM pins WHERE until <= {_NOW}")
         sql = """DELETE FROM manifests WHERE repository = :repository AND version < :before
             AND version NOT IN (SELECT version FROM pins WHERE repository = :repository)"""

@@ -18,12 +18,12 @@ _BESIDE = re.compile(r"(?P<repository>.+)@(?P<commit>[0-9a-f]{40}(?:[0-9a-f]{24}
 
 
 def name_beside(repository: str, commit: str) -> str:
-    """Name what is published of a repository at another commit than its newest."""
+    """Name the publication of a repository at another commit than its newest."""
     return f"{repository}@{commit}"
 
 
 def find_owner(name: str) -> str:
-    """Return the repository of a name: that before the commit of what is published beside its newest one."""
+    """Return the repository of a name, without the commit of a publication beside its newest."""
     found = _BESIDE.fullmatch(name)
     return found["repository"] if found else name
 
@@ -85,7 +85,7 @@ class Manifests(Protocol):
         """Return the pins that hold."""
 
     async def forget(self, repository: str, before: int) -> None:
-        """Drop the versions below one that nobody pins, and pins that have run out."""
+        """Delete old versions without pins, and expired pins."""
 
     async def note_refs(self, repository: str, refs: ListedRefs) -> None:
         """Note which refs a repository has by now, for those who do not have it."""

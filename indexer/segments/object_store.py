@@ -27,7 +27,7 @@ class ObjectStore(Protocol):
         """Read the bytes from `start` up to `end`, or to where the object ends."""
 
     def list(self, prefix: str) -> AsyncIterator[StoredObject]:
-        """List what lies below a prefix, in any order."""
+        """List the objects below a prefix, in any order."""
 
     async def delete(self, keys: Sequence[str]) -> None:
         """Delete objects; those that are gone already are no error."""

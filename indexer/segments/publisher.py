@@ -356,7 +356,7 @@ def _pack_history(
         known = [old.sha, *(tag for name, tag in tags.items() if old.refs.get(name) == tag)]
     elif old is not None and writer.has_commit(old.packs[1].since):
         since, packs = old.packs[1].since, list(old.packs[:1])
-        known = [since]  # what stands for tags was in the packs that are made again
+        known = [since]  # the targets of tags were in the packs that are made again
     with map_storage_errors(folder / _PACKS):
         (folder / _PACKS).mkdir(parents=True)
     name = writer.write(folder / _PACKS, [sha, *tags.values()], known)

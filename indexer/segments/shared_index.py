@@ -39,10 +39,10 @@ _NOTHING = IndexStatus(
 
 
 class SharedIndex:
-    """One repository as it was published last. What is here is still served, whatever becomes of the store.
+    """One repository as it was published last.
 
-    A refresh downloads; building is for anyone who has the repository. With a `commit` it is the repository as it was
-    published beside its newest one.
+    The local copy is served whatever happens to the store. A refresh downloads; only a process with the repository
+    builds. With a `commit` it is the repository's publication at that commit.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class SharedIndex:
         return (read_version(opened.folder), opened.generation.indexed_at) if opened is not None else None
 
     async def pin(self) -> IndexReader:
-        """Hold what is here; what was never asked about is downloaded first. `NotIndexed` before it is published."""
+        """Pin the local copy; a first question downloads it. `NotIndexed` before it is published."""
         opened, counts = self._generations.get(self._published_as), self._generations.counts
         if opened is None or opened.is_damaged:
             counts.misses += 1
@@ -181,7 +181,7 @@ class SharedIndex:
             os.close(lock)
 
     async def status(self) -> IndexStatus:
-        """Describe what is here; what was published where nothing is, and what keeps that from being served."""
+        """Describe the local copy, or the publication if there is none, and the obstacles to serving it."""
         warnings = (self._problem,) if self._problem else ()
         manifest = await self._manifests.read(self._published_as)
         published = manifest.status if manifest is not None else _NOTHING
@@ -218,7 +218,7 @@ class SharedIndex:
         return await asyncio.to_thread(read)
 
     async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
-        """Find out what changed since a commit up to the one that is here, in general and of the paths."""
+        """Find the changes between a commit and the local one, in general and in the paths."""
         opened = self._generations.get(self._published_as)
         if opened is None:
             return Drift(behind=None, changed=None)
@@ -266,7 +266,7 @@ class Follower:
                 await asyncio.wait_for(self._told.wait(), self._poll)
 
     async def look(self) -> None:
-        """Download what is newer than what is here; what cannot be downloaded is tried again at the next look."""
+        """Download newer publications; failed downloads are tried again at the next look."""
         try:
             versions = await self._manifests.list_versions()
         except IndexerError as error:

@@ -45,7 +45,7 @@ async def claim_bucket(store: ObjectStore, cluster: str) -> None:
 
 
 async def sweep_segments(store: ObjectStore, manifests: Manifests, *, grace: timedelta = GRACE) -> int:
-    """Delete what nobody needs of all repositories; return how many objects that were. Raises `SegmentsUnavailable`."""
+    """Delete unneeded objects of all repositories; return their number. Raises `SegmentsUnavailable`."""
     key = f"{_CLOCKS}/{uuid.uuid4().hex}"
     await store.put(key, b"")
     times = [each.modified_at async for each in store.list(_CLOCKS)]
@@ -61,7 +61,7 @@ async def sweep_segments(store: ObjectStore, manifests: Manifests, *, grace: tim
 
 
 async def _drop_old_beside(manifests: Manifests, now: datetime) -> Collection[str]:
-    """Drop what was published long ago at other commits than the newest, or is too much; return the repositories."""
+    """Delete old or surplus publications at other commits than the newest; return the repositories."""
     beside: dict[str, list[Manifest]] = {}
     for name in await manifests.list_versions():
         manifest = await manifests.read(name) if find_owner(name) != name else None

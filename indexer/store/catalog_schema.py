@@ -102,7 +102,7 @@ def create_catalog_tables(db: sqlite3.Connection) -> None:
 
 
 def connect_catalog(path: Path) -> sqlite3.Connection:
-    """Connect to a catalog, be its folder read-only: SQLite makes files beside one that may change."""
+    """Connect to a catalog, even in a read-only folder: SQLite creates files next to a writable one."""
     is_fixed = not os.access(path.parent, os.W_OK) and not has_content(path.with_name(f"{path.name}-wal"))
     place = f"{path.absolute().as_uri()}?immutable=1" if is_fixed else str(path)
     return sqlite3.connect(place, uri=is_fixed, check_same_thread=False, isolation_level=None, timeout=10)
@@ -115,7 +115,7 @@ def _read_version(path: Path) -> int:
 
 
 def _create_catalog(path: Path) -> None:
-    """Create an empty catalog beside the path and move it there, so that nobody ever sees an unfinished one."""
+    """Create an empty catalog next to the path and move it there, so that it appears complete."""
     with lock_schema(path):
         if has_content(path):  # another process was faster
             return

@@ -34,7 +34,7 @@ class CatalogWriter:
     def leave_out(
         self, generation: int, omissions: Collection[Omission], *, instead_of: Collection[str] | None
     ) -> None:
-        """Record what a generation leaves out; it replaces what was recorded for some paths, or, with None, for all."""
+        """Record a generation's left-out files; they replace the records for some paths, or, with None, all."""
         counts = Counter(omission.reason for omission in omissions)
         if instead_of is None:
             self._db.execute("DELETE FROM omissions")

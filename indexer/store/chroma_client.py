@@ -18,10 +18,9 @@ _ANSWER_SECONDS, _CONNECT_SECONDS = 60.0, 5.0
 
 
 def _load_chroma() -> None:
-    """Import Chroma, which costs a second, and keep it from reading a `.env` of the current folder.
+    """Import Chroma, which takes a second, and keep it from reading a `.env` of the current folder.
 
-    Its package makes settings while it is imported. What is in that file, or what it is, could end or hold this
-    process, and it may come with the repository that is asked about.
+    Its package reads settings on import. Such a file could end or block this process, and may come from the repository.
     """
     with _LOADING:
         package, spec = None, None

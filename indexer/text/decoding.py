@@ -23,7 +23,7 @@ _CONTROLS = bytes(byte for byte in range(32) if byte not in _TEXT_CONTROLS) + b"
 _HIGH = bytes(range(0x80, 0x100))
 _SHIFTED = re.compile(rb"\x1b\$[@B]")  # how ISO-2022-JP, which has no byte beyond ASCII, begins Japanese
 
-# What may be found by words: what people wrote code in, and old systems of Asia and Eastern Europe still do.
+# Encodings recognised by words: those of old code, and of old systems of Asia and Eastern Europe.
 _ENCODINGS = (
     *(f"cp125{digit}" for digit in range(9)),
     *(f"iso8859-{part}" for part in (1, 2, 5, 7, 8, 9, 15)),

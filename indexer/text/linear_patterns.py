@@ -62,7 +62,7 @@ class Pattern:
         return found
 
     def split(self, text: str) -> list[str]:
-        """Return what stands between the places that match."""
+        """Return the text between the matches."""
         pieces: list[str] = self._compiled.split(_replace_surrogates(text))
         return pieces
 

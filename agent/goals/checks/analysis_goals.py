@@ -95,7 +95,7 @@ class _FewerFindings(Goal[_Paths]):
         return GoalResult(achieved=False, reason=f"{base.total()} findings at the commit:\n{_format_findings(base)}")
 
     async def check(self, state: GoalState, workspace: Workspace) -> GoalResult:
-        """Compare what is found in a fresh copy with the changes to what is found at the commit."""
+        """Compare the findings in a fresh copy with the changes to those at the commit."""
         base = await self._find_base(workspace)
         changes = self.select_changes(read_stored_changes(state.get("changes", [])))
         try:
@@ -113,7 +113,7 @@ class _FewerFindings(Goal[_Paths]):
         )
 
     def select_changes(self, changes: Sequence[FileChange]) -> Sequence[FileChange]:
-        """Leave out changes of what says what is looked for."""
+        """Leave out changes to the tool's settings."""
         return [one for one in changes if not is_analysis_setting(one.path.decode(errors="replace"))]
 
     async def _find_base(self, workspace: Workspace) -> Counter[Finding]:

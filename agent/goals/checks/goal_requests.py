@@ -75,7 +75,7 @@ def make_claim(text: str) -> WantedGoal | None:
 
 
 def is_inference(question: str, answer: str) -> bool:
-    """Whether an answer says what running the code would show: it hedges, or was asked what the code does."""
+    """Whether an answer is about runtime behaviour: it hedges, or the question asks about behaviour."""
     asked = _PLAIN.findall(question[:400].lower())
     if asked[:1] and asked[0] in _BEHAVES:
         return True

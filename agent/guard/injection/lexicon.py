@@ -20,7 +20,7 @@ _IN_NAMES = re.compile(r"[\W_]+")
 _SHAPE = "\ue000"  # is in the place of a shape
 _ENDS = frozenset(".?!…。？！؟।;；\n")
 _COLONS = frozenset(":：")
-# How many words a sign sets what follows apart from what comes before.
+# The distance in words that a sign adds.
 _DISTANCES = (
     dict.fromkeys(".?!…。？！؟।", 13) | {"\n": 7, ":": 1, "：": 1, '"': 1, _SHAPE: 1} | dict.fromkeys("{}[]=<>|", 4)
 )
@@ -152,7 +152,7 @@ class Lexicon:
         return _Word(folded, bits, (), self._phrases.get(folded, {}))
 
     def _mark_name(self, name: str) -> tuple[int, Sequence[Mark]]:
-        """Return what a name stands for, and its marks when it is read as a sentence."""
+        """Return the concept of a name, and its marks if it reads as a sentence."""
         parts = [part for part in _IN_NAMES.split(name) if part] or [name]
         bits = self._words.get(_fold(name), 0) | self._words.get(_fold(parts[-1]), 0) & self.bits["domain"]
         return bits, self.read(" ".join(parts)).marks if len(parts) >= NAME_PARTS else ()

@@ -56,9 +56,9 @@ _QUOTE = " (quoted) "
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Clauses:
-    """A text apart: `orders` a line for what follows upon each other, `questions` one for each, `whole` as it was.
+    """The clauses of a text: `orders` a line for consecutive ones, `questions` one for each, `whole` the original.
 
-    What is quoted counts in neither where the text asks something: it is what the question is about.
+    Quotations count in neither if the text asks something: they are its subject.
     """
 
     orders: str
@@ -153,13 +153,13 @@ def judge_injection(message: NormalizedQuestion) -> InjectionVerdict:
     if not found:
         return InjectionVerdict(name="allow")
     first = next(iter([*sure, *found.values()]))
-    # An order beside a real question does not silence who asks: the question is answered, under watch.
+    # An order with a real question does not silence its author: the question is answered, under watch.
     name: VerdictName = "block" if sure and not asks else "watch"
     return InjectionVerdict(name=name, rules=tuple(sorted(found)), said=first.said)
 
 
 def judge_conversation(message: str, earlier: Sequence[str]) -> InjectionVerdict:
-    """Judge a message with those that the same person wrote before it; what is split over several is watched."""
+    """Judge a message together with earlier ones of the same person; an attack split over several is watched."""
     own = judge_injection(normalize_question(message))
     if own.name != "allow" or not earlier:
         return own

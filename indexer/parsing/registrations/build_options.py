@@ -29,7 +29,7 @@ _AUTOCONF_HELP = compile_pattern(
 
 
 def find_build_options(context: FileContext) -> Iterator[Registration]:
-    """Find the options that a build file declares, with their defaults and what is said of them."""
+    """Find the options of a build file, with their defaults and descriptions."""
     name = context.path.rpartition("/")[2].lower()
     text = context.source.decode("utf-8", "replace")
     if name == "cmakelists.txt" or name.endswith(".cmake"):

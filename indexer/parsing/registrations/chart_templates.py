@@ -1,4 +1,4 @@
-"""Templates of Helm charts: YAML once what is put in later stands for itself, at its own place."""
+"""Templates of Helm charts: YAML in which each placeholder stays in its place as text."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _read_heading(heading: str, lines: Sequence[str], number: int, context: File
 
 
 def _read_body(lines: Sequence[str], first: int, *, skip: str = "") -> tuple[str, str]:
-    """Return the default and the first sentence of what stands below a name."""
+    """Return the default and the first sentence below a name."""
     default, said, is_open = "", "", False
     for line in lines[first : first + _REACH]:
         text = line.strip()

@@ -40,7 +40,7 @@ _AROUND = frozenset("decorator modifiers attribute attribute_item attribute_grou
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Invocation:
-    """A name that is called with arguments, or stands above a definition; `receiver` is what it is called on."""
+    """A name that is called with arguments, or annotates a definition; `receiver` is the object of the call."""
 
     name: str
     receiver: str

@@ -84,7 +84,7 @@ def _is_handled(invocation: Invocation) -> bool:
 
 
 def read_template(node: Node, source: bytes, *, depth: int = 6) -> str | None:
-    """Return the text of a string with `{}` for what is put in between; None for what is no string at all."""
+    """Return the text of a string with `{}` for interpolations; None for anything else."""
     if node.type in TEXTS:
         return read_literal(node, source)
     if node.type in _CALLS:  # fmt.Sprintf("%s/orders/%s", base, id)

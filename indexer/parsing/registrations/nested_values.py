@@ -109,7 +109,7 @@ class _Open:
 
 
 def read_json(text: str, *, most: int = 4 * _MAX_VALUES) -> Value:
-    """Return the value of a JSON file; of one that is none, what was read until then."""
+    """Return the value of a JSON file; of an invalid one, the part before the error."""
     whole = _Open(key="", line=1, members=[], is_mapping=False)
     stack = [whole]
     line, counted = 1, 0

@@ -1,4 +1,4 @@
-"""Options of command lines and environment variables, with their defaults and what is said of them."""
+"""Options of command lines and environment variables, with their defaults and descriptions."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def read_called_route(invocation: Invocation, context: FileContext) -> Iterator[
     )
     base = invocation.receiver.partition("\n")[0].partition(".route(")[0]
     for prefix in find_enclosing_prefix(invocation.node, context, base):
-        # Echo takes what stands before the handler behind it, all others in front.
+        # Echo takes middleware after the handler, all others before it.
         place = 1 if b"labstack/echo" in context.source and len(invocation.positional) > 1 else -1
         handler = _name_handler(invocation.positional[place], context)
         yield context.make("route", f"{method} {join_path(prefix, path)}", invocation.line, handler=handler)
@@ -219,7 +219,7 @@ class _Client(NamedTuple):
 
 
 def _read_client(target: Node, invocation: Invocation, context: FileContext) -> _Client | None:
-    """Read of which service an interface makes requests, and below which path; None of what answers them."""
+    """Return the service and the base path of a client interface; None for a server's."""
     owner = find_owner(target)
     head = context.source[owner.start_byte : owner.start_byte + _HEAD] if owner is not None else b""
     above = head.partition(b"{")[0].decode("utf-8", "replace")

@@ -75,7 +75,7 @@ _BROKERS = r"kafka\w*|rabbit\w*|amqp\w*|jms\w*|channel|\bch|\bnc|nats|js|redis\w
 _SENDERS = rf"(?i)(?:producer|publisher|writer|sns\w*|sqs\w*|template|bridge|exchange|queue|{_BROKERS})(?:\(\)|\))?$"
 _RECEIVERS = rf"(?i)(?:consumer|subscriber|reader|\bsub|{_BROKERS})(?:\(\)|\))?$"
 
-# Feature flags: what SDKs call asking for one, by what, and what those are called whose calls have everyday names.
+# Feature flags: the SDKs' methods, their arguments, and receivers for methods with everyday names.
 _FEATURE_CALLS = (
     "variation variationDetail boolVariation stringVariation intVariation jsonVariation bool_variation BoolVariation"
     " StringVariation IntVariation JSONVariation useBooleanFlagValue useStringFlagValue useFlag useFlagEnabled"

@@ -83,7 +83,7 @@ def _find_text(root: Node, at: int) -> Node | None:
 
 
 def _read_inside(node: Node, source: bytes) -> str:
-    """Return what the strings in a node say, each character at its place, and blanks for what is around."""
+    """Return the text of the strings in a node, each character at its place, and blanks around it."""
     room = bytearray(0x0A if byte == 0x0A else 0x20 for byte in source[node.start_byte : node.end_byte])
     pending, base = [node], node.start_byte
     while pending:
