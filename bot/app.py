@@ -125,7 +125,7 @@ class TeamRepositories:
     built: RepositoryLibrary | None = None
 
     async def sweep(self) -> Sequence[str]:
-        """Drop what nobody reads any more of each index; return what is wrong with those that cannot be swept."""
+        """Delete unused parts of each index; return the problems of those that cannot be swept."""
         return [*await self.library.sweep(), *(await self.built.sweep() if self.built is not None else ())]
 
 
@@ -459,7 +459,7 @@ def _name_indexes(
 def _open_refs(
     index: CodeIndex, clone: RemoteClone | None, table: RepositoryTable, stack: AsyncExitStack
 ) -> RepositoryRefs:
-    """Open what an index is beside: other branches, tags, commits and pull requests."""
+    """Open the refs of an index: other branches, tags, commits and pull requests."""
     from indexer import RepositoryRefs
 
     refs = RepositoryRefs(index, clone, branches=table.branches)
@@ -664,7 +664,7 @@ async def list_local_models(settings: Settings) -> Sequence[str]:
 
 
 def _ignore(kind: EventKind, /, **payload: Any) -> None:
-    """Nobody follows what a look at the models does."""
+    """Discard the events of a look at the models."""
 
 
 def open_models(settings: Settings) -> AbstractAsyncContextManager[ModelSource]:

@@ -15,7 +15,7 @@ from bot.errors import SettingsError
 FILE_NAME = "citebot.toml"
 CONFIG_VARIABLE = "CITEBOT_CONFIG"
 
-# What a file may not set that is merely found: where data is kept and sent, who may ask, which tokens are used and
+# Keys that a merely found file may not set: places of data, destinations, access, tokens and
 # taken, and what is loaded of a classifier and shown in the sandbox.
 CHOSEN_ALONE = (
     "home", "embedder", "model", "small_model", "check_model", "fallback_model", "link_hosts", "web_host", "access",

@@ -30,7 +30,7 @@ BotError
         └── StreamStopped    a person stopped it
 """
 
-# What is said where a turn took longer than any may.
+# The text for a turn that exceeded its time.
 TOO_LATE = "This took too long, so I stopped. Ask for something narrower, or try again."
 
 

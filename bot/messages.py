@@ -25,10 +25,10 @@ ONE_PERSON = "@"  # begins a `thread` that is none: what is there, one person se
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """Where a message is. `thread` is the thread that replies go to, empty if there is none.
+    """The place of a message. `thread` is the thread of replies, empty if there is none.
 
-    `line` is a platform's path to the one person who may see a reply; it names no conversation. Anyone who has
-    it can write to that person: it is kept only until the reply is settled, and logged nowhere.
+    `line` is a platform's path to the one person who may see a reply; it names no conversation. It allows writing to
+    that person, so it is kept only until the reply is settled, and never logged.
     """
 
     platform: str
@@ -72,10 +72,10 @@ class AttachedFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoalOrder:
-    """A goal run that a message wants: the kind of goal with its arguments, and what the person wants in their words.
+    """A goal run that a message requests: the kind of goal with its arguments, and the request in the person's words.
 
-    `repository` and `commit` are what was proposed, and empty if nothing was yet; `message` is the id of the message
-    that was proposed to, and `approver` who had it begin.
+    `repository` and `commit` are those of the proposal, empty before it; `message` is the id of the proposed-to
+    message, and `approver` the person who started it.
     """
 
     goal: str

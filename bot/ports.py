@@ -40,7 +40,7 @@ class RepositoryIndex(Protocol):
         """Return the commits since one, and which of the paths they changed."""
 
     async def sweep(self) -> None:
-        """Drop what nobody reads any more; `StorageLocked` while a refresh is in progress."""
+        """Delete unused data; `StorageLocked` while a refresh is in progress."""
 
 
 class RefSource(Protocol):

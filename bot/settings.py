@@ -206,7 +206,7 @@ class TokenTable(BaseModel):
 
 
 class McpTable(BaseModel):
-    """The table `[mcp]`: who may use MCP and the HTTP API, and under which names beside loopback this is reached."""
+    """The table `[mcp]`: the tokens for MCP and the HTTP API, and the server's names besides loopback."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -81,7 +81,7 @@ def _open_provider(endpoint: str, headers: str, service: str) -> tuple[TracerPro
             describe_extra("otel"),
         )
         return None
-    # It warns of each try; what is worth knowing is said below, once a minute.
+    # It warns of each try; our own warning below comes once a minute.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
     exporter = OTLPSpanExporter(
         endpoint=f"{endpoint.rstrip('/')}/v1/traces",

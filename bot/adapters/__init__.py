@@ -1,1 +1,1 @@
-"""One technology per folder: turns what people do into messages, and contents into what a platform shows."""
+"""One technology per folder: turns people's actions into messages, and contents into the platform's form."""

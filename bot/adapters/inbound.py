@@ -36,7 +36,7 @@ class MessageSink(Protocol):
         """Withdraw the answer to a deleted question."""
 
     async def handle_press(self, press: ButtonPress) -> str:
-        """Do what a button says; return what only the person who pressed it should read."""
+        """Carry out a button; return the text for the person who pressed it."""
 
 
 async def deliver_with_retry(deliver: Callable[[], Awaitable[object]], clock: Clock) -> bool:

@@ -154,7 +154,7 @@ def complete_repository(_context: click.Context, _parameter: click.Parameter, be
     """Offer a shell the names of citebot.toml that begin so, and folders."""
     from bot.cli.target import complete_names
 
-    # bash forgets what came before the word that stands for folders.
+    # bash forgets the word's prefix when it completes folders.
     return [CompletionItem(beginning, type="dir"), *map(CompletionItem, complete_names(beginning))]
 
 

@@ -333,7 +333,7 @@ def _check_freshness(status: IndexStatus, now: float) -> DoctorFinding:
 
 
 def _ignore(kind: str, /, **payload: Any) -> None:
-    """Nobody follows what a check does."""
+    """Discard the events of a check."""
 
 
 async def run_doctor(

@@ -1,4 +1,4 @@
-"""`citebot eval`: asks questions with known answers, and compares what comes of it with the last run."""
+"""`citebot eval`: asks questions with known answers, and compares the results with the last run."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ def _find_missing(asked: EvalCase, answer: Answer, *, is_cited: bool) -> Iterato
 
 
 def _find_wrong_access(asked: EvalCase, names: Sequence[str], access: AccessPolicy) -> Iterator[str]:
-    """Say who may ask about the repositories, or may not, against what is expected."""
+    """Find people whose access to the repositories differs from the expected one."""
     for person in (*asked.seen_by, *asked.hidden_from):
         platform, _, own = person.partition(":")
         writer = Principal(name=person, platform=platform, person=own)

@@ -70,7 +70,7 @@ class _FollowedRun:
         return f"console:local:goal:{self.name}"
 
     async def finish(self, events: AsyncIterator[AgentEvent]) -> Ended:
-        """Take it to its end and forget it; one that is interrupted is kept, and the person told how to continue."""
+        """Finish a run and delete it; an interrupted one is kept, and the person learns how to continue."""
         try:
             ended = await self._follow(events)
         except asyncio.CancelledError:

@@ -61,7 +61,7 @@ def goal() -> None:
 
 
 def add_outcome_options(command: Command) -> Command:
-    """Let a command take what becomes of the outcome."""
+    """Add the options for the result to a command."""
     option = click.option(
         "--patch",
         type=click.Path(dir_okay=False, path_type=Path),

@@ -1,4 +1,4 @@
-"""`citebot replay`: an answer derived again from its record, compared with what was said, and what it left out."""
+"""`citebot replay`: derives an answer again from its record, and compares the two."""
 
 from __future__ import annotations
 

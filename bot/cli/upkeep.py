@@ -42,9 +42,9 @@ DAY = 86_400.0
 async def sweep_data_folder(
     settings: Settings, chosen: Settings, display: ProgressDisplay, clock: Clock, *, unused: bool, as_json: bool
 ) -> CommandOutcome:
-    """Forget what is too old, drop what is not read any more, and with `unused` the indexes of no repository.
+    """Delete expired and unused data, and with `unused` the indexes of no repository.
 
-    `chosen` has the repositories whose indexes are swept; which are unused only all `settings` tell.
+    `chosen` has the repositories whose indexes are swept; only all `settings` tell which are unused.
     """
     if unused and not settings.repositories:
         raise SettingsError(NO_TABLES)
@@ -183,7 +183,7 @@ async def open_records(settings: Settings, clock: Clock) -> AsyncGenerator[TurnR
 
 
 def open_questions(settings: Settings, clock: Clock) -> AbstractAsyncContextManager[TurnRecordStore | None]:
-    """Open them to read what was asked; `NotAllowed` unless this account is one that may."""
+    """Open the kept questions; `NotAllowed` unless this account may read them."""
     check_reader(settings)
     return open_records(settings, clock)
 

@@ -46,7 +46,7 @@ class Suspects:
         self._quarantine_ends = 0.0
 
     def note(self, waiting: Iterable[InboxEntry]) -> None:
-        """Note which of the messages that wait to begin are suspects; those that others have taken are not ours."""
+        """Note the suspects among the waiting messages; those of other processes are not ours."""
         deaths = {entry.id: entry.deaths for entry in waiting if is_suspect(entry)}
         found = set(deaths)
         if deaths.items() - self._known and not self._suspects:  # not again for one whose place takes no placeholder
@@ -122,9 +122,9 @@ class ActiveTurns:
 
     @asynccontextmanager
     async def connect_platform(self, name: str, platform: ChatPlatform) -> AsyncIterator[None]:
-        """Answer on a platform: take up what was left unfinished there; at the end, finish what is in progress.
+        """Answer on a platform: continue unfinished turns there; at the end, finish those in progress.
 
-        Where the context ends with an error of the platform, turns in progress are handed over at once.
+        If the context ends with an error of the platform, turns in progress are handed over at once.
         """
         self.transports[name] = ReplyTransport.of(
             platform, self._deps.clock, partial(self._deps.observer.count_rate_limit, name)
@@ -162,7 +162,7 @@ class ActiveTurns:
         return tuple(self._turns.values())
 
     def begin(self, entry: InboxEntry, *, after: float = 0.0) -> None:
-        """Begin with a message that has come in, after so many seconds; what cannot begin now, a sweep finds again."""
+        """Begin a received message after a delay; a sweep finds those that cannot begin now."""
         if self._jobs is None:
             self._begin_turn(entry, after=after)
         elif self._deps.commands.is_quick(entry.message):

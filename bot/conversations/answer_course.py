@@ -1,4 +1,4 @@
-"""The course of a question from its placeholder to what is said to it: an answer, a proposal, or a question back."""
+"""The course of a question from its placeholder to the reply: an answer, a proposal, or a question back."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ Takes = Literal["nothing", "repository", "repository?", "repository? full?", "dr
 
 
 class StopAnswer(Protocol):
-    """Ends what is in progress in a conversation, or what the author of a message has asked in its channel."""
+    """Ends the answers of a conversation, or those to the author of a message in its channel."""
 
     async def __call__(self, conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
         """Return whether there was anything."""
@@ -45,7 +45,7 @@ class StopAnswer(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChatCommand:
-    """One command: what it takes, and what it does in half a sentence."""
+    """One command: its arguments, and its effect as a phrase."""
 
     name: CommandName
     takes: Takes = "nothing"

@@ -1,4 +1,4 @@
-"""Takes in what people do on any platform: stores messages and has them answered, stops and withdraws answers."""
+"""Receives people's actions on any platform: stores messages, has them answered, stops and withdraws answers."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def is_question(text: str) -> bool:
 
 
 def is_for_anybody(text: str) -> bool:
-    """Whether a question below an answer is citebot's anyone who asks it, and not one that people ask each other."""
+    """Whether anyone's question below an answer is for citebot, and not for other people."""
     asked = text[:_LONGEST_ASKED]
     return is_question(asked) and concerns_answer(asked)
 
 
 def is_left_to_people(message: IncomingMessage) -> bool:
-    """Whether a message is for others, or for nobody in particular, although it was written where citebot listens.
+    """Whether a message is for other people, although citebot listens there.
 
-    In "thanks! @bob, what do you think?" the thanks alone are for citebot, and want no answer.
+    In "thanks! @bob, what do you think?" only the thanks are for citebot, and need no answer.
     """
     if message.kind == "follow_up":
         return is_talk(message.text) or is_statement(message.text)
@@ -114,7 +114,7 @@ class Conversations:
         return self.turns.open()
 
     def connect_platform(self, name: str, platform: ChatPlatform) -> AbstractAsyncContextManager[None]:
-        """Answer on a platform: take up what was left unfinished there; at the end, finish what is in progress."""
+        """Answer on a platform: continue unfinished turns there; at the end, finish those in progress."""
         return self.turns.connect_platform(name, platform)
 
     async def receive(self, message: IncomingMessage) -> Receipt:
@@ -328,7 +328,7 @@ class Conversations:
         return "" if await self.stop(entry.conversation) else "There is nothing to stop here."
 
     async def _handle_own_press(self, entry: InboxEntry, press: ButtonPress) -> str:
-        """Do what the author of a question says with a button, or ask what anybody may."""
+        """Carry out an asker's own press, or one that is open to all."""
         if press.action == "ask":
             return await self._ask_meaning(entry, press)
         if press.action == "stop":

@@ -188,7 +188,7 @@ class ActiveTurn:
             try:
                 if self.reason in {"superseded", "lost"}:
                     await withdraw_if_deleted(self.entry, self._reply, self._deps.inbox)
-            finally:  # whatever becomes of that: others wait for the end of the turn
+            finally:  # in any case: others wait for the end of the turn
                 breaks: Mapping[Break, TurnOutcome] = {
                     "superseded": "superseded", "lost": "superseded", "handed over": "handed_over",
                 }  # fmt: skip
@@ -398,7 +398,7 @@ class ActiveTurn:
                 await self._reply.withdraw()
         except ChatError as error:
             log.warning("an answer was not withdrawn: %s", error)
-        # Only after this nobody else takes the message up, and continues with what is forgotten.
+        # Only after this, no other process can take the message and continue with deleted data.
         if await self._deps.inbox.settle(self.entry, "closed") and self._course.run.is_begun:
             await self._deps.agent.forget(self.entry.conversation, run_id=self.entry.run_id)
 

@@ -62,7 +62,7 @@ class TurnDeps(QuestionDeps):
     takes_images: bool = False
 
     def make_sentence(self, said: str | MessageContent) -> MessageContent:
-        """Return what is said in a form that is safe to send; a file that goes with it goes as it is."""
+        """Return a text in a form that is safe to send; an attached file stays unchanged."""
         content = said if isinstance(said, MessageContent) else MessageContent(text=said)
         return replace(content, text=neutralize(self.mask(content.text), self.hosts))
 

@@ -22,7 +22,7 @@ Direction = Literal["callers", "callees"]
 async def map_calls(code: CodeSearch, name: str, direction: Direction) -> Flow | None:
     """Follow the calls from the definitions of a name, breadth first; None if the name is not defined.
 
-    There are at most 40 boxes: what is beyond is folded into one that says how many there are.
+    There are at most 40 boxes: the rest is folded into one with their number.
     """
     meant = (await code.definitions(name))[:_MAX_MEANT]
     if not meant:
@@ -59,7 +59,7 @@ class _CallMap:
         return definition
 
     async def follow(self, definition: Definition) -> Sequence[Definition]:
-        """Add what calls a definition, or is called by it; return what is new and can be followed in its turn."""
+        """Add the callers or callees of a definition; return the new ones to follow."""
         name, here = definition.symbol.qualified_name, _make_key(definition)
         if self._direction == "callers":
             sites = [site for site in await self._code.callers(name) if site.callee == definition]

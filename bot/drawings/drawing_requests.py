@@ -23,7 +23,7 @@ USAGE = (
     " `as mermaid` after that gives its source."
 )
 _LONGEST_NAME = 200
-_LONGEST_LIST = 1_500  # characters of the list that stands beside a picture
+_LONGEST_LIST = 1_500  # characters of the list below a picture
 _LONGEST_ALT = 1_000  # that Slack takes; Discord takes a few more
 
 Subject = Literal["callers", "callees", "modules"]
@@ -58,7 +58,7 @@ class DrawingRequest:
 
 
 def parse_drawing(text: str) -> DrawingRequest | None:
-    """Read what comes after `draw`; None for what is no such wish."""
+    """Parse the words after `draw`; None for anything else."""
     words = " ".join(text[: 2 * _LONGEST_NAME].split()).rstrip("?!. ")
     plain = _AS_MERMAID.sub("", words)
     named = _IN_REPOSITORY.search(plain)

@@ -61,7 +61,7 @@ def _quote(name: str) -> str:
     return f"`{to_one_line(name).replace('`', '')}`"
 
 
-_MAX_OUTSIDE = 4  # boxes for what uses the folder, and as many for what it uses
+_MAX_OUTSIDE = 4  # boxes for users of the folder, and as many for its dependencies
 _MAX_LINES = 25  # that are drawn
 _MANY_LINES, _FEW_LINES = 1.4, 16  # for each box, and in all: of more, those that others imply are not drawn
 # Imports for the type checker alone: below such a line in Python, or on it in TypeScript.
@@ -224,7 +224,7 @@ class _ModuleMap:
         return replace(flow, legend=self._write_legend(flow))
 
     def _choose_lines(self, lines: Sequence[FlowLine]) -> set[tuple[str, str]]:
-        """Choose what is drawn: at most so many lines, and few boxes for what lies outside of the folder."""
+        """Choose the lines to draw: at most a number of lines, and few boxes outside the folder."""
         weights: dict[str, Counter[str]] = {"uses": Counter(), "used": Counter()}
         for line in filter(_is_outside, lines):
             for key in (line.source, line.target):

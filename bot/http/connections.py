@@ -139,7 +139,7 @@ class Connection(H11Protocol):
         self.app_state = {}
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, of which nothing is in the answer."""
+        """Refuse a request that is not HTTP, without repeating any of it."""
         log.info("a request could not be read")
         if self.cycle is not None:  # a request that has begun has no reader left
             self.cycle.disconnected = True

@@ -31,7 +31,7 @@ Respond = Callable[[Request], Awaitable[Response]]
 
 _CLOSING_SECONDS = 2.0
 _ACCEPTING_ROUNDS = 3  # of the loop, within which what was accepted has become a connection
-_UNREAD_SECONDS = 1.0  # for that long the rest of what nobody wants to read may keep coming in
+_UNREAD_SECONDS = 1.0  # time for the rest of an unwanted body to arrive
 _PATIENCE_SECONDS = 20.0  # for which one piece may wait for its reader
 _LONGEST_HEAD = 16_384
 

@@ -66,8 +66,8 @@ async def prepare_queue(connection: AsyncConnection[Any]) -> None:
 def list_due_upgrades(upgrades: dict[int, Path], layout: int) -> list[int]:
     """List the upgrades that a layout lacks, in their order.
 
-    The last ones wait if they take away what the version before needs, processes of which may still be at work: the
-    next version does that.
+    The last ones wait if they remove something that processes of the previous version may still use: the next version
+    applies them.
     """
     due = sorted(number for number in upgrades if number > layout)
     while due and "_post_" in upgrades[due[-1]].name:

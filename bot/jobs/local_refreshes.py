@@ -109,7 +109,7 @@ class LocalRefreshJobs:
         return await work(refresh.repository, refresh.full, show)
 
     def _note_end(self, task: asyncio.Task[RefreshReport]) -> None:
-        """Tell how a refresh ended, and continue with what waited for that; one that was interrupted waits again."""
+        """Report the end of a refresh, and continue with jobs that waited for it; an interrupted one waits again."""
         refresh = self._under_way.pop(task)
         if task.cancelled():
             if (later := self._waiting.setdefault(refresh.repository, refresh)) is not refresh:

@@ -23,10 +23,10 @@ log = logging.getLogger(__name__)
 async def listen(
     url: str, channel: str, tell: Callable[[], None], *, watch: float = WATCH_SECONDS
 ) -> AsyncIterator[None]:
-    """Call `tell` whenever somebody notifies a channel, as long as the context is open.
+    """Call `tell` at every notification of a channel, while the context is open.
 
-    It is also called when a connection has been opened, as nobody knows what was missed. A pooler of transactions lets
-    nothing through, and nobody notices.
+    It is also called on every new connection, because some may be missing. A transaction pooler silently drops all of
+    them.
     """
     async with run_in_background(_keep_listening(url, channel, tell, watch)):
         yield

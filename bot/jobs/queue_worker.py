@@ -1,4 +1,4 @@
-"""A worker on one kind of jobs in Postgres: kept at work whatever happens there, with a janitor beside it."""
+"""A worker on one kind of jobs in Postgres, restarted after any failure, with a janitor."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ async def _keep_working(app: App, manager: PatientJobManager, queue: JobQueue, k
                 concurrency=at_once,
                 install_signal_handlers=False,
                 shutdown_graceful_timeout=0,
-                delete_jobs="never",  # what is deleted wakes nobody who waits behind its lock
+                delete_jobs="never",  # deleting a job wakes none of those behind its lock
                 update_heartbeat_interval=queue.times.heartbeat,
                 stalled_worker_timeout=queue.times.stalled,
                 fetch_job_polling_interval=queue.times.poll,
@@ -318,7 +318,7 @@ def _describe_end(worker: asyncio.Task[None]) -> str:
 
 
 async def _keep_clean(janitor: Janitor, manager: PatientJobManager, queue: JobQueue) -> None:
-    """Move what dead workers held, and delete what is old."""
+    """Requeue the jobs of dead workers, and delete old ones."""
     loop = asyncio.get_running_loop()
     next_deletion = loop.time() + _DELETE_SECONDS * random.random()  # noqa: S311 - no secret
     while True:

@@ -116,7 +116,7 @@ NO_INDEXER = (
 )
 _GIVEN_UP = "Indexing {name} was given up: citebot died each time while doing so. The log of the indexer says more."
 
-# The one that waits, which nobody can take meanwhile.
+# The waiting job, locked against other workers.
 _WAITING = "SELECT id, args FROM procrastinate_jobs WHERE queueing_lock = %(key)s AND status = 'todo' FOR UPDATE"
 _UNDER_WAY = """
 SELECT id, args FROM procrastinate_jobs

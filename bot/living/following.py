@@ -142,7 +142,7 @@ class AnswerFollower:
                 found.places.append(replace(one, now=moved))
 
     async def _look_again(self, found: _Following, path: Path, newer: str) -> None:
-        """Look at what differs once more from the commit of its answer: what was put back is as it was."""
+        """Compare a changed place again with the commit of its answer: restored code is unchanged."""
         by_commit: dict[str, list[int]] = defaultdict(list)
         for number, place in enumerate(found.places):
             if place.now.fate not in _QUIET:

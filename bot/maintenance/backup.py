@@ -214,7 +214,7 @@ def restore_backup(file: Path, home: Path, *, force: bool) -> BackupManifest:
 
 
 def _put_back(home: Path, draft: Path) -> None:
-    """Put back what a restore that was killed had moved away, and drop what it had unpacked."""
+    """Undo a killed restore: put the moved data back, and delete the unpacked files."""
     old = draft / "old"
     for path in old.iterdir() if old.is_dir() else ():
         if not (home / path.name).exists():
@@ -238,7 +238,7 @@ def _install(backup: BackupArchive, home: Path, draft: Path) -> None:
     old.mkdir()
     backup.unpack(new)
     check_databases(new)
-    # A log beside a database would be taken for the log of the one that comes.
+    # SQLite would apply a leftover log to the restored database.
     names = [f"{name}{suffix}" for name in DATABASES for suffix in ("", "-wal", "-shm", "-journal")]
     names += [PROMPTS, *([REPOSITORIES_FOLDER] if backup.manifest.indexes else [])]
     leaving = [home / name for name in names if (home / name).exists()]

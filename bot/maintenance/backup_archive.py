@@ -22,7 +22,7 @@ from indexer import REPOSITORIES_FOLDER
 
 _LARGEST_LIST = 16 * 2**20  # bytes; some hundred thousand files
 _SLACK = 64 * 2**10  # bytes: the archive's end, and what is read ahead
-_HEADERS = 2_048  # bytes of a member beside its content: headers, and what fills up its last block
+_HEADERS = 2_048  # bytes of a member besides its content: headers and padding
 
 FORM = 1  # raise it when a backup of this version cannot be restored by earlier ones
 NAME = "citebot-backup.json"

@@ -97,7 +97,7 @@ def _sum(folders: Sequence[IndexFolder]) -> int:
 
 
 def _measure_database(path: Path) -> int:
-    """A database with what SQLite keeps beside it, and how it was before its layout changed."""
+    """Measure a database with SQLite's files, and its copies from before upgrades."""
     parts = [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
     return sum(_measure_file(part) for part in (*parts, *list_copies(path)))
 

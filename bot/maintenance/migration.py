@@ -149,9 +149,9 @@ async def move_to_postgres(home: Path, url: str, say: Say) -> MigrationReport:
 
 
 async def move_to_sqlite(url: str, home: Path, say: Say) -> MigrationReport:
-    """Copy what a database holds to a data folder without messages and conversations; the database stays as it is.
+    """Copy a database to a data folder without messages and conversations; the database stays as it is.
 
-    Raises `MigrationError`, `BackupError` while a citebot uses the folder, or what either database raises.
+    Raises `MigrationError`, `BackupError` while a citebot uses the folder, or the errors of either database.
     """
     with _hold_draft(home) as draft:
         if present := [name for name in (INBOX_FILE, CONVERSATIONS) if (home / name).exists()]:

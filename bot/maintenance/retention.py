@@ -38,14 +38,14 @@ class IndexSweeper(Protocol):
     """The indexes that are in use."""
 
     async def sweep(self) -> Sequence[str]:
-        """Drop what no answer reads any more; return what is wrong, a sentence each."""
+        """Delete data that no answer reads any more; return the problems, a sentence each."""
 
 
 class SegmentSweeper(Protocol):
     """The object store in which machines share indexes."""
 
     async def sweep(self) -> int:
-        """Delete what nobody needs any more; return how many objects that were. Raises `SegmentsUnavailable`."""
+        """Delete unneeded objects; return their number. Raises `SegmentsUnavailable`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,7 +101,7 @@ class Retention:
         )
 
     async def _sweep_segments(self) -> Sequence[str]:
-        """Delete from the object store what nobody needs; return what is wrong with it."""
+        """Delete unneeded objects from the object store; return the problems."""
         try:
             swept = await self.segments.sweep() if self.segments is not None else 0
         except SegmentsUnavailable as error:
@@ -111,7 +111,7 @@ class Retention:
         return []
 
     def _drop_copies(self) -> Sequence[str]:
-        """Drop what was kept of the databases before their layouts changed; return what cannot be."""
+        """Delete the copies of databases from before upgrades; return those that cannot be deleted."""
         before = self.clock.now() - min(self.days or COPY_DAYS, COPY_DAYS) * DAY
         problems = []
         for copy in (copy for name in (CONVERSATIONS, INBOX_FILE) for copy in list_copies(self.home / name)):

@@ -15,7 +15,7 @@ _MARKER = "```"
 _NO_TICK = "\u02cb"  # looks like a backtick: a real one would open code that swallows what is meant to be code
 _PING = re.compile(r"@(?=(?:everyone|here|channel)\b)|<(?=[!@#/])", re.IGNORECASE)
 _FENCE_INSIDE = re.compile(r"``(?=`)")  # Discord ends a code block at three backticks, wherever they stand
-_LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{0,24}")  # what stands behind it is shown by nobody
+_LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{0,24}")  # platforms hide the text behind it
 _DEFINITION = re.compile(r"\](?=:)")  # where a link is defined that stands elsewhere
 _TILDES = re.compile(r"~~(?=~)")  # open a code block in Slack, and none in Discord
 _LONG_RUN = re.compile(r"(`{40})`+")  # is a fence to others, and none to us

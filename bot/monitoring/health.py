@@ -67,10 +67,10 @@ class Readiness:
 
 
 class Health:
-    """Asks each part whether it is ready; what is missing yet is not.
+    """Asks each part whether it is ready; parts that are not open yet are not.
 
-    `watched` returns what the watcher says of the repositories, by their names. A process that `needs_indexes` is not
-    ready while it can read none.
+    `watched` returns the watcher's problems with repositories, by their names. A process that `needs_indexes` is not
+    ready until it can read one.
     """
 
     def __init__(

@@ -275,7 +275,7 @@ class ConversationMetrics:
         self._stalls.observe(seconds)
 
     def show_cluster(self, state: ClusterState | None) -> None:
-        """Show what the processes of a cluster share; what is unknown is left out."""
+        """Show the shared figures of a cluster; unknown ones are left out."""
         self._cluster.state = state
 
     def text(self, load: AnswerLoad, repositories: Iterable[RepositoryState], now: float) -> bytes:

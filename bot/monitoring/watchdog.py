@@ -1,7 +1,7 @@
-"""Notices what blocks the event loop: while one call runs, no message and no probe is answered.
+"""Detects calls that block the event loop: while one runs, no message and no probe is answered.
 
-What counts is the processor time of the loop's own thread. A process that is stopped, a machine that sleeps or has
-other things to do, and the collection of garbage are nobody's call.
+Only the processor time of the loop's own thread counts, so stopped processes, sleeping or busy machines, and garbage
+collection do not.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """A round that took longer than it may; `stack` is where it was seen to stand, empty if nobody saw it."""
+    """A round over the limit; `stack` is its place, empty if none was recorded."""
 
     number: int
     seconds: float
@@ -57,7 +57,7 @@ class Meter(selectors.DefaultSelector):
         self._rounds = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Wait for what happens outside; what is done about it until the next call is a round."""
+        """Wait for outside events; handling them until the next call is a round."""
         last, self.round = self.round, None
         if last is not None:
             held = time.thread_time() - last.began - self.collected

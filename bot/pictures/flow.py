@@ -37,10 +37,9 @@ class FlowBox:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowLine:
-    """A line from one box to another; dashed where it is only possible, thicker and numbered with a `weight`.
+    """A line between two boxes; dashed if it is only possible, thicker and numbered with a `weight`.
 
-    A `label` stands on it in the place of the number. One is taken where a way leads along it. One that is only listed
-    is in lists, not in pictures.
+    A `label` replaces the number. A taken line is on the path. Some lines appear only in lists, not in pictures.
     """
 
     source: str

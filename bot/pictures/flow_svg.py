@@ -1,4 +1,4 @@
-"""Writes a placed graph as an SVG, of which whatever names hold is text; as a file, its colours are in it."""
+"""Writes a placed graph as an SVG, in which all names are text; a file contains its own colours."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from bot.pictures.placed_flow import (
 )
 
 _LINE_WIDTH, _MOST_WIDTH = 1.3, 4.0
-_NUMBER_HEIGHT, _AIR = 13.0, 3.0  # of the number of a line, and what is free beside its digits
+_NUMBER_HEIGHT, _AIR = 13.0, 3.0  # for the number of a line, with its margin
 _TAPER = 12.0  # of both sides of a choice
 _ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78)  # of a curve: where a number may stand, the best first
-# What no XML may hold, beside the control characters that one line of text has none of.
+# Characters that XML forbids, besides control characters, which a line of text has not.
 _FORBIDDEN = {0xFFFE: "\N{REPLACEMENT CHARACTER}", 0xFFFF: "\N{REPLACEMENT CHARACTER}"} | dict.fromkeys(
     range(0xD800, 0xE000), "\N{REPLACEMENT CHARACTER}"
 )

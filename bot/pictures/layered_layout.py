@@ -1,4 +1,4 @@
-"""Lays a graph out in layers: what follows stands below, and lines pass between the boxes."""
+"""Lays a graph out in layers, from top to bottom, with lines that pass between the boxes."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _TIP = 8.0
 _LEAST_WIDTH, _LEAST_SHEET = 90.0, 420.0
 _GUTTERS = {"rightwards": (48.0, 80.0), "downwards": (44.0, 84.0)}  # between two layers, with few and with many lines
 _CROWD = 2.0  # by how much a line widens its gutter
-_DENSE = 0.45  # the part of a gutter that is left where a graph stands beside text
+_DENSE = 0.45  # the part of a gutter that remains next to text
 _BULGE = 60.0  # by how much a line within a layer leaves it
 _PORT, _PORTS = 9.0, 0.6  # how far apart lines end at a box, and the part of its side that they end at
 

@@ -24,7 +24,7 @@ from bot.pictures.placed_flow import (
 
 _ROW, _STEP, _TIP = 34.0, 12.0, 8.0  # pixels from one message to the next, half the height of a loop, the tip
 _LOOP, _ABOVE = 36.0, 8.0  # how far a loop goes out, and how far above its message the words stand
-_AIR = 28.0  # beside the words of a message, and beside boxes
+_AIR = 28.0  # around the words of a message, and around boxes
 _SKIPPED = re.compile(r"%%.*|(?:autonumber|activate|deactivate)\b[\w \t]*")
 _PARTICIPANT = re.compile(r"(?:participant|actor)[ \t]+(\S+)(?:[ \t]+as[ \t]+(\S.*))?")
 _ARROW = re.compile(r"--?(?:>>|[>x)])[+-]?")
@@ -155,14 +155,14 @@ def _place_box(box: FlowBox, columns: Sequence[float], y: float) -> PlacedBox:
 
 
 def _find_middle(line: FlowLine, start: Point, end: Point) -> Point:
-    """Return where the words of a message stand: above it, or beside a loop."""
+    """Return the place of a message's words: above its line, or next to a loop."""
     if start == end:
         return start[0] + _LOOP - _STEP + _measure_words(line) / 2, start[1] + _STEP / 2
     return (start[0] + end[0]) / 2, start[1] - _ABOVE
 
 
 def _lead(line: FlowLine, start: Point, end: Point) -> PlacedLine:
-    """Lead a line straight, or in a loop to a place below its beginning; words stand at one that has no length."""
+    """Draw a straight line, or a loop to a place below; a line without length has only words."""
     if start == end and line.label == "":
         far, end = start[0] + _LOOP, (end[0], end[1] + _STEP)
         back = (end[0] + _TIP, end[1])

@@ -27,7 +27,7 @@ _ROUTES = frozenset({"fast_path", "broad"})  # of answers from the code
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedCode:
-    """What a question means, the repositories that it is asked of, and the digest of what is read there, and how."""
+    """The meaning of a question, its repositories, and the digest of their state."""
 
     meaning: AskedMeaning
     codes: Mapping[str, CodeSearch]
@@ -46,9 +46,9 @@ class ReusedAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerReuse:
-    """Finds answers that are still true, and keeps those that may be given again.
+    """Finds earlier answers that are still true, and stores new ones.
 
-    `versions` name what an answer depends on beside the code, and `writer` is the model that writes them here, if any.
+    `versions` name the inputs besides the code, and `writer` is the model here, if any.
     """
 
     answers: AnswerRecordStore
@@ -114,7 +114,7 @@ class AnswerReuse:
     def make(
         self, asked: AskedCode, answer: Answer, fields: Mapping[str, Any], message: IncomingMessage
     ) -> ReusableAnswer:
-        """Make of an answer, and what it rests on, what is kept of it to be given again."""
+        """Make the record of an answer and its evidence."""
         own = {
             "answer": dataclasses.asdict(answer),
             "author": message.author,
@@ -141,7 +141,7 @@ class AnswerReuse:
         return True
 
     def _describe_asker(self, one: ReusableAnswer | None, message: IncomingMessage) -> str:
-        """Say who has asked before, and when, as far as the asker may know; else that the answer is not new."""
+        """Name the earlier asker and the time, as far as the new one may know; else say that the answer is not new."""
         if one is None:
             return "An earlier answer"
         is_own = one.fields["author"] == message.author

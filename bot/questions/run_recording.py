@@ -97,7 +97,7 @@ class RunRecording:
         )  # fmt: skip
 
     def _find_use(self, place: Place, answer: Answer) -> Use:
-        """Say what became of lines: cited lines may be a part of what was read."""
+        """Return the use of lines that were read: cited lines may be a part of them."""
         path, start, end, _ = place
         for cited in answer.citations:
             is_its = path == cited.path or bool(answer.commits and path.endswith(f"/{cited.path}"))

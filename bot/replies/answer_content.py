@@ -131,7 +131,7 @@ class StreamingAnswer:
         return _join_paragraphs(self._remark, written) if written else ""
 
     def content_at_stop(self, sentence: str) -> MessageContent:
-        """Return what was written before the turn was interrupted, with the sentence that says so below it."""
+        """Return the text up to an interruption, with the sentence that says so below it."""
         written = self.text_so_far
         return MessageContent(text=_join_paragraphs(written, f"*{sentence}*") if written else sentence)
 

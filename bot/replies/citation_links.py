@@ -1,4 +1,4 @@
-"""Makes the marks of an answer links to the lines they stand for, and lists those that have no web address."""
+"""Links the marks of an answer to their lines, and lists those without a web address."""
 
 from __future__ import annotations
 

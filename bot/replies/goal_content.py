@@ -96,7 +96,7 @@ class GrowingGoal:
         )
 
     def content_at_stop(self, sentence: str) -> MessageContent:
-        """Return what was done before the run was interrupted, with the sentence that says so below it."""
+        """Return the work up to an interruption, with the sentence that says so below it."""
         return MessageContent(text="\n\n".join(filter(None, (self._write_iterations(), f"*{sentence}*"))))
 
     def final_content(self, freshness: str = "") -> MessageContent:

@@ -284,7 +284,7 @@ class Reply:
             log.info("a stream was left without its end: %s", error)
 
     async def _send_by_messages(self, content: MessageContent, *, final: bool) -> None:
-        """Make the messages show the content: change those that differ, send those that are missing."""
+        """Make the messages show the content: change those that differ, send missing ones."""
         able = self._platform.capabilities
         if not able.edits and not final:
             return

@@ -71,7 +71,7 @@ def make_clarifying_question(unclear: AmbiguousRepository, run_id: str) -> Messa
 
 
 def parse_choice_button(value: str) -> str:
-    """Return which of the repositories a pressed button stands for."""
+    """Return the repositories of a pressed button."""
     return value.rpartition(".")[2]
 
 

@@ -136,7 +136,7 @@ class RepositoryChooser:
             raise NotAllowed(NONE_VISIBLE)
 
     async def forget(self, conversation: str) -> None:
-        """Forget what a conversation is about, and what was asked back in it."""
+        """Forget the repositories of a conversation, and its open question."""
         await self._ledger.forget(conversation)
 
     @property
@@ -230,7 +230,7 @@ class RepositoryChooser:
         return AmbiguousRepository(likeliest=likeliest[:MOST_TOGETHER], of=len(likeliest))
 
     async def _rank_by_content(self, asking: _Asking, context: str) -> tuple[str, ...]:
-        """Sort all repositories by what they hold of the question: what it names, and its words."""
+        """Sort all repositories by their share of the question's names and words."""
         matches = await self._find_hint_matches(asking, context)
         words = await self._lookups.find_words(asking.naming.question, asking.visible)
         found = {name: {*matches.found[name], *words.found[name]} for name in asking.visible}
@@ -261,7 +261,7 @@ class RepositoryChooser:
     async def _find_topic(self, asking: _Asking) -> tuple[str, ...]:
         topic = await self._ledger.topic(asking.conversation)
         alone = asking.message.private and asking.message.kind != "direct"
-        # What is asked by a slash command is one conversation for ever; what it is about is not.
+        # All slash commands of a person are one conversation; its subject changes each time.
         if topic is None or (alone and self._clock.now() - topic.at > GOES_ON_SECONDS):
             return ()
         return topic.repositories

@@ -67,5 +67,5 @@ class ClonedIndex:
         return await self._index.drift(commit, paths)
 
     async def sweep(self) -> None:
-        """Drop what nobody reads any more."""
+        """Delete unused data."""
         await self._index.sweep()

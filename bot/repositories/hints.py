@@ -61,7 +61,7 @@ class HintMatches:
 
 
 def find_hints(question: str) -> tuple[RepositoryHint, ...]:
-    """Find what a question names, what proves most first."""
+    """Find the hints in a question, the strongest first."""
     found = sorted((*_find_in_traces(question), *_find_in_words(question)), key=lambda hint: -hint.weight)
     first = {(hint.kind, hint.text): hint for hint in reversed(found)}
     return tuple(sorted(first.values(), key=lambda hint: -hint.weight))[:MOST_HINTS]
@@ -129,7 +129,7 @@ class HintLookup:
         self._seconds = seconds
 
     async def find(self, hints: Sequence[RepositoryHint], names: Sequence[str]) -> HintMatches:
-        """Look all hints up in all repositories, of which there is one at least; one that cannot be read has none."""
+        """Look all hints up in all repositories, of which there is at least one; unreadable ones have none."""
 
         async def look_up(code: CodeSearch) -> Collection[RepositoryHint]:
             wanted = [hint for hint in hints if hint.kind == "name"]

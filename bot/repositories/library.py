@@ -97,7 +97,7 @@ class RepositoryLibrary:
         return tuple(self._indexes)
 
     async def status(self, name: str) -> IndexStatus:
-        """Describe what is indexed of a repository, and which branches are kept beside the followed one."""
+        """Describe the index of a repository, and its kept branches."""
         status = await self._index(name).status()
         if name not in self.refs:
             return status
@@ -192,9 +192,10 @@ class RepositoryLibrary:
         return await self.index_now(name, full, show)
 
     async def index_now(self, name: str, full: bool, show: Listener) -> RefreshReport:
-        """Carry out what was asked for: index what is here. A damaged clone is fetched again first, but once.
+        """Carry out a requested refresh on this machine.
 
-        A name with a ref behind it, as in `shop@#12`, asks for that to be indexed and published.
+        A damaged clone is fetched again first, but only once. A name with a ref, as in `shop@#12`, means indexing and
+        publishing that ref.
         """
         owner, sign, written = name.partition("@") if name not in self._indexes else (name, "", "")
         if sign and owner in self.refs and self._sharing is not None:
@@ -215,9 +216,9 @@ class RepositoryLibrary:
         return report
 
     async def keep_branches(self, sleep: Callable[[float], Awaitable[None]]) -> None:
-        """Keep the branches of the settings at their newest commits, until cancelled; what fails is tried again.
+        """Keep the branches of the settings at their newest commits, until cancelled; failures are tried again.
 
-        Other machines are told of all there are.
+        Other machines get the list of all refs.
         """
         problems: dict[str, str] = {}
         while True:
@@ -233,7 +234,7 @@ class RepositoryLibrary:
             await sleep(_LOOK_SECONDS)
 
     async def sweep(self) -> Sequence[str]:
-        """Drop what no answer reads any more of each index; return what is wrong with those that cannot be swept."""
+        """Delete unused parts of each index; return the problems of those that cannot be swept."""
         problems = []
         for name, index in self._indexes.items():
             try:
@@ -271,7 +272,7 @@ class WatchedRepositories:
         return self._repositories.list_names()
 
     async def status(self, name: str) -> IndexStatus:
-        """Describe what is indexed, and what keeps it from being the newest."""
+        """Describe the index, and the reason if it is not the newest."""
         status = await self._repositories.status(name)
         sentence = self._describe_watch(name)
         return replace(status, warnings=(*status.warnings, sentence)) if sentence else status

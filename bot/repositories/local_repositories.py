@@ -72,7 +72,7 @@ class LocalRepositories:
         return await refresh_index(self._indexes[name], self._display, full=full, listener=tell)
 
     async def close(self) -> None:
-        """Stop what is being indexed; what was indexed before is still there."""
+        """Stop indexing; the previous index stays."""
         for task in list(self._refreshing.values()):
             task.cancel()
         await asyncio.gather(*self._refreshing.values(), return_exceptions=True)

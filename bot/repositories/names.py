@@ -203,7 +203,7 @@ def _prefer_shorter(shorter: str, text: str) -> str:
 
 
 def map_aliases(signs: Mapping[str, RepositoryProfile]) -> Mapping[str, str]:
-    """Map what repositories may be called, lower case, to their names; what several may be called is none's."""
+    """Map the aliases of repositories, lower case, to their names; an ambiguous alias belongs to none."""
     meant: defaultdict[str, set[str]] = defaultdict(set)
     for name, sign in signs.items():
         path = unquote(urlsplit(sign.page).path).strip("/")

@@ -30,7 +30,7 @@ _PULL = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"\b(?:in|at|on)\s(?P<name>[#!]\d{1,7})\b(?![.-]?\w)", re.IGNORECASE)
-# What may come after a name that says where to look, but not in `at v2 of the protocol`.
+# Words that may follow the name of a ref, but not in `at v2 of the protocol`.
 _END = re.compile(
     r"\s?(?:$|[?,.;:!)\]\n]|(?:where|how|what|which|who|whose|why|when|is|are|does|do|did|can|and|please)\b)",
     re.IGNORECASE,
@@ -52,7 +52,7 @@ _NUMBERED = re.compile(r"v?\d{1,6}(?:\.\d{1,6}){0,4}[\w.+-]{0,20}", re.IGNORECAS
 _SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _CODE = re.compile(r"```[^`]{0,4000}(?:```|$)")
-# Where the pages of hosts lead, after the project: what it is a page of, and what follows.
+# Addresses of hosts' pages, after the project: the kind of page, and its object.
 _PAGE = re.compile(
     r"/(?:-/)?(?P<page>tree|blob|src/branch|src/tag|src|commits?|releases/tag|tags|pulls?|pull-requests|merge_requests)/"
     r"(?P<rest>[^\s<>()\[\]|\"'`?#]{1,300})(?:[?#][\w=&;.:%+-]{1,300})?"

@@ -1,7 +1,7 @@
-"""Indexes that machines share: published in an object store by those that index, and served by those that answer.
+"""Indexes that machines share: indexers publish them in an object store, and answerers serve them.
 
-The newest commit of a repository is published whenever it was indexed, any other one when somebody asks about it: who
-answers has an indexer do that, by a job that is called `shop@refs/heads/release-2`, `shop@#12` or `shop@` and an id.
+The newest commit of a repository is published after every refresh, any other one on demand: an answerer requests it by
+a job that is named `shop@refs/heads/release-2`, `shop@#12` or `shop@` and an id.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Listen = Callable[[Callable[[], None]], AbstractAsyncContextManager[None]]
 log = logging.getLogger(__name__)
 
 _NOTE_SECONDS = 15.0  # from one look at the refs of a repository to the next
-_MAX_OPEN = 2  # commits beside the newest that nobody reads; each holds its arrays in memory
+_MAX_OPEN = 2  # commits besides the newest that stay open unread; each holds its arrays in memory
 _COMMIT = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 _CACHE_FOLDER = "generations"  # in the data folder
 _SCRATCH_FOLDER = "publishing"
@@ -112,7 +112,7 @@ class SharedSegments:
             yield
 
     async def measure_lags(self) -> Sequence[IndexLag]:
-        """Compare what is served here with what was published last; raises `SegmentsUnavailable`."""
+        """Compare the served versions with the last published ones; raises `SegmentsUnavailable`."""
         newest, lags = await self.manifests.list_versions(), []
         for name, index in self.followed.items():
             served = index.get_served()
@@ -130,7 +130,7 @@ class SharedSegments:
         return await asyncio.to_thread(self.generations.measure)
 
     async def sweep(self) -> int:
-        """Delete what nobody needs any more from the object store; return how many objects that were."""
+        """Delete unneeded objects from the object store; return their number."""
         from indexer import sweep_segments
 
         return await sweep_segments(self.store, self.manifests)
@@ -170,9 +170,10 @@ class RefPublisher:
 
 
 class SharedRefs:
-    """The refs of a repository on another machine. Their names are those that it noted last.
+    """The refs of a repository on another machine.
 
-    A commit that is not published yet is so by an indexer, while somebody waits; what is on this disk is read at once.
+    Their names are the last published ones. An indexer publishes a missing commit while somebody waits; commits on this
+    disk are read at once.
     """
 
     problem = ""  # of branches that are kept, which is for indexers to say

@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 async def serve_demo(settings: Settings, table: RepositoryTable, say: Announce, *, port: int) -> None:
-    """Serve the workspace at loopback until cancelled; a link that is said signs in once, then another one is said."""
+    """Serve the workspace at loopback until cancelled; a printed link signs in once, then the next is printed."""
     if table.path is None:
         raise SettingsError("The demo needs a repository on this machine: give its path as --repo PATH.")
     place = await asyncio.to_thread(locate_repository, table.path)

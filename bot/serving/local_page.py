@@ -28,7 +28,7 @@ ADVICE = "Choose another --port (0 = any free port)."
 
 
 async def serve_local_page(settings: Settings, repository: Path, say: Announce, *, port: int) -> None:
-    """Serve the page at loopback until cancelled; a link that is said signs in once, and then another one is said."""
+    """Serve the page at loopback until cancelled; a printed link signs in once, and then the next one is printed."""
     link, clock = LoginLink(), SystemClock()
     surface, application = WebSurface(WebOptions(link=link)), make_application()
     surface.join(application.router)

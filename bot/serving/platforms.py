@@ -1,6 +1,6 @@
-"""The platforms that citebot is on: how each is opened by the settings, and how it receives messages.
+"""The platforms: how the settings open each, and how it receives messages.
 
-Each is imported where it is opened: a quarter of a second for which nobody should wait who is not on it.
+Each is imported only when it is opened, because an import takes a quarter of a second.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _NEEDED = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Duties:
-    """The parts that a process plays: it takes in what people do, answers, or keeps the indexes."""
+    """The duties of a process: to receive, to answer, to index."""
 
     takes_events: bool = False
     answers: bool = False

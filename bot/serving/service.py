@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 
 class PushedRefreshes:
-    """Asks for the refresh of what was pushed, in tasks of a group. What cannot be asked for, the watcher finds."""
+    """Requests the refresh of pushed repositories, in tasks of a group. The watcher finds the pushes that fail."""
 
     def __init__(self, jobs: RefreshJobs | None, group: asyncio.TaskGroup) -> None:
         self._jobs = jobs
@@ -141,7 +141,7 @@ def describe_role(role: Role) -> str:
 
 
 def describe_without_platform(settings: Settings) -> str:
-    """Say what is not running where no platform is set up, and what is."""
+    """Describe the running and the missing parts without a platform."""
     pushes = (
         "push webhooks are on"
         if settings.webhook_secret is not None

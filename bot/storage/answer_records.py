@@ -66,9 +66,9 @@ class KeptAnswer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReusableAnswer:
-    """An answer that may be given again, as JSON: `meaning` and `place` tell what was asked, and what was read for it.
+    """An answer that may be given again, as JSON: `meaning` and `place` identify the question and its code.
 
-    `asked_at` is when the row was kept, and of no concern before that.
+    `asked_at` is the time at which the row was stored, and meaningless before that.
     """
 
     meaning: str

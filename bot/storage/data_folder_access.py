@@ -68,7 +68,7 @@ def _close_all(home: Path) -> int:
     """Take rights from others; return for how much. Below a folder that was closed, nothing can have been opened."""
     if not stat.S_IMODE(home.stat().st_mode) & _OTHERS:
         return sum(_close(path) for path in home.iterdir())
-    # The folder itself first: from then on nobody else gets at what is in it.
+    # The folder itself first: after that, other users cannot reach its contents.
     return _close(home) + sum(_close(path) for path in home.rglob("*"))
 
 

@@ -162,10 +162,10 @@ class Inbox:
         return sum(found.values()) if "received" in found else 0
 
     async def claim(self, entry_id: int, *, beside: bool = False, risky: bool = True) -> InboxEntry | None:
-        """Take a message for this process; None if another process has it, or its conversation, or it is over.
+        """Claim a message for this process; None if another process has it, or its conversation, or it is over.
 
-        A message `beside` a conversation, such as a command, is taken anyone who has the conversation. Where it is not
-        `risky`, because nothing reads it, a death of this process is not held against it.
+        A message `beside` a conversation, such as a command, is claimed whoever has the conversation. Unless it is
+        `risky`, a death of this process does not count against it.
         """
         known = await self._database.row("SELECT conversation FROM inbox WHERE id = ?", (entry_id,))
         if known is None:
@@ -230,9 +230,9 @@ class Inbox:
             await self._change(EXCUSE.make_statement(holds=len(held)), **_make_claim_values(held))
 
     async def note_handles(self, entry: InboxEntry, handles: Sequence[MessageHandle]) -> bool:
-        """Store which messages the reply consists of; False if the message was edited, or claimed by another process.
+        """Store the messages of a reply; False if the message was edited, or claimed by another process.
 
-        As long as nobody has claimed it again, also what was posted too late can be noted.
+        Until another claim, messages that were posted too late can be noted as well.
         """
         listed = json.dumps([dataclasses.asdict(handle) for handle in handles])
         return await self._change(NOTE_HANDLES.make_statement(), handles=listed, **_make_claim_values([entry]))
@@ -293,9 +293,10 @@ class Inbox:
         return await self._prolong(RENEW, held) if held else (frozenset(), frozenset())
 
     async def still_holds(self, entry: InboxEntry, *, is_answered: bool = False) -> bool:
-        """Whether a message is still this process's to end; deaths are not held against one that is answered.
+        """Whether this process still owns a message; deaths do not count against an answered one.
 
-        Raises `InboxError` if others may have taken it and this process cannot ask. Where nobody can, they have not.
+        Raises `InboxError` if others may have claimed it and the database does not answer. Where no others exist, they
+        have not.
         """
         try:
             held, _ = await self._prolong(ANSWER if is_answered else RENEW, [entry])

@@ -40,7 +40,7 @@ _ADVANCE = (
 )
 _CATCH_UP = "UPDATE cited_places SET at_commit = '' WHERE repository = ? AND at_commit = ?"
 _MOVE = "UPDATE cited_places SET path = ?, start_line = ?, end_line = ?, fate = ? WHERE id = ? AND mark = ?"
-# Once a day, and so many an hour in all: what differs in substance comes first, and links alone take half of that.
+# Once a day, and a number per hour in all: changes of substance come first, and links take half of that.
 _MAY_BE_EDITED = (
     "((due IN (2, 4) AND edited_at < :stuck AND linked_at < :stuck) OR (due IN (1, 3) AND edited_at < :day "
     "AND (due = 1 OR linked_at < :day) AND (SELECT count(*) FROM living_answers WHERE edited_at > :hour) + "
@@ -231,9 +231,9 @@ class LivingAnswerStore:
     async def note_changes(
         self, answer: str, since: str, changes: Sequence[str], links: Mapping[str, str] | None = None
     ) -> bool:
-        """Note what of the evidence of an answer has changed, and where it has moved; whether that was not known.
+        """Note the changed and moved evidence of an answer; return whether that is new.
 
-        What an answer shows is changed where it is outdated, or is so no more; not where still more of it is.
+        An answer is edited when it becomes outdated, or up to date again; not for further changes.
         """
         noted = {
             "changes": json.dumps(changes), "links": json.dumps(dict(links or {})), "since": since, "answer": answer
@@ -246,7 +246,7 @@ class LivingAnswerStore:
         return await self._list(f"{_MAY_BE_EDITED} ORDER BY {order} LIMIT :listed", self._limit(per_hour, listed=most))
 
     async def claim_edit(self, answer: LivingAnswer, *, per_hour: int) -> bool:
-        """Take an answer to change what it shows, as one process alone can: once a day, and so many an hour in all."""
+        """Claim an answer for an edit, by one process only: once a day, and a number per hour in all."""
         values = self._limit(per_hour, id=answer.run_id[:_ID], now=self._clock.now())
         return await self._database.row(_CLAIM, values, lock="living edits") is not None
 

@@ -107,7 +107,7 @@ class ManifestTable:
         return [Pin(holder=str(holder), version=int(version)) for holder, version in rows]
 
     async def forget(self, repository: str, before: int) -> None:
-        """Drop the versions below one that nobody pins, and pins that have run out."""
+        """Delete old versions without pins, and expired pins."""
         await self._rows("DELETE FROM manifest_pins WHERE until <= lease_clock() RETURNING version")
         await self._rows(f"{_FORGET} RETURNING version", repository=repository, before=before)
 

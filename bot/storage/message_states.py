@@ -85,9 +85,9 @@ class Move:
     writes: str
 
     def make_statement(self, which: str = "1 = 1", *, holds: int = 1) -> str:
-        """Write the statement that makes the move for the messages of a condition, where the mover may make it.
+        """Write the statement that makes the move for the messages of a condition, if the mover may make it.
 
-        A holder names what it holds instead, so many messages: `:id0`, `:token0` and `:run0` are the first one.
+        A holder lists its messages instead: `:id0`, `:token0` and `:run0` are the first one.
         """
         state = f"state = '{self.target}', " if self.target else "state = :state, " if self.targets else ""
         return (

@@ -34,10 +34,10 @@ class ThreadStore:
         self._clock = clock
 
     async def should_answer(self, message: IncomingMessage, *, by_anybody: bool = False) -> bool:
-        """Whether a message is to be answered; notes who has written in a thread that citebot takes part in.
+        """Whether to answer a message; notes its author in threads with citebot.
 
-        A message that names nobody is, where citebot takes part, is not muted, and only the author wrote recently;
-        or who has does not matter for what the message asks.
+        A message without a mention is answered in a thread with citebot that is not muted, if only its author wrote
+        recently; or whoever wrote, if its content allows it.
         """
         if message.kind != "follow_up":
             return True

@@ -23,10 +23,10 @@ class PlaceState(SurfaceValue):
 
 
 class AnswerState(SurfaceValue):
-    """The state of an answer. It is `outdated` since a commit where what it says has changed, not where lines moved.
+    """The state of an answer. It is `outdated` since a commit if its content has changed, not if lines moved.
 
-    `summary` says in Markdown what has changed, and `changes` lists that with links to the differences. `commits` are
-    those that the answer was read at.
+    `summary` describes the changes in Markdown, and `changes` lists them with links to the differences. `commits` are
+    those of the answer.
     """
 
     run_id: str

@@ -114,7 +114,7 @@ class Answered(SurfaceValue):
 
 
 class NotAnswered(SurfaceValue):
-    """There is no answer, and `text` is a sentence that says why; what was written until then has been sent."""
+    """There is no answer, and `text` says why; earlier text has been sent."""
 
     kind: Literal["failed"] = "failed"
     reason: Reason

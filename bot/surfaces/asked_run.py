@@ -114,7 +114,7 @@ class AskedRun:
             await asyncio.wait({self.task})
 
     def give_up(self) -> None:
-        """End the run, whose answer nobody waits for; what is told is followed all the same."""
+        """End the run, because nobody waits for its answer; its last events are still read."""
         if not (self.events and isinstance(self.events[-1], Answered | NotAnswered)):
             self.task.cancel()
 
@@ -196,7 +196,7 @@ class AskedRun:
             self._add(EvidenceFound(places=places))
 
     def _show(self, text: str) -> None:
-        """Send what is new of the text; all of it where what was sent has changed."""
+        """Send the new part of the text, or all of it if the sent part has changed."""
         self._unseen = 0
         if text == self._shown:
             return

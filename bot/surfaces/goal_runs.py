@@ -64,7 +64,7 @@ class GoalRun(SurfaceValue):
 
 
 class TeamGoalRuns:
-    """The goal runs outside chats, each for those who may see it: who asked, and who may start runs there."""
+    """The goal runs outside chats, each visible to its asker, and to people who may start runs there."""
 
     def __init__(self, conversations: Conversations) -> None:
         self._conversations = conversations

@@ -93,7 +93,7 @@ class Questions:
         return await read_state(self._deps.living, answer, self._deps.hosts) if self._deps.living and answer else None
 
     async def describe_renewal(self, principal: Principal, run_id: str) -> str:
-        """Say what has changed since an answer, for one that is given instead; empty where nothing has."""
+        """Describe the changes since an earlier answer, for a renewed one; empty if there are none."""
         return describe_renewal(await self._find_living(principal, run_id))
 
     async def _find_living(self, principal: Principal, run_id: str) -> LivingAnswer | None:

@@ -137,14 +137,14 @@ class DiscordAdapter:
         access: AccessPolicy,
         count_loss: CountLoss = ignore_loss,
     ) -> AsyncIterator[None]:
-        """Take in what people do, for as long as the context is open; the gateway has let the bot in by then."""
+        """Receive events while the context is open; the gateway has accepted the bot by then."""
         self._client.count_loss = count_loss
         async with run_in_background(self.run(conversations, repositories, access)):
             await self._client.in_session.wait()
             yield
 
     async def run(self, conversations: MessageSink, repositories: Repositories, access: AccessPolicy) -> None:
-        """Take in what people do until this is cancelled; raises a `BotError` where Discord refuses it for good."""
+        """Receive events until cancelled; raises a `BotError` if Discord refuses the bot for good."""
 
         def list_visible(message: IncomingMessage) -> Sequence[str]:
             return access.list_visible(message, repositories.list_names())

@@ -83,15 +83,15 @@ class GatewayClient(discord.Client):
     def _parse_or_skip(self, event: str, parse: Callable[[Any], None], data: Any) -> None:
         try:
             parse(data)
-        except Exception as error:  # it is not documented what a parser raises for what it does not expect
+        except Exception as error:  # a parser's errors on unexpected events are undocumented
             kind, details = type(error).__name__, log.isEnabledFor(logging.DEBUG)
             log.warning("an event could not be read, and was skipped: %s (%s)", event, kind, exc_info=details)
             self.count_loss("malformed")
 
     async def connect(self, *, reconnect: bool = True) -> None:  # noqa: ARG002 - it always reconnects
-        """Take in events, and resume where a connection broke: as discord.py does, with other pauses and log lines.
+        """Receive events, and resume broken connections: as discord.py does, with other pauses and log lines.
 
-        Raises what prevents the first connection, and why the gateway has closed one for good.
+        Raises the obstacle to the first connection, and the gateway's reason for closing one for good.
         """
         pauses = ReconnectBackoff()
         options: dict[str, Any] = {"initial": True, "shard_id": self.shard_id}

@@ -26,7 +26,7 @@ ANYBODY = (
 
 
 async def list_problems(client: discord.Client, *, message_content: bool, servers: Collection[str]) -> Sequence[str]:
-    """List what is missing, each as a sentence that says where to click; raises `ChatError`s."""
+    """List the problems, each as a sentence that says where to click; raises `ChatError`s."""
     with map_post_errors():
         found = [str(guild.id) async for guild in client.fetch_guilds(with_counts=False)]
     flags = client.application_flags

@@ -17,7 +17,7 @@ from bot.errors import EditRefused, PostRefused
 from bot.messages import ONE_PERSON, MessageContent, MessageHandle, Place
 
 LIFETIME = 840.0  # seconds; Discord takes answers for a quarter of an hour
-_ORIGINAL = cast("Any", "@original")  # what Discord calls the first answer, whatever its id
+_ORIGINAL = cast("Any", "@original")  # Discord's name for the first answer, whatever its id
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,4 +1,4 @@
-"""Takes in what people write, edit, delete and react to in Discord, and what they wrote while citebot was away."""
+"""Receives messages, edits, deletions and reactions in Discord, and messages from a time without connection."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class DiscordListener:
                 self._expect(channel, question)
                 await self._conversations.receive(await self._resolve_author(question, channel, message.author))
 
-        # Who has joined a thread decides what comes after.
+        # A joined thread counts for later messages.
         async with self._lock(message.channel.id):
             await deliver_with_retry(deliver, self._clock)
 
@@ -155,7 +155,7 @@ class DiscordListener:
         await deliver_with_retry(deliver, self._clock)
 
     async def on_reaction(self, reaction: discord.RawReactionActionEvent) -> None:
-        """Take in a reaction that stops or watches an answer, or approves what one proposes, or that is taken away."""
+        """Handle a reaction that stops or watches an answer or approves a proposal, and its removal."""
         own, action = self._client.user, REACTIONS.get(reaction.emoji.name)
         if reaction.event_type == "REACTION_REMOVE":
             action = "unwatch" if action == "watch" else None
@@ -232,9 +232,9 @@ class DiscordListener:
 async def read_missed_messages(
     client: discord.Client, channels: Sequence[int], after: int
 ) -> AsyncIterator[discord.Message]:
-    """Yield the newest messages of channels after an id, channel by channel, oldest first; skip what cannot be read.
+    """Yield the newest messages of channels after an id, oldest first; unreadable channels are skipped.
 
-    In a busy channel, most of what came after the id was heard by the process before this one: only the newest was not.
+    In a busy channel, the previous process received most messages after the id: only the newest are missing.
     """
     if len(channels) > MOST_CHANNELS:
         log.warning("%d channels have new messages; %d of them are read", len(channels), MOST_CHANNELS)

@@ -46,7 +46,7 @@ class LocalListener:
             channel, person.id, thread=thread, text=self._mask(text), files=files[:MOST_FILES],
             reader=person.id if is_command else "",
         )  # fmt: skip
-        # What is kept is masked; the conversations see what was typed, and mask it where that is to be stored.
+        # Stored text is masked; the conversations see the original, and mask it before they store it.
         typed = replace(message, text=text)
         asked = parse_command(typed, person) if is_command else parse_message(typed, person, self._workspace.people)
         if asked is None:

@@ -51,7 +51,7 @@ def parse_command(message: StoredMessage, author: Person) -> IncomingMessage | N
 
 
 def make_place(message: StoredMessage) -> Place:
-    """Return where a message is answered: in its thread, or in one that it begins; in a DM, where it stands."""
+    """Return the place of the answer: the message's thread, or a new one; in a DM, the DM itself."""
     thread = "" if message.channel.startswith(DIRECT) else str(message.thread or message.id)
     return Place(platform=PLATFORM, workspace=WORKSPACE, channel=message.channel, thread=thread)
 

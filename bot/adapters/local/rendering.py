@@ -35,7 +35,7 @@ class ShownMessage:
 
     @property
     def is_event(self) -> bool:
-        """Whether it says what has happened, and nobody wrote it."""
+        """Whether it reports an event, and has no author."""
         return self.message.author == GIT
 
     @property
@@ -51,7 +51,7 @@ class ShownMessage:
 
 
 class MessageRendering:
-    """Writes messages as HTML, beside the event loop; what was written is kept for anyone who looks next."""
+    """Writes messages as HTML, outside the event loop; the result is kept for the next reader."""
 
     def __init__(self, workspace: Workspace, highlighter: CodeHighlighter) -> None:
         self._workspace = workspace

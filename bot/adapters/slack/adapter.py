@@ -101,7 +101,7 @@ class SlackAdapter:
         server: LatePostRoutes | None = None,
         count_loss: CountLoss = ignore_loss,
     ) -> AsyncIterator[None]:
-        """Take in what people do, for as long as the context is open; in HTTP mode at a path of the server."""
+        """Receive events while the context is open; in HTTP mode at a path of the server."""
         self._count_loss = count_loss
         listener = SlackListener(
             client=self._client,

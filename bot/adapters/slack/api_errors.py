@@ -94,7 +94,7 @@ def map_stream_error(name: str, method: str, *, needed: str = "") -> ChatError:
 
 
 def describe_error(name: str, method: str, *, needed: str = "") -> str:
-    """Say what Slack refused, and what helps."""
+    """Describe a refusal of Slack, and its remedy."""
     scope = f" ({needed})" if needed else ""
     return " ".join(filter(None, (f"Slack refused {method}: {name}{scope}.", _ADVICE.get(name, ""))))
 

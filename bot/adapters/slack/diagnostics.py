@@ -1,4 +1,4 @@
-"""Finds out whether Slack can be used as it is set up: tokens, scopes, channels, and what nobody can see from here."""
+"""Checks the Slack set-up: tokens, scopes and channels, and lists the parts that cannot be checked."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class _Refused(ChatError):
 
 
 def _map_check_error(name: str, method: str, *, needed: str = "") -> ChatError:
-    """Keep apart what is wrong with a token and what is wrong with Slack."""
+    """Distinguish problems of a token from problems of Slack."""
     return map_post_error(name, method, needed=needed) if name in UNSURE else _Refused(name, method)
 
 

@@ -39,9 +39,9 @@ class SlackEphemeralMessages:
         self._client = client
 
     async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
-        """Show a content to one person; return a handle by which it can be followed, but not changed.
+        """Show a content to one person; return a handle to recognise it by, but not to change it.
 
-        What is only a status is not sent: it would stay above the answer, as Slack lets nobody replace it.
+        A mere status is not sent: it would stay above the answer, because Slack cannot replace it.
         """
         if content.text:
             await self.send(place, content)

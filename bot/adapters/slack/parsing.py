@@ -323,7 +323,7 @@ _PARSERS: Mapping[str, _Parser] = {
 
 
 def parse_delivery(body: Body, own: BotIdentity) -> tuple[PlatformEvent, ...]:
-    """Read one delivery; nothing comes of one that needs no answer, or that Slack would not send."""
+    """Parse one delivery; None for one that needs no answer, or that Slack would not send."""
     try:
         if "command" in body:
             return (parse_slash_command(body, own),)

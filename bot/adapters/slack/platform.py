@@ -90,7 +90,7 @@ def make_text_chunk(text: str) -> Sequence[Any]:
 
 
 def make_step(nonce: str, status: str, *, found: Sequence[PlaceLink] = (), done: bool = False) -> Sequence[Any]:
-    """The one line that says what is in progress, and the places that were found as its sources."""
+    """The one line of progress, with the places found so far as its sources."""
     words = status.replace("`", "")
     title = (words.removesuffix("…").strip() if done else words)[:_LONGEST_TITLE]
     if not title:

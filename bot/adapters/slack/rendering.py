@@ -29,7 +29,7 @@ def render_blocks(content: MessageContent) -> list[Block]:
 
 
 def render_context(content: MessageContent) -> list[Block]:
-    """Lay out what stands below the text."""
+    """Lay out the lines below the text."""
     lines = [_make_context_block(f"_{to_mrkdwn(content.status)}_")] if content.status else []
     lines += [_make_context_block(f"Found {', '.join(map(_format_place, content.found))}")] if content.found else []
     lines += [_make_context_block(to_mrkdwn(content.footer))] if content.footer else []
@@ -37,7 +37,7 @@ def render_context(content: MessageContent) -> list[Block]:
 
 
 def parse_button(action_id: str, value: str) -> tuple[ButtonAction, str] | None:
-    """Read what was pressed and the value that came with it; None for what is no button of a reply."""
+    """Parse a press and its value; None unless it is a button of a reply."""
     if action_id == RATE:
         opinion, _, value = value.partition(":")
         return (cast("ButtonAction", opinion), value) if opinion in {"good", "bad"} else None

@@ -23,7 +23,7 @@ class GoalProgress:
 
 
 def describe_goal_event(event: AgentEvent) -> str:
-    """Say what has happened in a goal run, in a line; empty for what is no news."""
+    """Describe an event of a goal run in a line; empty for a minor one."""
     payload = event.payload
     match event.kind:
         case "step_start" if payload["node"] == "plan":

@@ -124,7 +124,7 @@ def find_headings(text: str) -> Iterator[str]:
 
 
 def turn_into_question(heading: str) -> str:
-    """Turn a heading that says what is done into a question about how; empty if it says something else."""
+    """Turn a heading about an action into a question about how; empty for other headings."""
     words = heading[:100].removesuffix(".").split()
     if [word.lower() for word in words[:2]] == ["how", "to"]:
         words = words[2:]

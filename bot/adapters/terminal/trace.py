@@ -77,7 +77,7 @@ class RunTrace:
             yield from self._format_changes(payload["changes"])
 
     def _format_changes(self, changes: Payload) -> Iterator[str]:
-        """List what has changed; what was empty and stays so is not worth a line."""
+        """List the changes; values that stay empty are left out."""
         for name, value in changes.items():
             before = self._state.get(name)
             if value != before and (value or before):

@@ -178,7 +178,7 @@ class _Completion:
                 return []
 
     def _add_text(self, text: str) -> list[str]:
-        """Send what is new of the text. What was sent cannot be taken back: a new beginning is said to be one."""
+        """Send the new part of the text. Sent text cannot be taken back: a new beginning is marked as one."""
         grows = text.startswith(self._text)
         part = text[len(self._text) :] if grows else REPLACED + text
         self._text = text

@@ -72,7 +72,7 @@ class ChatTurn(_Sent):
 
     @property
     def unread(self) -> str:
-        """Say what is in it beside text; empty if there is nothing."""
+        """Name the content besides text; empty if there is none."""
         kinds = [] if isinstance(self.content, str) else [part.type for part in self.content or ()]
         others = [kind for kind in kinds if kind not in _TEXTS]
         if not others:
@@ -118,9 +118,9 @@ class CompletionRequest(_Sent):
 
 @dataclass(frozen=True, kw_only=True)
 class AskedCompletion:
-    """The question of a request: the last message of the user, with what was said before quoted as background.
+    """The question of a request: the last user message, with earlier ones quoted as background.
 
-    `unread` says what is attached to that message and not read.
+    `unread` names the attachments of that message that are not read.
     """
 
     question: str
@@ -130,9 +130,9 @@ class AskedCompletion:
 
 
 def read_messages(messages: Sequence[ChatTurn], mask: Callable[[str], str]) -> AskedCompletion:
-    """Read a conversation. Instructions to a model and results of tools are not part of it: they are no question.
+    """Parse a conversation, without instructions to a model and results of tools.
 
-    Raises the problem of one that nobody asks anything in.
+    Raises a problem if it contains no question.
     """
     said = [turn for turn in messages if turn.role in _NAMES]
     last = max((number for number, turn in enumerate(said) if turn.role == "user"), default=None)

@@ -19,7 +19,7 @@ from indexer import BadPattern, IndexerError, UnknownPath, UnknownRevision
 
 PROBLEM_TYPE = "application/problem+json"
 GONE = 499
-# Nobody between may store an answer, or take it for something else than it says it is.
+# No cache may store an answer, and no browser may guess its type.
 API_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 RETRY_SECONDS = 10.0  # where nothing tells better
 UNEXPECTED = "An internal error occurred. Try again; if it persists, see citebot's log."
@@ -114,7 +114,7 @@ def render_problem(problem: RequestProblem) -> Response:
     return Response(problem.describe().model_dump_json(), problem.status, headers, PROBLEM_TYPE)
 
 
-# What a person may not do, and what is missing; the first class that fits counts.
+# Refused and missing things; the first matching class counts.
 _KINDS: tuple[tuple[type[Exception], int, str], ...] = (
     (LimitReached, 429, "limit"),
     (UnknownRepository, 404, "unknown_repository"),

@@ -42,7 +42,7 @@ class RequestKey:
 
 
 def read_key(request: Request, principal: Principal, asked: BaseModel) -> RequestKey | None:
-    """Return by what a request is known again; None for one that nobody sends again on its own."""
+    """Return the key of a repeatable request; None for one that no client repeats."""
     checksum = hashlib.sha256(f"{request.scope['path']}\n{asked.model_dump_json()}".encode()).hexdigest()
     name = request.headers.get(KEY)
     if name is not None:
@@ -84,7 +84,7 @@ class RepeatedQuestions:
                 asyncio.get_running_loop().call_later(self._grace * is_known, self._give_up, run)
 
     async def close(self, seconds: float = 0.0) -> None:
-        """Let running questions finish for that long, then stop them, of which their followers are told."""
+        """Let running questions finish for that long, then stop them and inform their followers."""
         tasks = [run.task for run in self._running]
         if not tasks:
             return
@@ -119,7 +119,7 @@ class RepeatedQuestions:
 
     def _give_up(self, run: AskedRun) -> None:
         if not run.followers:
-            self._forget(run)  # nobody may begin to follow what is about to end
+            self._forget(run)  # a question about to end gets no new followers
             run.give_up()
 
     def _forget(self, run: AskedRun) -> None:

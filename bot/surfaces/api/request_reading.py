@@ -43,7 +43,7 @@ def parse_json(body: bytes, model: type[Asked]) -> Asked:
 
 
 def describe_invalid(errors: Sequence[Any]) -> RequestProblem:
-    """Say what is wrong with each field, without repeating what was sent."""
+    """Describe the problem of each field, without repeating its content."""
     details = errors[:MOST_ERRORS]
     places = [each["loc"] for each in details]
     fields = tuple(

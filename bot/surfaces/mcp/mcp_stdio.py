@@ -144,7 +144,7 @@ class _Flow(asyncio.BaseProtocol):
 
 
 async def serve_stdio(server: Server[Any], wire: Wire) -> None:
-    """Serve one client until its input ends. Cancelled, it ends at once, whatever becomes of calls in progress."""
+    """Serve one client until its input ends. Cancelled, it ends at once, even with calls in progress."""
     serving = asyncio.create_task(_serve(server, wire))
     try:
         await asyncio.wait({serving})

@@ -25,7 +25,7 @@ Tell = Callable[[str], Awaitable[None]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolCall:
-    """A call of a tool: by whom, with what, and how they are told what continues meanwhile."""
+    """A call of a tool: its person, its arguments, and a callback for progress."""
 
     core: SurfaceCore
     principal: Principal

@@ -23,7 +23,7 @@ from bot.pictures.sequence_source import read_sequence
 
 MAX_CHARACTERS = 40_000  # characters of an answer that are shown
 _MAX_FENCES = 6  # that are highlighted
-_WIDEST_ROW = 640.0  # pixels of the boxes of a diagram that stand beside each other
+_WIDEST_ROW = 640.0  # pixels of adjacent boxes of a diagram
 _NESTED = 20  # lists and quotes within each other that are read
 
 
@@ -74,9 +74,9 @@ class AnswerMarkup:
         code: Mapping[Fence, Markup] | None = None,
         links: Mapping[str, MarkLink] | None = None,
     ) -> Markup:
-        """Return the HTML of an answer; a mark that leads nowhere stays text, and `code` is what was highlighted.
+        """Return the HTML of an answer; a mark without a target stays text, and `code` is highlighted already.
 
-        `links` are the addresses that parts of the page stand for.
+        `links` are the addresses of parts of the page.
         """
         tokens = self._markdown.parse(text[:MAX_CHARACTERS])
         for token in tokens:

@@ -269,7 +269,7 @@ class AskPages:
 
 
 def _hold_alone(turn: LiveTurn) -> LiveConversation:
-    """Return what shows a turn on its own; what is asked there begins a conversation of one's own."""
+    """Return a view of a single turn; a question there begins the reader's own conversation."""
     return LiveConversation(id="", owner=turn.owner, repository=None, turns=[turn])
 
 

@@ -159,16 +159,16 @@ class CodeHighlighter:
         self._is_free = asyncio.Semaphore(1)
 
     async def highlight(self, path: str, text: str, *, before: str = "", language: str = "") -> Sequence[Markup]:
-        """Return the lines of a piece of code as HTML; its language is known by its path, unless it is named.
+        """Return the lines of a piece of code as HTML; its path determines the language, unless that is named.
 
-        `before` is what stands before it in its file: within a docstring, say, code looks like text.
+        `before` is the text before it in its file: within a docstring, for example, code is text.
         """
         lines = [cut_line(line) for line in text.split("\n")[:MOST_LINES]]
         code, skip = before.replace("\r", "\N{REPLACEMENT CHARACTER}") + "\n".join(lines), before.count("\n")
         request = json.dumps({"path": path, "language": language, "code": code, "skip": skip}).encode()
         answer = await self._exchange(request)
         pieces = json.loads(answer) if answer is not None else []
-        if ["".join(text for _, text in line) for line in pieces] != lines:  # what lexers change is not what was read
+        if ["".join(text for _, text in line) for line in pieces] != lines:  # a lexer that changes the text is wrong
             return [escape(line) for line in lines]
         return [_join(line) for line in pieces]
 

@@ -21,7 +21,7 @@ from bot.surfaces.web.web_core import WebCore, send_html
 from bot.surfaces.web.web_sessions import WebSession
 
 GOALS = "/goals"
-# What the words beside each kind of goal are; a claim needs none.
+# The meaning of the words for each kind of goal; a claim needs none.
 WORDS = {"pytest": "select", "command": "argv", "claim": "", "types": "paths", "lint": "paths"}
 NOTHING_WRITTEN = dict.fromkeys(("goal", "repository", "task", "words"), "")
 OFF = "Goal runs are off here."
@@ -118,7 +118,7 @@ class GoalPages:
 
 
 def _read_words(task: str, written: str) -> list[str]:
-    """Split what is written beside a task; `ValueError` says of both what is too much."""
+    """Split the words of a task; raises `ValueError` if either is too long."""
     words = shlex.split(written)
     if not 0 < len(task) <= MAX_TASK_CHARACTERS or len(words) > MAX_WORDS:
         limit = f"{MAX_TASK_CHARACTERS:,} characters, and at most {MAX_WORDS} words beside it"

@@ -31,7 +31,7 @@ _FOR_GOOD = "public, max-age=31536000, immutable"
 
 
 class PageFiles:
-    """Reads the files once; what is served is what was read, so that no path of a request is ever opened.
+    """Reads the files once and serves them from memory, so that no path of a request is ever opened.
 
     A package with a page of its own adds templates and the static files that it names, with their types.
     """

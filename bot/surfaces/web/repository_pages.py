@@ -65,7 +65,7 @@ class RepositoryPages:
         return await self._send_list(session)
 
     async def reindex(self, request: Request, session: WebSession, fields: Mapping[str, str]) -> Response:
-        """Have a repository indexed by who may; what one may not see is missing."""
+        """Index a repository for a person with that right; an inaccessible one is missing."""
         core, name, problem = self._core.get(), fields.get("repository", ""), ""
         if name not in core.list_visible(session.principal):
             problem = "That repository does not exist, or you have no access to it."

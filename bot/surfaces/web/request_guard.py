@@ -60,7 +60,7 @@ class WebAddress:
 
 
 class RequestGuard:
-    """Lets in who is signed in; `refuse` writes what others see."""
+    """Admits signed-in people; `refuse` writes the page for others."""
 
     def __init__(self, address: WebAddress, sessions: WebSessions, refuse: Refuse) -> None:
         self._address = address

@@ -118,7 +118,7 @@ def summarize_runs(runs: Sequence[ShownRun]) -> RunSummary:
 
 
 async def _read_opinions(core: WebCore, since: float, principal: Principal, *, is_admin: bool) -> Mapping[str, str]:
-    """Return what was thought of each run: the last opinion of those that the person may see."""
+    """Return the ratings of each run: the last one that the person may see."""
     entries = await core.records.feedback(since=since)
     return {each.run_id: each.opinion for each in entries if is_admin or each.person == principal.person}
 

@@ -1,4 +1,4 @@
-"""The page's core: who answers, and what the page shows beside answers."""
+"""The page's core: the answerer, and the page's other contents."""
 
 from __future__ import annotations
 
