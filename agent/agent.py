@@ -39,7 +39,7 @@ from agent.questions.attachments import MAX_ATTACHED, NOTHING_ATTACHED, UNASKED,
 from agent.questions.intents.model import load_model
 from agent.questions.remarks import load_remarks
 from agent.repositories.joined_code import pin_repositories
-from agent.runs.graph_runner import AgentRun, GraphResult, GraphRunner, SingleTurnRunner, TurnRunner, list_commits
+from agent.runs.graph_runner import AgentRun, GraphResult, GraphRunner, SingleTurnRunner, list_commits
 from agent.runs.run_tasks import RunTasks
 from agent.runs.turn_answers import clip_question, format_pause_question, make_answer, make_unanswered
 from agent.text.storable import MaskedValues, make_storable
@@ -95,9 +95,7 @@ class Agent:
         if not isinstance(saver, MemoryStore):  # on the way of the first question they would hold the loop
             load_model()
             load_remarks()
-        self._turns: TurnRunner = (
-            SingleTurnRunner(clock) if isinstance(saver, MemoryStore) else GraphRunner(saver, clock)
-        )
+        self._turns = SingleTurnRunner(clock) if isinstance(saver, MemoryStore) else GraphRunner(saver, clock)
         self._tasks = RunTasks(self.events, clock)
 
     async def ask(

@@ -13,7 +13,6 @@ if TYPE_CHECKING:  # most questions of the command line need no database
     from bot.messages import (
         AttachedFile,
         Capabilities,
-        IncomingMessage,
         MessageContent,
         MessageHandle,
         Place,
@@ -245,19 +244,3 @@ class LiveStream(Protocol):
 
     async def finish(self, text: str, content: MessageContent) -> None:
         """Add the last text and end the stream; of the content only footer and buttons are shown."""
-
-
-class QuestionLimiter(Protocol):
-    """Counts what each person asks, across restarts and processes."""
-
-    async def count(self, message: IncomingMessage) -> None:
-        """Count a question; raises `LimitReached` for one too many, `SilentlyThrottled` after as many refusals."""
-
-    async def count_command(self, message: IncomingMessage) -> None:
-        """Count a command; raises `SilentlyThrottled` at several times as many as questions may be asked."""
-
-    async def count_lookup(self, message: IncomingMessage) -> None:
-        """Count a lookup in the code by a program; raises `LimitReached` at many times as many as questions."""
-
-    async def forget_old(self) -> None:
-        """Drop the counts of minutes and days that are over."""

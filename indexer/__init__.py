@@ -58,8 +58,8 @@ if TYPE_CHECKING:
         name_beside,
     )
     from indexer.segments.opened_generation import ReadingParts
-    from indexer.segments.published_index import BuiltIndex, PublishedIndex
-    from indexer.segments.publisher import Publisher
+    from indexer.segments.published_index import PublishedIndex
+    from indexer.segments.publisher import BuiltIndex, Publisher
     from indexer.segments.shared_index import Follower, SharedIndex
     from indexer.segments.sweep import claim_bucket, sweep_segments
     from indexer.store.catalog_schema import CATALOG_VERSION, create_catalog_tables

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack, cast
 
 from agent.errors import TurnTooLong
 from agent.graph import build_graph, list_steps
@@ -127,25 +127,6 @@ def make_config(checkpoints: str, nodes: int = 1) -> RunnableConfig:
 
 
 GraphResult = GraphOutcome[AgentState]
-
-
-class TurnRunner(Protocol):
-    """Takes turns through the graph; every method takes the conversation's lock for granted."""
-
-    async def state(self, thread: str) -> AgentState:
-        """Return the newest state of a conversation; empty for an unknown one."""
-
-    async def find_run(self, thread: str) -> AgentRun | None:
-        """Return the newest run of a conversation; None if none has begun, or it was abandoned."""
-
-    async def take(self, run: AgentRun, deps: Deps, claim: RunClaim) -> GraphResult:
-        """Take a run as far as it goes, without repeating what is done already."""
-
-    async def abandon(self, claim: RunClaim, run_ids: Collection[str]) -> bool:
-        """Close the newest run of a conversation if it is one of these and unfinished; return whether it was."""
-
-    async def remember(self, claim: RunClaim, turn: PastTurn) -> None:
-        """Add a turn that was no run of the graph to a conversation, in which nobody is waited for any more."""
 
 
 class SingleTurnRunner:

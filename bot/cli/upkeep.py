@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pwd
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ from bot.maintenance import disk_usage, retention
 from bot.maintenance.backup import restore_backup, write_backup
 from bot.maintenance.backup_archive import BackupManifest
 from bot.maintenance.disk_usage import DiskUsage
-from bot.maintenance.retention import IndexSweeper, Retention, SweepReport
+from bot.maintenance.retention import Retention, SweepReport
 from bot.markdown.formatting import to_one_line
 from bot.repositories.refresh import ProgressDisplay
 from bot.repositories.status import RepositoryState
@@ -53,11 +53,13 @@ async def sweep_data_folder(
     for folder in removed:
         await asyncio.to_thread(remove_index, settings.home, folder.name, settings.chroma_url)
     async with AsyncExitStack() as stack:
-        indexes: IndexSweeper | None = None
+        sweep_indexes: Callable[[], Awaitable[Sequence[str]]] | None = None
         problems: list[str] = []
         where = chosen.repo or Path.cwd()
         try:
-            indexes = (await stack.enter_async_context(open_team_repositories(chosen, where, display))).library
+            sweep_indexes = (
+                await stack.enter_async_context(open_team_repositories(chosen, where, display))
+            ).library.sweep
         except IndexerError as error:  # outside of any repository there may be none
             problems += [str(error)] if chosen.repositories else []
         kept = Retention(
@@ -67,7 +69,7 @@ async def sweep_data_folder(
             question_days=settings.keep_question_days,
             living_days=settings.living.days,
             clock=clock,
-            indexes=indexes,
+            sweep_indexes=sweep_indexes,
         )
         swept = await kept.sweep()
     after = await asyncio.to_thread(disk_usage.measure_disk_usage, settings.home, None)

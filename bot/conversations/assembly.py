@@ -95,7 +95,7 @@ async def open_conversations(
         counter, choices = QuestionCounter(database, clock, policy.limits), ChoiceStore(database, clock)
         await counter.forget_old()
 
-        async def stop(conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
+        async def stop(conversation: str, asked_like: IncomingMessage | None) -> bool:
             return await conversations.stop(conversation, asked_like=asked_like)
 
         chooser = RepositoryChooser(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from agent import is_stop_request
 from bot.access import AccessPolicy
@@ -34,13 +34,6 @@ NOTHING_YET = "I have not answered anything in this conversation yet."
 
 CommandName = Literal["help", "status", "repos", "use", "reindex", "mute", "unmute", "stop", "why", "draw", "forget"]
 Takes = Literal["nothing", "repository", "repository?", "repository? full?", "drawing"]
-
-
-class StopAnswer(Protocol):
-    """Ends the answers of a conversation, or those to the author of a message in its channel."""
-
-    async def __call__(self, conversation: str, *, asked_like: IncomingMessage | None = None) -> bool:
-        """Return whether there was anything."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,7 +132,7 @@ class CommandHandlers:
         living: LivingAnswerStore,
         access: AccessPolicy,
         clock: Clock,
-        stop: StopAnswer,
+        stop: Callable[[str, IncomingMessage | None], Awaitable[bool]],
     ) -> None:
         self._repositories = repositories
         self._agent = agent
@@ -251,7 +244,7 @@ class CommandHandlers:
     async def _handle_stop(self, request: CommandRequest) -> str:
         message = request.message
         # In a thread it means that thread; elsewhere, whatever the person has asked in the channel.
-        stopped = await self._stop(request.conversation, asked_like=None if message.in_thread else message)
+        stopped = await self._stop(request.conversation, None if message.in_thread else message)
         if stopped:  # which the answer that is stopped says itself
             return "Stopped." if message.kind == "command" else ""
         last = await self._records.last(request.conversation)
@@ -274,7 +267,7 @@ class CommandHandlers:
         return await draw(await self._repositories.pin_existing(name), request.command.drawing)
 
     async def _forget(self, request: CommandRequest) -> str:
-        await self._stop(request.conversation)
+        await self._stop(request.conversation, None)
         for conversation in (
             request.conversation,
             *await self._chooser.list_former_conversations(request.conversation),

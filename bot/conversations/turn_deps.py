@@ -13,10 +13,11 @@ from bot.conversations.goal_turns import ChatGoals
 from bot.markdown.safety import neutralize
 from bot.messages import IncomingMessage, MessageContent
 from bot.monitoring.observer import TurnOutcome
-from bot.ports import Answerer, QuestionLimiter
+from bot.ports import Answerer
 from bot.questions.answer_run import QuestionDeps
 from bot.repositories.chooser import RepositoryChooser
 from bot.storage.inbox import Inbox
+from bot.storage.rate_limits import QuestionCounter
 from bot.storage.shared_answers import ShareableAnswerStore, SharedAnswerStore
 from bot.storage.turn_records import TurnRecordStore
 
@@ -57,7 +58,7 @@ class TurnDeps(QuestionDeps):
     shareable: ShareableAnswerStore
     shared: SharedAnswerStore
     goals: ChatGoals
-    counter: QuestionLimiter
+    counter: QuestionCounter
     notices: DailyNotices
     takes_images: bool = False
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -32,20 +32,6 @@ COPY_DAYS = 7  # for which a database is kept as it was before its layout change
 FIRST_SECONDS = 300.0  # a start has other things to do
 
 log = logging.getLogger(__name__)
-
-
-class IndexSweeper(Protocol):
-    """The indexes that are in use."""
-
-    async def sweep(self) -> Sequence[str]:
-        """Delete data that no answer reads any more; return the problems, a sentence each."""
-
-
-class SegmentSweeper(Protocol):
-    """The object store in which machines share indexes."""
-
-    async def sweep(self) -> int:
-        """Delete unneeded objects; return their number. Raises `SegmentsUnavailable`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,13 +60,13 @@ class Retention:
     question_days: int = 0
     living_days: int = 0
     clock: Clock
-    indexes: IndexSweeper | None = None
-    segments: SegmentSweeper | None = None
+    sweep_indexes: Callable[[], Awaitable[Sequence[str]]] | None = None
+    sweep_segments: Callable[[], Awaitable[int]] | None = None
 
     async def sweep(self) -> SweepReport:
         """Forget what is too old, and free its space. If one part cannot be swept, the others still are."""
         before = self.clock.now() - self.days * DAY if self.days else 0.0
-        problems = [*await self.indexes.sweep()] if self.indexes else []
+        problems = [*await self.sweep_indexes()] if self.sweep_indexes else []
         problems += await self._sweep_segments()
         conversations, messages, threads, ratings = 0, 0, 0, 0
         try:
@@ -103,7 +89,7 @@ class Retention:
     async def _sweep_segments(self) -> Sequence[str]:
         """Delete unneeded objects from the object store; return the problems."""
         try:
-            swept = await self.segments.sweep() if self.segments is not None else 0
+            swept = await self.sweep_segments() if self.sweep_segments is not None else 0
         except SegmentsUnavailable as error:
             return [str(error)]
         if swept:

@@ -20,13 +20,14 @@ from bot.clock import Clock, SystemClock
 from bot.errors import AnswerFailed, BotError
 from bot.messages import GoalOrder, IncomingMessage, MessageContent
 from bot.monitoring.observer import ConversationObserver, NullObserver
-from bot.ports import Answerer, QuestionLimiter, Repositories
+from bot.ports import Answerer, Repositories
 from bot.questions.answer_queue import AnswerQueue, QueueMoved
 from bot.questions.descriptions import find_freshness
 from bot.questions.run_recording import RunRecording
 from bot.repositories.choice_store import AmbiguousRepository, RepositoryChoice, RoutedQuestion
 from bot.repositories.names import pin_name
 from bot.repositories.ref_chooser import RefChoice, RefChooser, read_ref, write_ref
+from bot.storage.rate_limits import QuestionCounter
 from bot.storage.turn_records import MAX_FILES, TurnRecord
 from indexer import IndexDamaged, IndexerError, NamedRef, NotIndexed, Progress, UnknownRevision
 
@@ -91,7 +92,7 @@ class QuestionDeps(RunDeps):
 
     chooser: QuestionRouter
     access: AccessPolicy = field(default_factory=AccessPolicy)
-    counter: QuestionLimiter | None = None
+    counter: QuestionCounter | None = None
     hosts: Collection[str] = ()
     deadline: float = 150.0
     mask: Callable[[str], str] = str

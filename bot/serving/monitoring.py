@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 from starlette.routing import Route, Router
 
@@ -22,14 +21,9 @@ from bot.settings import Settings
 
 MOST_LOCAL = 32  # connections of those who look after the process
 
+JoinServer = Callable[[Router], None]  # adds the paths of a surface to those of the server
+
 log = logging.getLogger(__name__)
-
-
-class ServedSurface(Protocol):
-    """A surface as the server sees it: paths that are there from the beginning."""
-
-    def join(self, router: Router) -> None:
-        """Add the paths to those of the server."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +50,7 @@ async def open_monitoring(
     platforms: Sequence[str],
     doors: Sequence[str],
     duties: Duties,
-    surfaces: Sequence[ServedSurface] = (),
+    surfaces: Sequence[JoinServer] = (),
 ) -> AsyncIterator[ServiceMonitoring]:
     """Open the server and all monitoring; `doors` are the paths for platforms, `surfaces` those for other access.
 
@@ -78,8 +72,8 @@ async def open_monitoring(
     probes.join(server.router)
     probes.join_local(local.router)
     server.router.routes += [Route(path, entrance.receive, methods=["POST"]) for path in doors]
-    for surface in surfaces:
-        surface.join(server.router)
+    for join in surfaces:
+        join(server.router)
     async with AsyncExitStack() as stack:
         runs = RunMetrics(metrics.registry, settings.prices)
         await stack.enter_async_context(team.events.follow(runs.follow))

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, nullcontext
 
 from bot.app import TeamApp
 from bot.conversations.dispatcher import Conversations
-from bot.serving.monitoring import ServedSurface
+from bot.serving.monitoring import JoinServer
 from bot.surfaces.api.chat_completions import ChatCompletions
 from bot.surfaces.api.repeated_questions import RepeatedQuestions
 from bot.surfaces.mcp.mcp_endpoint import McpEndpoint, is_installed
@@ -32,15 +32,15 @@ class TeamSurfaces:
         self._page = WebSurface(page) if page is not None else None
         self._mcp: McpEndpoint | None = None
 
-    def make(self) -> Sequence[ServedSurface]:
-        """Return those that are to be served."""
-        served: list[ServedSurface | None] = []
+    def make(self) -> Sequence[JoinServer]:
+        """Make those that are to be served; return what adds the paths of each to those of the server."""
+        joins: list[JoinServer] = []
         if self._has_api:
             from bot.surfaces.api.http_api import HttpApi  # FastAPI takes half a second to import
 
             self._mcp = self._make_mcp()
-            served = [HttpApi(self._core, self._repeated), ChatCompletions(self._core, self._repeated), self._mcp]
-        return [surface for surface in (*served, self._page) if surface is not None]
+            joins = [HttpApi(self._core, self._repeated).join, ChatCompletions(self._core, self._repeated).join]
+        return [*joins, *(one.join for one in (self._mcp, self._page) if one is not None)]
 
     def _make_mcp(self) -> McpEndpoint | None:
         if not is_installed():

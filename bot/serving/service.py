@@ -19,13 +19,14 @@ from bot.clock import Clock, SystemClock
 from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.conversations.goal_turns import NO_SANDBOX, OFF
 from bot.errors import InboxError
-from bot.maintenance.retention import Retention, SegmentSweeper, run_daily_sweep
+from bot.maintenance.retention import Retention, run_daily_sweep
 from bot.messages import SURFACE
 from bot.monitoring.cluster_state import ClusterState, read_cluster_state
 from bot.monitoring.watchdog import watch_loop
 from bot.ports import GoalRuns, RefreshJobs
 from bot.repositories.library import WatchedRepositories
 from bot.repositories.refresh import LoggingDisplay
+from bot.repositories.segments import SharedSegments
 from bot.serving.cluster import Cluster, open_cluster
 from bot.serving.living_answers import make_follower, make_living_edits
 from bot.serving.monitoring import ServiceMonitoring, open_monitoring
@@ -55,7 +56,7 @@ class PushedRefreshes:
         self._jobs = jobs
         self._group = group
 
-    def notify(self, repository: str, ref: str, commit: str | None = None) -> None:  # noqa: ARG002 - the port's
+    def notify(self, repository: str, ref: str, _commit: str | None) -> None:
         """Take note that a ref of a repository was pushed."""
         log.info("%s: %s was pushed", repository, ref)
         self._group.create_task(self._ask(repository))
@@ -151,7 +152,7 @@ def describe_without_platform(settings: Settings) -> str:
     return f"{answered if settings.mcp.tokens else NO_PLATFORM} New commits are indexed as they arrive; {pushes}."
 
 
-def make_retention(settings: Settings, team: TeamApp, published: SegmentSweeper | None) -> Retention:
+def make_retention(settings: Settings, team: TeamApp, published: SharedSegments | None) -> Retention:
     """The daily sweep of the data folder, and of the store that this process publishes in."""
     return Retention(
         home=settings.home,
@@ -160,8 +161,8 @@ def make_retention(settings: Settings, team: TeamApp, published: SegmentSweeper 
         question_days=settings.keep_question_days,
         living_days=settings.living.days,
         clock=SystemClock(),
-        indexes=team.stock,
-        segments=published,
+        sweep_indexes=team.stock.sweep,
+        sweep_segments=published.sweep if published is not None else None,
     )
 
 

@@ -10,9 +10,9 @@ import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from bot.messages import IncomingMessage, Place
+from bot.settings import TokenTable
 
 TOKEN_BYTES = 32
 _BEARER = re.compile(r"bearer +(\S+)", re.IGNORECASE)
@@ -58,22 +58,10 @@ def make_local_principal() -> Principal:
     return Principal(name="you", platform="terminal", person="local")
 
 
-class TokenEntry(Protocol):
-    """A token as the settings have it: whose it is, and its SHA-256 checksum in lower-case hexadecimal digits."""
-
-    @property
-    def person(self) -> str:
-        """The person, as `slack:U0123`."""
-
-    @property
-    def sha256(self) -> str:
-        """The checksum."""
-
-
 class Tokens:
     """The tokens that are taken, of which only the checksums are known."""
 
-    def __init__(self, entries: Sequence[TokenEntry]) -> None:
+    def __init__(self, entries: Sequence[TokenTable]) -> None:
         self._known = [(entry.sha256.encode(), _make_principal(entry.person)) for entry in entries]
 
     def __bool__(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from agent import CodeMoved, CodeSearch
 from bot.access import AccessPolicy
 from bot.errors import UnknownRepository
-from bot.ports import QuestionLimiter
+from bot.storage.rate_limits import QuestionCounter
 from bot.surfaces.principals import Principal
 from indexer import IndexStatus, NotIndexed, UnknownPath, UnknownRevision
 
@@ -45,7 +45,7 @@ class VisibleCode:
     library: LookupLibrary
     access: AccessPolicy = field(default_factory=AccessPolicy)
     mask: Callable[[str], str] = str
-    counter: QuestionLimiter | None = None
+    counter: QuestionCounter | None = None
     is_followed: bool = True  # a "no" waits for newer commits, and raises `CodeMoved` if they come
 
     def list_visible(self, principal: Principal) -> Sequence[str]:

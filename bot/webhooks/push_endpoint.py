@@ -8,8 +8,8 @@ import hashlib
 import hmac
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
 from starlette.requests import Request
@@ -129,15 +129,11 @@ _IDENTITIES = (
 )  # fmt: skip
 
 
-class PushListener(Protocol):
-    """Receives pushes; returns at once."""
-
-    def __call__(self, repository: str, ref: str, commit: str | None = None) -> None:
-        """Take note that a ref of a configured repository was pushed."""
-
-
 def make_push_handler(
-    remotes: Sequence[RemoteRepository], secrets: Sequence[SecretStr], notify: PushListener, clock: Clock
+    remotes: Sequence[RemoteRepository],
+    secrets: Sequence[SecretStr],
+    notify: Callable[[str, str, str | None], None],
+    clock: Clock,
 ) -> Respond:
     """Make the handler of `POST` requests from hosts that share one of the secrets.
 
@@ -171,7 +167,7 @@ def _handle_delivery(
     request: Request,
     body: bytes,
     remotes: Sequence[RemoteRepository],
-    notify: PushListener,
+    notify: Callable[[str, str, str | None], None],
     deliveries: SeenDeliveries,
 ) -> int:
     """Report the pushes in an authentic delivery; return the status to answer with."""

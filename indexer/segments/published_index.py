@@ -4,35 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from indexer.generations.reader import IndexReader
 from indexer.segments.manifest_store import Manifests
-from indexer.segments.publisher import LocalIndex, Publisher
+from indexer.segments.publisher import BuiltIndex, Publisher
 from indexer.types import Drift, IndexStatus, Progress, RefreshReport
-
-
-class BuiltIndex(LocalIndex, Protocol):
-    """An index that can be brought up to date on this machine."""
-
-    @property
-    def web_url(self) -> str | None:
-        """The project's page, which links lead to."""
-
-    async def is_current(self) -> bool:
-        """Whether the commit of the repository's ref is indexed."""
-
-    async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
-        """Index the ref."""
-
-    async def pin(self) -> IndexReader:
-        """Hold what is indexed."""
-
-    async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
-        """Find out what changed since a commit, in general and of the paths."""
-
-    async def sweep(self) -> None:
-        """Delete old generations."""
 
 
 class PublishedIndex:

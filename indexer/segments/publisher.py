@@ -9,13 +9,14 @@ import re
 import shutil
 import uuid
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from indexer.errors import PublicationLost, SegmentsDamaged, SegmentsUnavailable
+from indexer.generations.reader import IndexReader
 from indexer.git.repository import Repository
 from indexer.segments.git_packs import PackWriter
 from indexer.segments.listing import (
@@ -35,7 +36,7 @@ from indexer.segments.manifest_store import Manifest, Manifests, find_owner, nam
 from indexer.segments.object_store import ObjectStore
 from indexer.store.catalog import Catalog, Generation
 from indexer.store.data_folder import DataFolder, copy_index, map_storage_errors
-from indexer.types import IndexStatus
+from indexer.types import Drift, IndexStatus, Progress, RefreshReport
 
 log = logging.getLogger(__name__)
 
@@ -135,8 +136,8 @@ _SENT_AT_ONCE = 4  # bundles, each of which is in memory
 _MAX_PACKS = 16  # git looks for an object in one after the other
 
 
-class LocalIndex(Protocol):
-    """An index on this machine, and the repository that it was made from."""
+class BuiltIndex(Protocol):
+    """An index on this machine that can be brought up to date, and the repository that it was made from."""
 
     @property
     def name(self) -> str:
@@ -152,6 +153,25 @@ class LocalIndex(Protocol):
 
     async def status(self) -> IndexStatus:
         """Describe what is indexed."""
+
+    @property
+    def web_url(self) -> str | None:
+        """The project's page, which links lead to."""
+
+    async def is_current(self) -> bool:
+        """Whether the commit of the repository's ref is indexed."""
+
+    async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
+        """Index the ref."""
+
+    async def pin(self) -> IndexReader:
+        """Hold what is indexed."""
+
+    async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
+        """Find out what changed since a commit, in general and of the paths."""
+
+    async def sweep(self) -> None:
+        """Delete old generations."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -192,7 +212,7 @@ class Publisher:
         self._manifests = manifests
         self._scratch = scratch
 
-    async def publish(self, index: LocalIndex, *, full: bool = False, beside: bool = False) -> Publication:
+    async def publish(self, index: BuiltIndex, *, full: bool = False, beside: bool = False) -> Publication:
         """Publish the newest generation of an index; with `full`, everything is sent again.
 
         With `beside`, it is a generation at another commit and named after it; objects shared with the newest are not
@@ -230,7 +250,7 @@ class Publisher:
 
     async def _send(
         self,
-        index: LocalIndex,
+        index: BuiltIndex,
         folder: Path,
         generation: Generation,
         base: GenerationListing | None,

@@ -48,9 +48,9 @@ _APP_ADVICE = (
 )
 
 
-def map_post_error(name: str, method: str, *, needed: str = "") -> ChatError:
+def map_post_error(name: str, method: str, needed: str = "") -> ChatError:
     """Translate a refusal of calls that send or read messages."""
-    message = describe_error(name, method, needed=needed)
+    message = describe_error(name, method, needed)
     if name in UNSURE | TOKEN:
         return PlatformUnreachable(message)
     if name in TOO_LONG:
@@ -58,42 +58,38 @@ def map_post_error(name: str, method: str, *, needed: str = "") -> ChatError:
     return PostRefused(message)
 
 
-def map_bot_token_error(name: str, method: str, *, needed: str = "") -> ChatError:
+def map_bot_token_error(name: str, method: str, needed: str = "") -> ChatError:
     """Translate a refusal of asking whose the token is, which shows whether Slack accepts it."""
-    return (
-        PostRefused(describe_error(name, method, needed=needed))
-        if name in TOKEN
-        else map_post_error(name, method, needed=needed)
-    )
+    return PostRefused(describe_error(name, method, needed)) if name in TOKEN else map_post_error(name, method, needed)
 
 
-def map_app_token_error(name: str, method: str, *, needed: str = "") -> ChatError:
+def map_app_token_error(name: str, method: str, needed: str = "") -> ChatError:
     """Translate a refusal of opening a connection, which takes the app token."""
     message = f"Slack refused {method}: {name}{f' ({needed})' if needed else ''}."
     return PlatformUnreachable(message) if name in UNSURE else PostRefused(f"{message} {_APP_ADVICE}")
 
 
-def map_edit_error(name: str, method: str, *, needed: str = "") -> ChatError:
+def map_edit_error(name: str, method: str, needed: str = "") -> ChatError:
     """Translate a refusal to change or delete a message."""
-    error = map_post_error(name, method, needed=needed)
+    error = map_post_error(name, method, needed)
     return EditRefused(str(error)) if isinstance(error, PostRefused) else error
 
 
-def map_stream_start_error(name: str, method: str, *, needed: str = "") -> ChatError:
+def map_stream_start_error(name: str, method: str, needed: str = "") -> ChatError:
     """Translate a refusal to begin a stream: the place is closed to all messages, or there are no streams."""
-    error = map_post_error(name, method, needed=needed)
+    error = map_post_error(name, method, needed)
     return StreamRefused(str(error)) if isinstance(error, PostRefused) and name not in CLOSED else error
 
 
-def map_stream_error(name: str, method: str, *, needed: str = "") -> ChatError:
+def map_stream_error(name: str, method: str, needed: str = "") -> ChatError:
     """Translate a refusal of an open stream."""
-    error = map_post_error(name, method, needed=needed)
+    error = map_post_error(name, method, needed)
     if name == "stopped_by_user":
         return StreamStopped(str(error))
     return StreamGone(str(error)) if name in STREAM_ENDED or isinstance(error, PostRefused) else error
 
 
-def describe_error(name: str, method: str, *, needed: str = "") -> str:
+def describe_error(name: str, method: str, needed: str = "") -> str:
     """Describe a refusal of Slack, and its remedy."""
     scope = f" ({needed})" if needed else ""
     return " ".join(filter(None, (f"Slack refused {method}: {name}{scope}.", _ADVICE.get(name, ""))))

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -26,11 +26,9 @@ LONGEST_WAIT = 30.0  # seconds that a read waits where Slack asks it to
 Fields = Mapping[str, Any]
 
 
-class RefusalMeaning(Protocol):
-    """Maps refusals of one kind of call to errors."""
-
-    def __call__(self, name: str, method: str, *, needed: str = "") -> ChatError:
-        """Return the error to raise."""
+RefusalMeaning = Callable[
+    [str, str, str], ChatError
+]  # the error for a refusal's name, the method and the scope that it needs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,4 +126,4 @@ def _map_error(error: SlackApiError, meaning: RefusalMeaning) -> ChatError:
         return api_errors.parse_retry_after(response.headers.get("Retry-After"))
     if not name or status >= 500:
         return PlatformUnreachable(f"Slack answered {method} with the status {status}.")
-    return meaning(name, method, needed=str(fields.get("needed", "")))
+    return meaning(name, method, str(fields.get("needed", "")))

@@ -191,9 +191,9 @@ class _Refused(ChatError):
         self.name = name
 
 
-def _map_check_error(name: str, method: str, *, needed: str = "") -> ChatError:
+def _map_check_error(name: str, method: str, needed: str = "") -> ChatError:
     """Distinguish problems of a token from problems of Slack."""
-    return map_post_error(name, method, needed=needed) if name in UNSURE else _Refused(name, method)
+    return map_post_error(name, method, needed) if name in UNSURE else _Refused(name, method)
 
 
 async def run_diagnostics(credentials: SlackCredentials, clock: Clock) -> Sequence[DoctorFinding]:

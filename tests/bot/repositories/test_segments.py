@@ -97,7 +97,7 @@ async def test_what_a_later_push_has_replaced_is_swept_daily(tmp_path: Path) -> 
             os.utime(path, (0, 0))
         before = {each for each in bucket.rglob("*") if each.is_file()}
 
-        swept = await Retention(home=tmp_path / "home", days=90, clock=clock, segments=segments).sweep()
+        swept = await Retention(home=tmp_path / "home", days=90, clock=clock, sweep_segments=segments.sweep).sweep()
 
         assert swept.problems == []
         assert len({each for each in bucket.rglob("*") if each.is_file()}) < len(before)

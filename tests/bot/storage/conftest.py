@@ -12,7 +12,6 @@ import pytest
 import pytest_asyncio
 
 from agent import Database
-from bot.ports import QuestionLimiter
 from bot.repositories.choice_store import ChoiceStore
 from bot.storage.answer_records import AnswerRecordStore
 from bot.storage.database import open_database
@@ -40,7 +39,7 @@ class ChatStore:
     records: TurnRecordStore
     answers: AnswerRecordStore
     ratings: TurnRecordStore
-    limiter: QuestionLimiter
+    limiter: QuestionCounter
     choices: ChoiceStore
     shareable: ShareableAnswerStore
     shared: SharedAnswerStore

@@ -9,8 +9,8 @@ import pytest
 
 from bot.errors import LimitReached, NotAllowed, SilentlyThrottled
 from bot.messages import GoalOrder
-from bot.ports import QuestionLimiter
 from bot.storage.answer_records import AnswerRecord, EvidencePlace, ReusableAnswer
+from bot.storage.rate_limits import QuestionCounter
 from bot.storage.turn_records import FeedbackEntry, TurnRecord
 from tests.bot.chat import PLACE, message
 from tests.bot.storage.conftest import ChatStore, OpenStore
@@ -209,7 +209,7 @@ async def test_what_was_kept_is_there_after_a_restart(open_store: OpenStore) -> 
         assert [each.opinion for each in await later.ratings.feedback()] == ["good"]
 
 
-async def refusal(limiter: QuestionLimiter, **changes: Any) -> type[NotAllowed] | None:
+async def refusal(limiter: QuestionCounter, **changes: Any) -> type[NotAllowed] | None:
     """How one more question is refused, if it is."""
     try:
         await limiter.count(message(**changes))

@@ -123,8 +123,8 @@ async def open_served(
         surfaces = TeamSurfaces(has_api=True, page=WebOptions(tokens=core.tokens))
         served = Served(core, agent)
         server = make_application()
-        for surface in surfaces.make():
-            surface.join(server.router)
+        for join in surfaces.make():
+            join(server.router)
         listening = run_http_server(server, host="127.0.0.1", port=0)
         async with (
             listening as served.address,

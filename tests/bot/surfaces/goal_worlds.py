@@ -128,8 +128,8 @@ async def open_team(folder: Path, gemini: FakeGemini, limits: QuestionLimits | N
             TeamSurfaces(has_api=True, page=WebOptions(tokens=core.tokens, link=link)),
             make_application(),
         )
-        for surface in surfaces.make():
-            surface.join(server.router)
+        for join in surfaces.make():
+            join(server.router)
         address = await enter(run_http_server(server, host="127.0.0.1", port=0))
         await enter(surfaces.serve(core))
         await enter(surfaces.serve_page(core, make_team(library), conversations))

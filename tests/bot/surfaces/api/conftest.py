@@ -17,12 +17,13 @@ from bot.access import AccessPolicy, AccessRule
 from bot.http.connections import Connections
 from bot.http.server import make_application, run_http_server
 from bot.messages import IncomingMessage
-from bot.ports import QuestionLimiter
 from bot.questions.answer_queue import AnswerQueue
 from bot.questions.answer_run import QuestionDeps
 from bot.repositories.choice_store import RepositoryChoice
 from bot.repositories.ref_chooser import RefChooser
 from bot.serving.served_surfaces import TeamSurfaces
+from bot.settings import TokenTable
+from bot.storage.rate_limits import QuestionCounter
 from bot.surfaces.code_lookups import CodeLookups
 from bot.surfaces.principals import Tokens, hash_token
 from bot.surfaces.questions import Questions
@@ -71,12 +72,6 @@ class PinningRepositories(FakeRepositories):
         chooser = RefChooser(self.refs)
         ref = await chooser.find(name, at) if at else None
         return await (self.pin_existing(name) if ref is None else chooser.pin(name, ref))
-
-
-@dataclass(frozen=True)
-class Entry:
-    person: str
-    sha256: str
 
 
 @dataclass
@@ -136,7 +131,7 @@ OpenWorld = Callable[..., AbstractAsyncContextManager[World]]
 async def open_world(
     *,
     gate: asyncio.Event | None = None,
-    counter: QuestionLimiter | None = None,
+    counter: QuestionCounter | None = None,
     repositories: Sequence[str] = ("demo", "secret"),
     grace: float = 5.0,
     places: int = 8,
@@ -152,7 +147,10 @@ async def open_world(
             observer=observer,
         )
     )  # fmt: skip
-    entries = [Entry("slack:ANN", hash_token(TOKEN)), Entry("slack:BOB", hash_token(OTHER))]
+    entries = [
+        TokenTable(person="slack:ANN", sha256=hash_token(TOKEN)),
+        TokenTable(person="slack:BOB", sha256=hash_token(OTHER)),
+    ]
     core = SurfaceCore(
         lookups=CodeLookups(library=library, access=access, counter=counter),
         questions=questions,
@@ -163,8 +161,8 @@ async def open_world(
     surfaces._repeated._grace = grace
     connections = Connections(most_long=most_long)
     server = make_application()
-    for surface in surfaces.make():
-        surface.join(server.router)
+    for join in surfaces.make():
+        join(server.router)
     world = World(answerer, surfaces, core, router, connections, observer)
     listening = run_http_server(server, host="127.0.0.1", port=0, connections=connections)
     async with listening as world.address, surfaces.serve(core):

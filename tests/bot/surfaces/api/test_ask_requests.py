@@ -15,6 +15,7 @@ import pytest
 from bot.errors import LimitReached
 from bot.http.connections import MOST_EACH
 from bot.messages import IncomingMessage
+from bot.storage.rate_limits import QuestionCounter
 from bot.surfaces.asked_run import ENDING
 from tests.bot.http.test_event_streams import parse
 from tests.bot.surfaces.api.conftest import OTHER, TOKEN, URL, World, open_world
@@ -25,7 +26,7 @@ EVENTS = {"Accept": "text/event-stream"}
 PROBLEM = "application/problem+json"
 
 
-class Refusing:
+class Refusing(QuestionCounter):
     """A counter that refuses the first questions."""
 
     def __init__(self, refusals: int) -> None:

@@ -21,6 +21,7 @@ from bot.http.connections import Connections
 from bot.http.server import make_application, run_http_server
 from bot.questions.answer_queue import AnswerQueue
 from bot.questions.answer_run import QuestionDeps
+from bot.settings import TokenTable
 from bot.storage.database import open_database
 from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.shared_answers import SharedAnswerStore
@@ -36,7 +37,7 @@ from bot.surfaces.web.web_core import RunTally, WebCore
 from bot.surfaces.web.web_sessions import LoginLink
 from bot.surfaces.web.web_surface import WebOptions, WebSurface
 from indexer.types import Location, Passage
-from tests.bot.surfaces.api.conftest import Entry, StraightRouter
+from tests.bot.surfaces.api.conftest import StraightRouter
 from tests.fakes.answerer import FakeAnswerer, FakeRepositories
 from tests.fakes.parts import ANSWER, CITATION, FakeCode
 from tests.waiting import LIMIT_SECONDS
@@ -180,7 +181,10 @@ async def open_site(
         reindex=("local", "ANN"),
     )  # fmt: skip
     link = LoginLink() if by_link else None
-    entries = [Entry("slack:ANN", hash_token(ANN)), Entry("slack:BOB", hash_token(BOB))]
+    entries = [
+        TokenTable(person="slack:ANN", sha256=hash_token(ANN)),
+        TokenTable(person="slack:BOB", sha256=hash_token(BOB)),
+    ]
     address = WebAddress(hosts=frozenset(hosts), is_secure=secure)
     surface = WebSurface(WebOptions(link=link, tokens=Tokens(() if by_link else entries), address=address))
     connections, server = Connections(), make_application()
