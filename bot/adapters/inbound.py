@@ -4,39 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from bot.clock import Clock
 from bot.errors import ChatError, InboxError, PlatformUnreachable, RateLimited
-from bot.messages import ButtonPress, IncomingMessage, MessageKey, Place
 
 PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)  # seconds between tries; Discord delivers nothing again
 
 log = logging.getLogger(__name__)
-
-
-class MessageSink(Protocol):
-    """The conversation core, as far as people can reach it from here. What raises was not stored."""
-
-    def overhears(self, place: Place) -> bool:
-        """Whether messages in a channel that name nobody, and are in no thread, may be questions to citebot."""
-
-    async def receive(self, message: IncomingMessage) -> object:
-        """Store a message and begin to answer it."""
-
-    async def list_recent_channels(self, platform: str, workspace: str, *, most: int) -> Sequence[str]:
-        """Return the channels in which something was asked recently, newest first."""
-
-    async def handle_edit(self, message: IncomingMessage) -> None:
-        """Answer an edited question again."""
-
-    async def handle_deletion(self, key: MessageKey) -> None:
-        """Withdraw the answer to a deleted question."""
-
-    async def handle_press(self, press: ButtonPress) -> str:
-        """Carry out a button; return the text for the person who pressed it."""
 
 
 async def deliver_with_retry(deliver: Callable[[], Awaitable[object]], clock: Clock) -> bool:

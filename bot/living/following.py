@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
 
 from agent import StoredQuery, run_again
 from bot.errors import BotError
@@ -23,6 +22,7 @@ from indexer import (
     FollowedLines,
     IndexerError,
     Location,
+    Push,
     make_compare_link,
     make_permalink,
 )
@@ -35,20 +35,7 @@ _QUIET = frozenset({"same", "moved", "reformatted"})
 log = logging.getLogger(__name__)
 
 
-class CodePush(Protocol):
-    """The difference between two commits."""
-
-    paths: frozenset[str]
-    words: frozenset[str] | None
-
-    def follow(self, cited: CitedLines) -> FollowedLines:
-        """Follow one range of lines."""
-
-    def close(self) -> None:
-        """Close the repository."""
-
-
-OpenPush = Callable[[Path, str, str], CodePush | None]
+OpenPush = Callable[[Path, str, str], Push | None]
 
 
 @dataclass
@@ -156,7 +143,7 @@ class AnswerFollower:
             for number, now in zip(numbers, after, strict=True):
                 found.places[number] = replace(found.places[number], now=now)
 
-    async def _open(self, path: Path, older: str, newer: str) -> AbstractContextManager[CodePush | None]:
+    async def _open(self, path: Path, older: str, newer: str) -> AbstractContextManager[Push | None]:
         push = await asyncio.to_thread(self._open_push, path, older, newer)
         return closing(push) if push is not None else nullcontext(None)
 
@@ -228,7 +215,7 @@ def _locate(lines: CitedPlace | FollowedLines) -> Location:
     return Location(path=lines.path, start_line=lines.start_line, end_line=lines.end_line)
 
 
-def _follow_all(push: CodePush, lines: Sequence[CitedLines]) -> Sequence[FollowedLines]:
+def _follow_all(push: Push, lines: Sequence[CitedLines]) -> Sequence[FollowedLines]:
     return [push.follow(one) for one in lines]
 
 

@@ -27,8 +27,8 @@ from bot.adapters.discord.parsing import describe_commands, has_changed_commands
 from bot.adapters.discord.platform import RATES, DiscordPlatform
 from bot.adapters.discord.reply_targets import ReplyTargets
 from bot.adapters.file_downloads import get_origin
-from bot.adapters.inbound import MessageSink
 from bot.clock import Clock
+from bot.conversations.dispatcher import Conversations
 from bot.errors import ChatError, PlatformUnreachable, RateLimited, SettingsError
 from bot.messages import IncomingMessage, RateLimit, SendMethod
 from bot.monitoring.observer import CountLoss, ignore_loss
@@ -132,7 +132,7 @@ class DiscordAdapter:
     @asynccontextmanager
     async def listen(
         self,
-        conversations: MessageSink,
+        conversations: Conversations,
         repositories: Repositories,
         access: AccessPolicy,
         count_loss: CountLoss = ignore_loss,
@@ -143,7 +143,7 @@ class DiscordAdapter:
             await self._client.in_session.wait()
             yield
 
-    async def run(self, conversations: MessageSink, repositories: Repositories, access: AccessPolicy) -> None:
+    async def run(self, conversations: Conversations, repositories: Repositories, access: AccessPolicy) -> None:
         """Receive events until cancelled; raises a `BotError` if Discord refuses the bot for good."""
 
         def list_visible(message: IncomingMessage) -> Sequence[str]:

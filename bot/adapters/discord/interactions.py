@@ -22,8 +22,9 @@ from bot.adapters.discord.parsing import (
 )
 from bot.adapters.discord.rendering import parse_button
 from bot.adapters.discord.reply_targets import ReplyTargets
-from bot.adapters.inbound import MessageSink, deliver_with_retry
+from bot.adapters.inbound import deliver_with_retry
 from bot.clock import Clock
+from bot.conversations.dispatcher import Conversations
 from bot.errors import BotError, ChatError, PlatformUnreachable
 from bot.markdown.safety import neutralize
 from bot.messages import ButtonPress, IncomingMessage
@@ -49,7 +50,7 @@ class InteractionHandler:
         channels: ChannelDirectory,
         reply_targets: ReplyTargets,
         members: MemberDirectory,
-        conversations: MessageSink,
+        conversations: Conversations,
         visible: Callable[[IncomingMessage], Sequence[str]],
         may_reindex: Callable[[IncomingMessage, str], bool],
         clock: Clock,

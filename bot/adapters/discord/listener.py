@@ -17,8 +17,9 @@ from bot.adapters.discord.channels import DIRECT, MOST_KNOWN, PLATFORM, ChannelD
 from bot.adapters.discord.members import MemberDirectory
 from bot.adapters.discord.parsing import REACTIONS, parse_question, read_roles
 from bot.adapters.discord.reply_targets import ReplyTargets
-from bot.adapters.inbound import MessageSink, deliver_with_retry
+from bot.adapters.inbound import deliver_with_retry
 from bot.clock import Clock
+from bot.conversations.dispatcher import Conversations
 from bot.errors import ChatError
 from bot.messages import ButtonPress, IncomingMessage, MessageKey
 
@@ -43,7 +44,7 @@ class DiscordListener:
         channels: ChannelDirectory,
         reply_targets: ReplyTargets,
         members: MemberDirectory,
-        conversations: MessageSink,
+        conversations: Conversations,
         clock: Clock,
     ) -> None:
         self._client = client

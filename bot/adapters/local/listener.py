@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from bot.adapters.inbound import MessageSink, deliver_with_retry
+from bot.adapters.inbound import deliver_with_retry
 from bot.adapters.local.parsing import COMMANDS, REACTIONS, make_key, make_press, parse_command, parse_message
 from bot.adapters.local.workspace import BOT, Person, StoredMessage, Workspace
 from bot.clock import Clock
+from bot.conversations.dispatcher import Conversations
 from bot.messages import MOST_FILES
 
 NOT_KEPT = "citebot couldn't store that. Try again."
@@ -24,7 +25,7 @@ class LocalListener:
     """
 
     def __init__(
-        self, workspace: Workspace, conversations: MessageSink, clock: Clock, mask: Callable[[str], str]
+        self, workspace: Workspace, conversations: Conversations, clock: Clock, mask: Callable[[str], str]
     ) -> None:
         self._workspace = workspace
         self._conversations = conversations

@@ -11,7 +11,6 @@ from typing import Literal, Self
 from slack_bolt.async_app import AsyncApp
 
 from bot.access import AccessPolicy
-from bot.adapters.inbound import MessageSink
 from bot.adapters.slack.channels import SharedChannels
 from bot.adapters.slack.client import API_URL, BotIdentity, SlackClient, open_client
 from bot.adapters.slack.connection import CONNECTIONS, Socket, TokenMonitor, open_sockets
@@ -21,6 +20,7 @@ from bot.adapters.slack.home import HomeTab
 from bot.adapters.slack.listener import SlackListener
 from bot.adapters.slack.platform import RATES, SlackPlatform, Streaming
 from bot.clock import Clock
+from bot.conversations.dispatcher import Conversations
 from bot.errors import SettingsError
 from bot.http.server import LatePostRoutes
 from bot.messages import RateLimit, SendMethod
@@ -95,7 +95,7 @@ class SlackAdapter:
     @asynccontextmanager
     async def listen(
         self,
-        conversations: MessageSink,
+        conversations: Conversations,
         repositories: Repositories,
         access: AccessPolicy,
         server: LatePostRoutes | None = None,

@@ -15,7 +15,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 
-from bot.adapters.inbound import EventsInFlight, MessageSink
+from bot.adapters.inbound import EventsInFlight
 from bot.adapters.slack.channels import PLATFORM, SharedChannels
 from bot.adapters.slack.client import BotIdentity, SlackClient
 from bot.adapters.slack.endpoint import APP_RATE_LIMITED, EventLimit
@@ -30,6 +30,7 @@ from bot.adapters.slack.parsing import (
     parse_delivery,
 )
 from bot.adapters.slack.platform import SlackPlatform
+from bot.conversations.dispatcher import Conversations
 from bot.errors import ChatError
 from bot.messages import IncomingMessage, MessageContent, Place
 
@@ -64,7 +65,7 @@ class SlackListener:
         platform: SlackPlatform,
         ephemeral: SlackEphemeralMessages,
         channels: SharedChannels,
-        conversations: MessageSink,
+        conversations: Conversations,
         home: HomeTab,
         event_limit: EventLimit,
     ) -> None:

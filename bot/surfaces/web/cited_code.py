@@ -12,9 +12,8 @@ from typing import Protocol
 
 from markupsafe import Markup, escape
 
-from agent import CodeSearch
 from bot.markdown import replace_control_characters
-from bot.ports import RefSource
+from bot.ports import RefSource, Repositories
 from indexer import IndexerError
 
 AROUND = 8  # lines before and after those that are cited
@@ -59,13 +58,6 @@ class CitedLines(Protocol):
         """Where they can be seen on the web."""
 
 
-class PinnedLibrary(Protocol):
-    """The repositories as they are indexed."""
-
-    async def pin_existing(self, name: str) -> CodeSearch:
-        """Hold what is indexed of a repository by now."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CitedExcerpt:
     """Cited lines with some around them. Without `text`, `problem` says why."""
@@ -94,7 +86,7 @@ class CitedCode:
     """Reads what answers cite, with secrets masked."""
 
     def __init__(
-        self, library: PinnedLibrary, mask: Callable[[str], str], refs: Mapping[str, RefSource] | None = None
+        self, library: Repositories, mask: Callable[[str], str], refs: Mapping[str, RefSource] | None = None
     ) -> None:
         self._library = library
         self._mask = mask

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from bot.ports import Repositories
 from bot.settings import RepositoryTable, Settings
 from bot.surfaces.ask_events import Answered, AskEvent, NotAnswered
 from bot.surfaces.local_core import open_local_core
@@ -115,7 +117,7 @@ async def test_a_question_is_answered_at_the_ref_that_comes_with_it_or_that_it_n
 
 async def test_the_page_shows_cited_lines_of_a_commit_that_is_not_indexed() -> None:
     refs = FakeRefs({"refs/heads/main": "a" * 40})
-    cited = CitedCode(Nothing(), str, {"shop": refs})
+    cited = CitedCode(cast("Repositories", Nothing()), str, {"shop": refs})
     place = CitedExcerpt(repository="shop", commit="a" * 40, path="src/pay.py", first_line=1, last_line=1)
 
     shown = await cited.read(place)

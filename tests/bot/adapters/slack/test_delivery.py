@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 from starlette.routing import Route
@@ -11,6 +12,7 @@ from bot.access import AccessPolicy
 from bot.adapters.slack.adapter import SlackAdapter, SlackOptions
 from bot.adapters.slack.endpoint import PATH
 from bot.clock import SystemClock
+from bot.conversations.dispatcher import Conversations
 from bot.errors import InboxError, SettingsError
 from bot.http.server import LatePostRoutes, make_application, run_http_server
 from bot.messages import ButtonPress, IncomingMessage, MessageKey, Place
@@ -117,7 +119,7 @@ async def test_what_cannot_be_stored_is_not_acknowledged_and_comes_again(mode: M
         )  # fmt: skip
         async with (
             SlackAdapter.open(options, SystemClock()) as slack,  # so that only Slack sleeps by the other clock
-            slack.listen(core, FakeRepositories(), AccessPolicy(), doors),
+            slack.listen(cast("Conversations", core), FakeRepositories(), AccessPolicy(), doors),
             run_http_server(server, host="127.0.0.1", port=0) as address,
         ):
             if mode == "http":
