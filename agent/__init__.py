@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from agent.lookups.read_file import read_lines
     from agent.lookups.results import NEXT, FileText, LookupResult, ReadCoverage, describe_coverage, describe_missing
     from agent.persistence.database import Database, DatabaseErrors, Statement
-    from agent.persistence.memory_store import open_memory_store
+    from agent.persistence.evidence_store import open_memory_store
     from agent.persistence.migrations import (
         Schema,
         create_checkpoint_tables,

@@ -21,8 +21,7 @@ from agent.guard.size import MAX_RAW_TEXT
 from agent.guard.thread_quotes import split_background
 from agent.limits import APPROVAL_CALLS
 from agent.nodes.conversation_memory import make_remembered_turn
-from agent.persistence.evidence_store import OVERTAKEN, EvidenceStore
-from agent.persistence.memory_store import MemoryStore
+from agent.persistence.evidence_store import OVERTAKEN, EvidenceStore, MemoryStore
 from agent.ports import (
     Answer,
     Classifier,

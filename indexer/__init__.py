@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from indexer.git.scratch_copy import ScratchCopy
     from indexer.index import CodeIndex
     from indexer.installation import describe_error, describe_extra
-    from indexer.parser_pool.confined_worker import ConfinedWorker
     from indexer.parser_pool.plain_files import PLAIN_REASONS
     from indexer.parser_pool.pool import ParserPool
+    from indexer.parser_pool.process import ConfinedWorker
     from indexer.parser_pool.worker import serve_requests
     from indexer.parsing.ctags import find_ctags_version
     from indexer.parsing.installed import list_languages
@@ -58,8 +58,7 @@ if TYPE_CHECKING:
         name_beside,
     )
     from indexer.segments.opened_generation import ReadingParts
-    from indexer.segments.published_index import PublishedIndex
-    from indexer.segments.publisher import BuiltIndex, Publisher
+    from indexer.segments.publisher import BuiltIndex, PublishedIndex, Publisher
     from indexer.segments.shared_index import Follower, SharedIndex
     from indexer.segments.sweep import claim_bucket, sweep_segments
     from indexer.store.catalog_schema import CATALOG_VERSION, create_catalog_tables

@@ -19,11 +19,10 @@ from indexer.git.objects import NOT_FETCHED, OVER, describe_limits, describe_par
 from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
 from indexer.parser_pool.plain_files import PlainFiles
-from indexer.store.catalog import Catalog, Generation
+from indexer.store.catalog import Catalog, Generation, LiveCatalog
 from indexer.store.data_folder import REPOSITORIES_FOLDER, DataFolder, make_utf8_folder, name_index_folder, note_attempt
 from indexer.store.fingerprint import is_readable_fingerprint, make_fingerprint
 from indexer.store.kept_parses import KeptParses
-from indexer.store.live_catalog import LiveCatalog
 from indexer.store.vector_place import VectorPlace
 from indexer.types import Commit, Drift, IndexLimits, IndexStatus, NamedRef, PlainFile, Progress, RefreshReport
 

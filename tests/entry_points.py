@@ -70,7 +70,7 @@ from bot.conversations.turns.attached_files import UnreadableFile, decode_text
 from bot.conversations.turns.thread_context import quote_thread
 from bot.drawings.drawing_requests import parse_drawing
 from bot.errors import BotError
-from bot.maintenance.backup_archive import InvalidBackup, read_manifest
+from bot.maintenance.backup import InvalidBackup, read_manifest
 from bot.markdown.safety import neutralize
 from bot.messages import MessageContent, ThreadMessage
 from bot.pictures.placed_flow import wrap_words

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from agent.evidence.former_paths import follow_path
-from agent.evidence.path_lookup import FilePathLookup, fold_path
+from agent.evidence.path_lookup import FilePathLookup, fold_path, follow_path
 from agent.ports import CodeSearch, SourceFiles
 from agent.text.escaping import format_code_span
 from indexer.errors import IndexerError

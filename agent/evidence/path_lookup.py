@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Generic, Protocol, TypeVar
 from urllib.parse import unquote
 
 from agent.evidence.refs import is_test_or_docs
-from agent.ports import SourceFiles
+from agent.ports import CodeSearch, SourceFiles
+from indexer.errors import UnknownRevision
+from indexer.types import DiffQuery, LogQuery
 
 
 class HasPath(Protocol):
@@ -94,3 +97,44 @@ async def find_folder(code: SourceFiles, written: str) -> str | None:
         holding = {str(PurePosixPath(entry.path).parent) for entry in await code.files() if entry.source_type == "code"}
         nearest = [folder for folder in nearest if folder in holding and not is_test_or_docs(folder)]
     return nearest[0] if len(nearest) == 1 else None
+
+
+_MAX_MOVES = 4  # renames that are followed
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FormerPath:
+    """The fate of a file: its present path, empty if it is gone, and the last commit that touched the old path.
+
+    It `is_removed` where that commit is known to have removed it.
+    """
+
+    path: str
+    commit: str
+    is_removed: bool = False
+
+
+async def follow_path(code: CodeSearch, path: str) -> FormerPath | None:
+    """Find what became of a path; None if no commit that is known touched it."""
+    files = {entry.path for entry in await code.files()}
+    first = ""
+    for _ in range(_MAX_MOVES):
+        touched = (await code.past.log(LogQuery(path=path, limit=1))).revisions
+        if not touched:
+            return None
+        first = first or touched[0].sha
+        moved, is_removed = await _find_fate(code, touched[0].sha, path)
+        if not moved or moved in files:
+            return FormerPath(path=moved, commit=first, is_removed=is_removed)
+        path = moved
+    return None
+
+
+async def _find_fate(code: CodeSearch, sha: str, path: str) -> tuple[str, bool]:
+    """Return what a commit has renamed a file to, empty if it has not, and whether it has removed it."""
+    try:
+        compared = await code.past.compare(DiffQuery(after=f"{sha}~1", until=sha, limit=0))
+    except UnknownRevision:  # it is the first that is known
+        return "", False
+    moved = next((one.path for one in compared.files if one.former == path), "")
+    return moved, any(one.path == path and one.fate == "removed" for one in compared.files)

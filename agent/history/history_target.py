@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.evidence.definitions import find_hit_definition
-from agent.evidence.former_paths import follow_path
-from agent.evidence.path_lookup import FilePathLookup, find_folder
+from agent.evidence.path_lookup import FilePathLookup, find_folder, follow_path
 from agent.evidence.refs import is_test_or_docs, sort_definitions
 from agent.ports import CodeSearch
 from agent.questions.mentions import find_mentions, is_code_like, normalize_name

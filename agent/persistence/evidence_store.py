@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from agent.errors import CheckpointError, CheckpointOvertaken, CheckpointUnreachable
 from agent.persistence.database import Database, DatabaseErrors, Statement
+from agent.persistence.migrations import load_conversation_schema, run_statement
+from agent.persistence.sqlite import SqliteDatabase
 from agent.text.storable import make_storable
 
 OVERTAKEN = "Another process has continued this conversation. Ask again if no reply comes."
@@ -158,3 +164,30 @@ class ThreadEvidence:
             return {}
         rows = await self._database.rows("SELECT key, text FROM evidence WHERE thread = ?", (self._thread,))
         return {key: text for key, text in rows if key in wanted}
+
+
+_IN_MEMORY = Path(":memory:")
+
+
+class MemoryStore(RunStore):
+    """The evidence of one question; a crash loses it, and there is nobody to continue it."""
+
+    async def forget(self, thread: str, claim: RunClaim | None = None) -> None:
+        """Do nothing: no conversation is remembered."""
+
+
+@asynccontextmanager
+async def open_memory_store() -> AsyncIterator[MemoryStore]:
+    """Open a database with the tables that a question needs, and close it at the end."""
+    database = SqliteDatabase(await asyncio.to_thread(_create_tables), _IN_MEMORY, "conversation", ERRORS)
+    try:
+        yield MemoryStore(database)
+    finally:
+        await database.close()
+
+
+def _create_tables() -> sqlite3.Connection:
+    connection = sqlite3.connect(_IN_MEMORY, isolation_level=None, check_same_thread=False)
+    for statement in load_conversation_schema().list_statements():
+        run_statement(connection, statement)
+    return connection

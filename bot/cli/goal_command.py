@@ -13,7 +13,6 @@ from typing import Any
 
 from agent import AgentError, AgentEvent, Answer, GoalRequest, GoalVerdict, UnknownRun, parse_decision
 from bot.adapters.terminal.display import Terminal
-from bot.adapters.terminal.goal_progress import GoalProgress
 from bot.adapters.terminal.output import CommandOutcome, to_json
 from bot.app import App, make_redactor
 from bot.errors import AnswerFailed, BotError, GoalRunUnavailable
@@ -22,6 +21,38 @@ from bot.markdown import replace_control_characters, to_one_line
 from bot.ports import GoalRuns
 from bot.repositories.refresh import refresh_if_stale
 from indexer import IndexerError
+
+_LONGEST_REASON = 300
+
+
+class GoalProgress:
+    """Writes the lines of one run; a command is written in full, as it is about to run."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+
+    def take(self, event: AgentEvent) -> None:
+        """Write the line of an event, if it is worth one."""
+        if line := describe_goal_event(event):
+            self._write(line)
+
+
+def describe_goal_event(event: AgentEvent) -> str:
+    """Describe an event of a goal run in a line; empty for a minor one."""
+    payload = event.payload
+    match event.kind:
+        case "step_start" if payload["node"] == "plan":
+            return to_one_line(str(payload["stage"]))
+        case "command":
+            return f"  $ {to_one_line(str(payload['line']))}"
+        case "tool_start" if payload["tool"] not in {"bash_exec", "run_pytest"}:  # their commands are shown anyway
+            return f"  {payload['label']} {to_one_line(str(payload['shown']) or str(payload['tool']))}"
+        case "goal_check":
+            reason = to_one_line(str(payload["reason"]).partition("\n\n")[0])[:_LONGEST_REASON]
+            return f"  {payload['label']}: {reason}"
+        case _:
+            return ""
+
 
 NOT_APPROVED = "Nothing was run: it was not approved. Add --yes to approve it."
 MASKED = "Secrets in the patch are masked, so it may not apply. --patch FILE writes it unmasked."

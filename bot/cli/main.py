@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from bot.adapters.terminal.display import Terminal
     from bot.adapters.terminal.output import CommandOutcome
     from bot.app import App
-    from bot.cli.mcp_command import Editor
+    from bot.cli.programs import Editor
 
 INTERRUPTED = 130
 _CHOICES = """Ask a question here (Ctrl-D to leave), or run one of:
@@ -202,14 +202,14 @@ def mcp(invocation: CliContext, repo: str | None, editor: Editor | None) -> int:
 
     The repository is the current one, or the one that --repo names; outside of any, all of citebot.toml.
     """
-    from bot.cli.mcp_command import FOR_PROGRAMS, format_config
+    from bot.cli.programs import FOR_PROGRAMS, format_config
 
     if editor is not None:
         click.echo(format_config(editor, repo))
         return 0
 
     async def work() -> CommandOutcome:
-        from bot.cli.mcp_command import serve_mcp
+        from bot.cli.programs import serve_mcp
 
         settings = invocation.settings()
         tables = await asyncio.to_thread(invocation.choose_tables, repo, settings)
@@ -227,7 +227,7 @@ def token(person: str) -> None:
 
     The token is for MCP and the HTTP API of `citebot serve`.
     """
-    from bot.cli.token_command import write_token
+    from bot.cli.programs import write_token
 
     click.echo(write_token(person))
 

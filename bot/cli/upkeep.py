@@ -19,8 +19,7 @@ from bot.app import locate_repositories, open_team_repositories
 from bot.clock import Clock
 from bot.errors import BotError, SettingsError
 from bot.maintenance import disk_usage, retention
-from bot.maintenance.backup import restore_backup, write_backup
-from bot.maintenance.backup_archive import BackupManifest
+from bot.maintenance.backup import BackupManifest, restore_backup, write_backup
 from bot.maintenance.disk_usage import DiskUsage
 from bot.maintenance.retention import Retention, SweepReport
 from bot.markdown.formatting import to_one_line

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from agent import AgentError, Database, write_example
 from bot.app import TeamApp, make_redactor, name_versions
 from bot.clock import Clock, SystemClock
 from bot.conversations.assembly import ChatPolicy, open_conversations
+from bot.conversations.dispatcher import Conversations
 from bot.conversations.goal_turns import NO_SANDBOX, OFF
 from bot.errors import InboxError
 from bot.maintenance.retention import Retention, run_daily_sweep
@@ -29,24 +30,76 @@ from bot.repositories.refresh import LoggingDisplay
 from bot.repositories.segments import SharedSegments
 from bot.serving.cluster import Cluster, open_cluster
 from bot.serving.living_answers import make_follower, make_living_edits
-from bot.serving.monitoring import ServiceMonitoring, open_monitoring
+from bot.serving.monitoring import JoinServer, ServiceMonitoring, open_monitoring
 from bot.serving.platforms import NO_PLATFORM, PlatformContext, list_platforms
 from bot.serving.roles import Duties, Role, assign_duties
-from bot.serving.served_surfaces import TeamSurfaces
 from bot.serving.supervisor import Announce, PlatformSupervisor
 from bot.settings import Settings
 from bot.storage.database import open_store
 from bot.storage.inbox import make_process_name
 from bot.storage.leases import Lease
 from bot.storage.rate_limits import QuestionLimits
+from bot.surfaces.api.chat_completions import ChatCompletions
+from bot.surfaces.api.repeated_questions import RepeatedQuestions
+from bot.surfaces.mcp.mcp_endpoint import McpEndpoint, is_installed
 from bot.surfaces.principals import Tokens
 from bot.surfaces.surface_replies import SurfaceReplies
-from bot.surfaces.team_surfaces import make_team_core
-from bot.surfaces.web.web_surface import make_web_options
+from bot.surfaces.team_surfaces import Late, SurfaceCore, make_team_core
+from bot.surfaces.web.web_surface import WebOptions, WebSurface, make_web_options, serve_team_page
 from bot.tasks import open_task_group, run_in_background
 from bot.webhooks.push_endpoint import make_push_handler
+from indexer import describe_extra
 
 log = logging.getLogger(__name__)
+
+DRAIN_SECONDS = 5.0  # for which answers may come to their end when the process ends
+
+
+class TeamSurfaces:
+    """The surfaces for programs and people beside the chats."""
+
+    def __init__(self, *, has_api: bool, page: WebOptions | None = None) -> None:
+        self._core = Late[SurfaceCore]()
+        self._repeated = RepeatedQuestions()
+        self._has_api = has_api
+        self._page = WebSurface(page) if page is not None else None
+        self._mcp: McpEndpoint | None = None
+
+    def make(self) -> Sequence[JoinServer]:
+        """Make those that are to be served; return what adds the paths of each to those of the server."""
+        joins: list[JoinServer] = []
+        if self._has_api:
+            from bot.surfaces.api.http_api import HttpApi  # FastAPI takes half a second to import
+
+            self._mcp = self._make_mcp()
+            joins = [HttpApi(self._core, self._repeated).join, ChatCompletions(self._core, self._repeated).join]
+        return [*joins, *(one.join for one in (self._mcp, self._page) if one is not None)]
+
+    def _make_mcp(self) -> McpEndpoint | None:
+        if not is_installed():
+            log.warning("/mcp is not served: the extra `mcp` is not installed. %s", describe_extra("mcp"))
+            return None
+        return McpEndpoint(self._core)
+
+    @asynccontextmanager
+    async def serve(self, core: SurfaceCore) -> AsyncIterator[None]:
+        """Answer for as long as the context is open; at its end, what is not finished in time is interrupted."""
+        self._core.open(core)
+        try:
+            async with nullcontext() if self._mcp is None else self._mcp.open(core):
+                yield
+        finally:
+            self._core.close()
+            await self._repeated.close(DRAIN_SECONDS)
+
+    @asynccontextmanager
+    async def serve_page(self, core: SurfaceCore, team: TeamApp, conversations: Conversations) -> AsyncIterator[None]:
+        """Serve the page, where there is one, for as long as the context is open."""
+        if self._page is None:
+            yield
+            return
+        async with serve_team_page(self._page, core, team, conversations):
+            yield
 
 
 class PushedRefreshes:

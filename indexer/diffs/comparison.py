@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
 from indexer.diffs.changed_files import FileDifference, FileDifferences, list_differences
-from indexer.diffs.masked_file import read_masked_lines
+from indexer.git.file_contents import read_masked_lines
 from indexer.git.git_command import GitCommand
 from indexer.git.objects import TreeEntry
 from indexer.git.repository import Repository

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
 from indexer.diffs.comparison import compare_commits
-from indexer.diffs.masked_file import read_file_at
 from indexer.errors import IndexerError, UnknownPath, UnknownRevision
 from indexer.generations.generation_cache import GenerationCache
 from indexer.git.code_owners import OWNERS_FILES, find_owners
+from indexer.git.file_contents import read_file_at
 from indexer.git.repository import Repository
 from indexer.text.languages import detect_language
 from indexer.types import (

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from indexer.diffs.masked_file import read_file_at
 from indexer.errors import IndexerError, RemoteError, StorageError, UnknownRevision
+from indexer.git.file_contents import read_file_at
 from indexer.index import CodeIndex
 from indexer.refs.side_generations import MOST_KEPT, SideGenerations
 from indexer.remotes.ref_list import RefList, RefTable, fits_branch, list_pull_refs, make_pull_ref, parse_full_name

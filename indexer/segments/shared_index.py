@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from indexer.diffs.masked_file import read_file_at
 from indexer.errors import IndexDamaged, IndexerError, NotIndexed
 from indexer.generations.reader import IndexReader
+from indexer.git.file_contents import read_file_at
 from indexer.remotes.ref_list import RefList
 from indexer.segments.block_assembly import assemble, estimate_growth
 from indexer.segments.git_packs import write_git_folder

@@ -8,6 +8,7 @@ seeing its own generation until that is swept.
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -20,7 +21,7 @@ from indexer.checksums import Checksums
 from indexer.errors import DamagedCatalog
 from indexer.store.catalog_schema import ALIVE, TABLES, connect_catalog, has_content, prepare_schema
 from indexer.store.catalog_writer import CatalogWriter
-from indexer.store.data_folder import make_damaged_catalog_error, map_storage_errors
+from indexer.store.data_folder import DataFolder, make_damaged_catalog_error, map_storage_errors
 from indexer.text.decoding import unpack
 from indexer.types import (
     Commit,
@@ -35,6 +36,8 @@ from indexer.types import (
     SourceType,
     Symbol,
 )
+
+log = logging.getLogger(__name__)
 
 _SHRINK_STEP = 500  # pages
 _WRITE_CACHE_KIB = 64_000  # a page that is changed again after it left the cache is written again
@@ -367,3 +370,56 @@ def _make_reference(row: sqlite3.Row) -> Reference:
     return Reference(
         name=row["name"], qualifier=row["qualifier"], kind=row["kind"], line=row["line"], scope=row["scope"]
     )
+
+
+class LiveCatalog:
+    """Opens the catalog of a folder. Readers of an earlier catalog continue with it until all have closed it.
+
+    `was_damaged` says that the index was lost, and nothing has been indexed since.
+    """
+
+    def __init__(self, folder: DataFolder) -> None:
+        self.was_damaged = False
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._replaced: list[Catalog] = []
+        self._catalog = self._open()
+
+    def get(self) -> Catalog:
+        """Return the catalog; another process may have put a new one in its place."""
+        with self._lock:
+            if self._catalog.is_gone():
+                self._switch(self._open())
+            return self._catalog
+
+    def renew(self) -> None:
+        """Start over where damage was met; for anyone who holds the folder as its sole writer."""
+        with self._lock:
+            if self._catalog.is_damaged and not self._catalog.is_gone():
+                self._switch(self._begin_anew("damage was met while it was read"))
+
+    def close(self) -> None:
+        """Close everything."""
+        with self._lock:
+            for catalog in (*self._replaced, self._catalog):
+                catalog.close()
+
+    def _switch(self, catalog: Catalog) -> None:
+        self._replaced.append(self._catalog)
+        self._catalog = catalog
+
+    def _open(self) -> Catalog:
+        try:
+            return Catalog(self._folder.catalog)
+        except DamagedCatalog:
+            with self._folder.hold_as_writer():
+                try:
+                    return Catalog(self._folder.catalog)  # another process was faster
+                except DamagedCatalog as error:
+                    return self._begin_anew(str(error))
+
+    def _begin_anew(self, reason: str) -> Catalog:
+        log.info("%s is deleted: %s", self._folder.catalog, reason)
+        self._folder.remove_index()
+        self.was_damaged = True
+        return Catalog(self._folder.catalog)

@@ -9,7 +9,7 @@ import pytest
 
 from agent.agent import Agent
 from agent.persistence.checkpointer import SqliteConversations
-from agent.persistence.memory_store import open_memory_store
+from agent.persistence.evidence_store import open_memory_store
 from agent.ports import Answer
 from tests.agent.conftest import answer_to, events_of, redact, remembered
 from tests.fakes.code import FakeCode, FakeLibrary

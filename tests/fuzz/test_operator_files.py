@@ -20,7 +20,7 @@ from agent.tools.web_search import SearxngSearch
 from bot.access import AccessPolicy
 from bot.cli.query import InvalidBatchLine, parse_batch_line
 from bot.errors import SettingsError
-from bot.maintenance.backup_archive import NAME, InvalidBackup, open_archive, read_manifest
+from bot.maintenance.backup import NAME, InvalidBackup, open_archive, read_manifest
 from bot.settings import Settings, list_file_keys
 from tests.fuzz.texts import among, json_values, noise
 

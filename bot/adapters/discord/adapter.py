@@ -21,8 +21,7 @@ from bot.adapters.discord.connection import PORTAL, CallPacer, log_in, stay_conn
 from bot.adapters.discord.diagnostics import list_problems
 from bot.adapters.discord.ephemeral import DiscordEphemeralMessages
 from bot.adapters.discord.interactions import InteractionHandler
-from bot.adapters.discord.listener import DiscordListener
-from bot.adapters.discord.members import MemberDirectory
+from bot.adapters.discord.listener import DiscordListener, MemberDirectory
 from bot.adapters.discord.parsing import describe_commands, has_changed_commands
 from bot.adapters.discord.platform import RATES, DiscordPlatform
 from bot.adapters.discord.reply_targets import ReplyTargets

@@ -11,7 +11,7 @@ import discord
 from bot.adapters.discord.api_errors import map_post_errors
 from bot.adapters.discord.channels import ChannelDirectory, ChannelInfo
 from bot.adapters.discord.ephemeral import InteractionToken
-from bot.adapters.discord.members import MemberDirectory
+from bot.adapters.discord.listener import MemberDirectory
 from bot.adapters.discord.parsing import (
     LONGEST_CHOICE,
     UsedCommand,

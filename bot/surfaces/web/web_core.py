@@ -1,10 +1,14 @@
-"""The page's core: the answerer, and the page's other contents."""
+"""The core of the page: who answers, answers shared by a link, requests to index, and what is shown beside."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from pydantic import ValidationError
 from starlette.responses import HTMLResponse, Response
 
 from agent import Subscription
@@ -13,16 +17,120 @@ from bot.app import TeamApp
 from bot.clock import Clock, SystemClock
 from bot.conversations.dispatcher import Conversations
 from bot.ports import Repositories
+from bot.questions.descriptions import describe_progress, describe_refresh
+from bot.storage.shared_answers import SharedAnswerStore
 from bot.storage.turn_records import TurnRecordStore
+from bot.surfaces.ask_events import Answered
 from bot.surfaces.goal_runs import TeamGoalRuns
 from bot.surfaces.principals import Principal
 from bot.surfaces.questions import Questions
 from bot.surfaces.team_surfaces import SurfaceCore
 from bot.surfaces.web.cited_code import CitedCode
-from bot.surfaces.web.index_requests import IndexRequests
-from bot.surfaces.web.live_turns import LiveTurns
-from bot.surfaces.web.shared_turns import SharedTurns
-from indexer import WatchStatus
+from bot.surfaces.web.live_turns import LiveTurn, LiveTurns
+from bot.surfaces.web.run_course import RunCourse
+from indexer import IndexerError, Progress, WatchStatus
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class RequestedIndexing:
+    """Indexing that somebody asked for on the page; `outcome` says what came of it."""
+
+    progress: str = "Starting"
+    share: float | None = None
+    outcome: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return bool(self.outcome)
+
+
+class IndexRequests:
+    """Has repositories indexed, one at a time each, anyone who is looking."""
+
+    def __init__(self, repositories: Repositories) -> None:
+        self._repositories = repositories
+        self._requested: dict[str, RequestedIndexing] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        """At the end nothing is followed any more; what is in progress is the library's to end."""
+        try:
+            yield
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+
+    def find(self, name: str) -> RequestedIndexing | None:
+        """Return what was asked for last."""
+        return self._requested.get(name)
+
+    def begin(self, name: str) -> None:
+        """Have a repository indexed, unless that is in progress."""
+        known = self._requested.get(name)
+        if known is not None and not known.is_over:
+            return
+        requested = self._requested[name] = RequestedIndexing()
+        task = asyncio.create_task(self._index(name, requested))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _index(self, name: str, requested: RequestedIndexing) -> None:
+        def show(progress: Progress) -> None:
+            requested.progress = describe_progress(name, progress)
+            requested.share = min(1.0, progress.done / progress.total) if progress.total > 0 else None
+
+        outcome = "This failed; see the log. Try again."
+        try:
+            report = await self._repositories.refresh(name, progress=show)
+            outcome = describe_refresh(report, name).replace("`", "")
+        except IndexerError as error:
+            log.warning("%s could not be indexed for the page: %s", name, error)
+            outcome = str(error)
+        finally:
+            requested.outcome = outcome
+
+
+class SharedTurns:
+    """Shares answers of the page, and finds those that are shared."""
+
+    def __init__(self, store: SharedAnswerStore, turns: LiveTurns) -> None:
+        self._store = store
+        self._turns = turns
+
+    async def share(self, turn: LiveTurn, answer: Answered) -> None:
+        """Keep the question and the answer of a turn for others, without the rest of its conversation."""
+        kept = answer.model_copy(update={"conversation": ""})
+        await self._store.share(turn.id, turn.owner, turn.question, kept.model_dump_json())
+        turn.is_shared = True
+
+    async def withdraw(self, turn: LiveTurn) -> None:
+        """Have the link of a turn lead nowhere."""
+        await self._store.withdraw(turn.id, turn.owner)
+        turn.is_shared = False
+
+    async def find(self, turn: str) -> LiveTurn | None:
+        """Return a turn that is shared: as it is here, or made again, without its trace."""
+        kept = await self._store.find(turn)
+        if kept is None:
+            return None
+        if live := self._turns.find_shared(turn):
+            return live
+        try:
+            answer = Answered.model_validate_json(kept.answer)
+        except ValidationError:
+            log.warning("a shared answer was kept by another version of citebot, and cannot be read")
+            return None
+        return LiveTurn(
+            id=kept.id, conversation="", owner=kept.owner, question=kept.question, asked_at=kept.at, text=answer.text,
+            course=RunCourse(str), answer=answer, is_shared=True,
+            excerpts={place.mark: await self._turns.cited.read(place) for place in answer.citations},
+        )  # fmt: skip
 
 
 class RunTally:

@@ -8,13 +8,17 @@ from itertools import chain, islice
 
 from tree_sitter import Node
 
-from indexer.parsing.registrations.build_options import find_build_options
 from indexer.parsing.registrations.command_readers import find_declared_signals, read_inherited
 from indexer.parsing.registrations.deployments import find_crontab, find_deployed, find_set_variables
 from indexer.parsing.registrations.described_interfaces import find_declared, find_described
 from indexer.parsing.registrations.documents import find_documented_options
 from indexer.parsing.registrations.file_context import FileContext
-from indexer.parsing.registrations.file_names import find_named_commands, find_named_routes, find_prisma_models
+from indexer.parsing.registrations.file_names import (
+    find_build_options,
+    find_named_commands,
+    find_named_routes,
+    find_prisma_models,
+)
 from indexer.parsing.registrations.invocations import Invocation, read_invocation
 from indexer.parsing.registrations.nested_values import Value, read_json, read_yaml
 from indexer.parsing.registrations.option_readers import find_environment_reads, read_c_table, read_environment

@@ -10,8 +10,7 @@ import pytest
 import pytest_asyncio
 
 from agent.persistence.checkpointer import open_saver
-from agent.persistence.evidence_store import EvidenceStore
-from agent.persistence.memory_store import open_memory_store
+from agent.persistence.evidence_store import EvidenceStore, open_memory_store
 from agent.persistence.postgres.saver import open_postgres_saver
 from agent.ports import EvidenceTexts, MemoryEvidence
 from tests.fakes.postgres import lend_database

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from agent.questions.asked_releases import read_asked_release
+from agent.evidence.rule_router import read_asked_release
 
 ASKED: Mapping[str, Mapping[str, str]] = {
     "which release has commit 4f2c9d1?": {"commit": "4f2c9d1"},

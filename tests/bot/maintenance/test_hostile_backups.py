@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.errors import BackupError
-from bot.maintenance.backup import restore_backup
-from bot.maintenance.backup_archive import (
+from bot.maintenance.backup import (
     NAME,
     BackupManifest,
     BackupMember,
+    restore_backup,
 )
 from bot.storage.database import open_database
 

@@ -14,7 +14,7 @@ from bot.access import AccessPolicy, AccessRule
 from bot.conversations.assembly import ChatPolicy, open_conversations
 from bot.http.server import make_application, run_http_server
 from bot.repositories.ref_chooser import RefChooser
-from bot.serving.served_surfaces import TeamSurfaces
+from bot.serving.service import TeamSurfaces
 from bot.settings import TokenTable
 from bot.storage.database import open_database
 from bot.storage.rate_limits import QuestionLimits

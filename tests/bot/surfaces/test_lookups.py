@@ -11,7 +11,7 @@ from agent import LOOKUPS, CodeLookup
 from agent.ports import Deps
 from agent.tools.registry import make_tool_registry
 from bot.surfaces.code_lookups import CodeLookups, add_place
-from bot.surfaces.mcp.mcp_tools import make_tools
+from bot.surfaces.mcp.mcp_server import make_tools
 from indexer import redact_secrets
 from tests.agent.conftest import Told
 from tests.bot.surfaces.api.test_openapi import make_document

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from indexer.parsing.file_parser import parse_file
-from indexer.parsing.headings import find_headings
+from indexer.parsing.file_parser import find_headings, parse_file
 
 PARAGRAPH = "Words that fill a paragraph of some length, one after the other. " * 10 + "\n"
 LEVELS = [("Guide", 1), ("Install", 2), ("From source", 3), ("Configure", 2)]

@@ -11,7 +11,7 @@ import pytest
 from indexer.errors import IndexerError, NotIndexed, SegmentsDamaged, SegmentsUnavailable, StorageUnwritable
 from indexer.git.repository import Repository
 from indexer.segments.git_packs import PackWriter
-from indexer.segments.published_index import PublishedIndex
+from indexer.segments.publisher import PublishedIndex
 from indexer.segments.shared_index import Follower
 from indexer.store.fingerprint import FORMAT
 from indexer.types import Drift, LogQuery

@@ -21,7 +21,7 @@ from bot.questions.answer_queue import AnswerQueue
 from bot.questions.answer_run import QuestionDeps
 from bot.repositories.choice_store import RepositoryChoice
 from bot.repositories.ref_chooser import RefChooser
-from bot.serving.served_surfaces import TeamSurfaces
+from bot.serving.service import TeamSurfaces
 from bot.settings import TokenTable
 from bot.storage.rate_limits import QuestionCounter
 from bot.surfaces.code_lookups import CodeLookups

@@ -283,7 +283,7 @@ async def test_where_all_connections_are_waiting_the_next_is_asked_to_come_back(
 
 
 async def test_the_end_of_the_process_is_told_to_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.serving.served_surfaces.DRAIN_SECONDS", 0.0)
+    monkeypatch.setattr("bot.serving.service.DRAIN_SECONDS", 0.0)
     async with open_world(gate=asyncio.Event()) as world:
         asking = asyncio.create_task(world.ask("what?", headers=EVENTS))
         async with expect("world.answerer.begun"):

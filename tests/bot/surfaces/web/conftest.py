@@ -29,11 +29,9 @@ from bot.storage.turn_records import TurnRecordStore
 from bot.surfaces.principals import Tokens, hash_token
 from bot.surfaces.questions import Questions
 from bot.surfaces.web.cited_code import CitedCode
-from bot.surfaces.web.index_requests import IndexRequests
 from bot.surfaces.web.live_turns import LiveTurns
 from bot.surfaces.web.request_guard import WebAddress
-from bot.surfaces.web.shared_turns import SharedTurns
-from bot.surfaces.web.web_core import RunTally, WebCore
+from bot.surfaces.web.web_core import IndexRequests, RunTally, SharedTurns, WebCore
 from bot.surfaces.web.web_sessions import LoginLink
 from bot.surfaces.web.web_surface import WebOptions, WebSurface
 from indexer.types import Location, Passage

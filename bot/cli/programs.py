@@ -1,20 +1,21 @@
-"""The MCP server of one person's editor, over standard input and output."""
+"""What citebot offers to programs: the MCP server of an editor, how editors are told of it, and tokens."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from bot.errors import BotError
+from bot.errors import BotError, SettingsError
 from bot.repositories.refresh import LoggingDisplay
-from bot.settings import RepositoryTable, Settings
+from bot.settings import PERSON, RepositoryTable, Settings
 from bot.surfaces.local_core import open_local_core
-from bot.surfaces.principals import make_local_principal
+from bot.surfaces.principals import hash_token, make_local_principal, make_token
 from indexer import describe_extra
 
 if TYPE_CHECKING:
@@ -70,3 +71,18 @@ def format_config(editor: Editor, repo: str | None) -> str:
     if editor == "cursor":
         return json.dumps({"mcpServers": {"citebot": server}}, indent=2)
     return json.dumps({"servers": {"citebot": {"type": "stdio", **server}}}, indent=2)
+
+
+_NOT_A_PERSON = "{person!r} is not a person. Write the platform and the id there, such as slack:U0123 or discord:123."
+
+
+def write_token(person: str) -> str:
+    """Make a token, which is shown once and stored nowhere."""
+    if not re.fullmatch(PERSON, person):
+        raise SettingsError(_NOT_A_PERSON.format(person=person[:80]))
+    made = make_token()
+    return (
+        f"Put this into citebot.toml, and restart `citebot serve`:\n\n"
+        f'[[mcp.tokens]]\nperson = "{person}"\nsha256 = "{hash_token(made)}"\n\n'
+        f"Give this to {person}, who keeps it secret; it is not shown again:\n\n{made}"
+    )
