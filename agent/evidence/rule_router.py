@@ -36,6 +36,7 @@ from agent.evidence.requests import (
 from agent.evidence.search import find_said
 from agent.ports import CodeSearch, SymbolIndex
 from agent.questions.intent import clean_question
+from agent.questions.intents.model import SURE, load_model
 from agent.questions.literals import find_literals, make_literal_query
 from agent.questions.mentions import (
     Mentions,
@@ -168,6 +169,12 @@ async def route_error(question: str, code: CodeSearch) -> RouterDecision | None:
     error = parse_pasted_error(question)
     if error is None or (error.name and not error.texts and await code.definitions(error.name)):
         return None
+    if (
+        not error.is_evident
+        and (wanted := load_model().rank(question)[0]).name == "value"
+        and wanted.confidence >= SURE
+    ):
+        return None  # "max item size"
     said = await find_said(code, error.texts, is_evident=error.is_evident)
     if not said and not error.is_evident:
         return None

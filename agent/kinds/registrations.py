@@ -17,6 +17,7 @@ from indexer.types import Match, RegistrationKind, RegistrationSite
 MAX_ENTRIES = 400  # that are kept; a list that is longer is counted, and cut
 _REPEATED = frozenset({"route", "table", "job", "resource", "service", "topic"})  # the same name may stand for several
 _DECLARED = "declared"  # of an event: where it is made, as opposed to handled
+_NO_DEFAULT = "takes a value"  # what tables of C say of an option
 _OPTIONS: tuple[RegistrationKind, ...] = ("flag", "setting", "environment")
 # The kinds that a noun of the question stands for; the first that fits.
 _NOUNS: Mapping[Lookup, Mapping[str, tuple[RegistrationKind, ...]]] = {
@@ -77,8 +78,9 @@ _SAYS_NOTHING = find_content_terms(
     "it this that the project repository app application service server tool library program package bot module"
     " available supported system everything all default value set use have there setting option flag"
     " read take know support accept understand respect expose"
-    " cli binary executable command line website site codebase"
+    " env environment variable var cli binary executable command line website site codebase"
 )
+_OF_NUMBERS = find_content_terms("number count amount many much")
 _BETWEEN = compile_pattern(r"(?i)\s*(?:,|;|/|\band\b|\bor\b|\bund\b|\boder\b|\bet\b|\bou\b)\s*")
 _BUILD_FOLDERS = frozenset("extras scripts tools contrib ci hack devtools build etc".split())
 _PROSE = (".md", ".mdx", ".rst", ".txt", ".adoc", ".markdown")
@@ -94,7 +96,7 @@ async def fetch_registered(code: CodeSearch, request: RetrievalRequest) -> Retri
         named = [ref for ref in found if wanted in map(_fold, ref["symbol"].split(","))]
         return await _gather(code, named or await find_assigned(code, [find_content_terms(parts["name"])]), len(found))
     if parts.get("value") == "constant":
-        values = await find_named_values(code, _read_terms(parts, code.repository))
+        values = await find_assigned(code, _read_terms(parts, code.repository)[:1], least=_MIN_WORDS)
         return await _gather(code, values, len(values)) if values else Retrieved(refs=())
     is_default = request["lookup"] == "options" and _DEFAULTS.search(question) is not None
     if len(groups) > 1:
@@ -102,12 +104,12 @@ async def fetch_registered(code: CodeSearch, request: RetrievalRequest) -> Retri
     for each in filter(None, (groups[0], _ALIKE.get(groups[0]))):
         found = await _list_entries(code, each)
         narrowed = _narrow(found, parts, code.repository)
-        # What says some of the words is no default where the code sets something by that name.
-        is_said = not is_default or _keep_saying(
-            narrowed[:1], next(iter(_read_terms(parts, code.repository)), frozenset())
-        )
-        assigned = [] if is_said else await find_assigned(code, _read_terms(parts, code.repository))
-        if narrowed and not assigned:
+        # What says some of the words, or of no value, is no default where the code sets something by that name.
+        asked = _read_terms(parts, code.repository)
+        is_said = not is_default or _keep_saying(narrowed[:1], next(iter(asked), frozenset()) - _OF_NUMBERS)
+        is_known = not is_default or (is_said and any(ref["signature"] for ref in narrowed))
+        assigned = [] if is_known else await find_assigned(code, asked)
+        if narrowed and is_said and not assigned:
             return await _gather(code, narrowed, len(found))
     if is_default:
         return await _gather(code, assigned, len(assigned))
@@ -179,7 +181,10 @@ def _make_entry_ref(site: RegistrationSite) -> EvidenceRef:
     detail = found.handler if found.kind in {"route", "command"} else found.detail or found.handler
     if found.kind == "event" and found.detail != _DECLARED:
         detail = found.handler or found.detail
-    return make_lines_ref(site.location, "entry", symbol=found.name, kind=found.kind, doc=found.help, signature=detail)
+    said = found.help
+    if detail == _NO_DEFAULT:
+        detail, said = "", said or detail
+    return make_lines_ref(site.location, "entry", symbol=found.name, kind=found.kind, doc=said, signature=detail)
 
 
 def _rank_place(ref: EvidenceRef) -> tuple[bool, bool, str, int]:
@@ -255,7 +260,13 @@ def _keep_saying(refs: Sequence[EvidenceRef], terms: frozenset[str], *, least: f
 
 _MIN_JOINED = 5  # letters of a word that is found in a longer one
 _MAX_LINES = 2_000
-_LEAST_WORDS, _LEAST_SHARE = 2, 0.5  # of a name that a question spells out, and of the question's words
+_MIN_WORDS = 2  # of a name that a question spells out
+_UNITS = frozenset(
+    "ms millis milliseconds s sec secs seconds minutes mins hours days bytes kb mb default value".split()
+)
+_NOTHING = frozenset({"none", "null", "nil", '""', "''"})
+_BOUNDS = frozenset("max maximum limit min minimum".split())
+_NO_VALUES = frozenset({"()", "[]", "{}", "(", "["})
 _MAX_SHOWN = 3  # places that set one thing
 # Words that names shorten, or say otherwise; by stem.
 _ALIASES = (
@@ -269,8 +280,13 @@ _ALIASES = (
     frozenset({"pass", "password"}),
     frozenset({"color", "colour"}),
     frozenset({"log", "logg"}),
+    frozenset({"numb", "num", "count"}),
 )
-_LITERAL = r"(?:[\"'\x60(\[]|-?\d|true\b|false\b|none\b|null\b|nil\b)"
+_LITERAL = r"(?:[bfru]{0,2}[\"'\x60]|[(\[]|-?\d|true\b|false\b|none\b|null\b|nil\b"
+_LITERAL += r"|(?:new\s+)?[a-z_][\w.]{0,60}(?:<\w{0,40}>)?\()"  # or a call
+_CALL = compile_pattern(r"(?i)(?:new\s+)?[a-z_][\w.]{0,60}(?:<\w{0,40}>)?\(")
+_HOLDS_VALUE = compile_pattern(r"[\"']|\b\d")
+_CALL_LINES = 6
 _TYPE = r"(?:\s+(?:u?int(?:8|16|32|64)?|float(?:32|64)|string|bool|time\.Duration))?"  # of Go, behind the name
 _ASSIGNED = compile_pattern(
     rf"(?i)([A-Za-z_$][\w$]*){_TYPE}\s*(?::[^=\n]{{0,60}})?(?:=|:)\s*({_LITERAL}[^;\n]{{0,120}})"
@@ -279,61 +295,75 @@ _DEFINED = compile_pattern(r"^\s*#\s*define\s+(\w+)\s+(\S[^\n]{0,120})")
 _REMARK = compile_pattern(r"(?:^;?|\s)\s*(?://|#|/\*)\s?(.*?)(?:\*/)?\s*$")
 
 
-async def find_assigned(code: CodeSearch, alternatives: Sequence[frozenset[str]]) -> list[EvidenceRef]:
-    """Return the places that set what the question names; each thing on its own where no name says all words."""
-    if not alternatives:
-        return []
-    whole, *each = alternatives
-    found = await _find_for(code, whole, least=1.0 if each[1:] else 0.5)
-    if not found:
-        found = [ref for terms in each for ref in await _find_for(code, terms, least=0.5)]
-    distinct = {(ref["path"], ref["start_line"]): ref for ref in found}
-    return list(distinct.values())
+async def find_assigned(
+    code: CodeSearch, alternatives: Sequence[frozenset[str]], *, least: int = 1
+) -> list[EvidenceRef]:
+    """Return the places that set what the question names, all of it or else each thing on its own.
+
+    Their names say as many words as `least`.
+    """
+    whole, each = alternatives[:1], alternatives[1:]
+    all_words = len(whole[0]) if each[1:] else least  # where it names several things
+    found = [ref for terms in whole for ref in await _find_for(code, terms, all_words)]
+    found = found or [ref for terms in each for ref in await _find_for(code, terms, least)]
+    return list({(ref["path"], ref["start_line"]): ref for ref in found}.values())
 
 
-async def find_named_values(code: CodeSearch, alternatives: Sequence[frozenset[str]]) -> list[EvidenceRef]:
-    """Return the places that set something whose name has two words or more, and none that the question lacks."""
-    terms = next(iter(alternatives), frozenset())
-    meanings = list_meanings(terms)
-    said = frozenset().union(*meanings)
-    said |= {word[:-1] for word in said if word[-2:-1] == word[-1]}  # of "wrapping" is left "wrapp"
-    bounds = [same for same in meanings if len(same) > 1]
-    found = [ref for _, ref in await _rank_assignments(code, terms, least=0.0) if not is_test_or_docs(ref["path"])]
-    named = [find_content_terms(ref["symbol"]) for ref in found]
-    counts = [len(words) * (words <= said and all(words & same for same in bounds)) for words in named]
-    most = max(counts, default=0)
-    is_enough = most >= max(_LEAST_WORDS, _LEAST_SHARE * len(terms))
-    return [ref for ref, count in zip(found, counts, strict=True) if is_enough and count == most][:_MAX_SHOWN]
+async def _find_for(code: CodeSearch, terms: frozenset[str], least: int) -> list[EvidenceRef]:
+    """Return the assignments whose names surely mean some words, those that say most, the code's before tests'."""
+    ranked = sorted(await _rank_assignments(code, terms, least), key=lambda one: one[0])
+    best = [ref for rank, ref in ranked if rank == ranked[0][0]][:_MAX_SHOWN]
+    return [whole for ref in best if (whole := await _complete(code, ref)) is not None]
 
 
-async def _find_for(code: CodeSearch, terms: frozenset[str], *, least: float) -> list[EvidenceRef]:
-    """Return the assignments whose names say most of some words, the code's before tests'."""
-    ranked = await _rank_assignments(code, terms, least=least)
-    return [ref for rank, ref in ranked if rank[:4] == ranked[0][0][:4]][:_MAX_SHOWN]
+async def _complete(code: CodeSearch, ref: EvidenceRef) -> EvidenceRef | None:
+    """Read a value to its end where it is a call; None where that holds no number or text."""
+    value, end = ref["signature"], ref["start_line"]
+    if _CALL.match(value) is None:
+        return ref
+    if value.endswith("("):
+        below = (await code.read(ref["path"], end + 1, end + _CALL_LINES)).text.split("\n")
+        for line in below:
+            value, end = f"{value}{' ' * value.endswith(',')}{line.strip()}", end + 1
+            if value.count("(") <= value.count(")"):
+                break
+        else:
+            return None
+        value = value.rstrip(" ;,")
+    is_telling = _HOLDS_VALUE.search(value) is not None
+    return {**ref, "signature": value, "end_line": end} if is_telling else None
 
 
 async def _rank_assignments(
-    code: CodeSearch, terms: frozenset[str], *, least: float
-) -> list[tuple[tuple[bool, int, int, bool, int], EvidenceRef]]:
-    words = [word for word in sorted(terms) if word.isascii() and word.isalnum()]
-    ranked: list[tuple[tuple[bool, int, int, bool, int], EvidenceRef]] = []
-    if not words:
-        return ranked
+    code: CodeSearch, terms: frozenset[str], least: int
+) -> list[tuple[tuple[bool, int, int, bool, bool, int], EvidenceRef]]:
+    ranked: list[tuple[tuple[bool, int, int, bool, bool, int], EvidenceRef]] = []
     meanings = list_meanings(terms)
-    said = "|".join(sorted({each for same in meanings for each in same if each.isalnum()}))
-    name = rf"\w{{0,60}}(?:{said})\w{{0,60}}"
+    said = sorted({each for same in meanings for each in same if each.isascii() and each.isalnum()})
+    if not said:
+        return ranked
+    name = rf"\w{{0,60}}(?:{'|'.join(said)})\w{{0,60}}"
     pattern = rf"(?i)#\s*define\s+{name}\s+\S|(?:^|[^\w]){name}{_TYPE}\s*(?::[^=\n]{{0,60}})?[=:]\s*{_LITERAL}"
     for match in (await code.grep(pattern, limit=_MAX_LINES)).lines:
         ref = _read_assignment(match)
-        if ref is None:
+        if ref is None or ref["signature"] in _NO_VALUES:
             continue
         named = count_meanings(ref["symbol"].replace("_", " "), meanings)
         placed = count_meanings(f"{ref['symbol']} {ref['path']}".replace("_", " "), meanings)
-        if named and placed >= least * len(meanings) and (not least or 2 * named >= len(meanings)):
-            is_default = "default" in match.text.lower()
-            extra = len(split_words(ref["symbol"]))
-            ranked.append(((is_test_or_docs(ref["path"]), -placed, -named, not is_default, extra), ref))
-    return sorted(ranked, key=lambda one: one[0])
+        extra = sum(not any(one in word for one in said) for word in split_words(ref["symbol"]) if word not in _UNITS)
+        missing = len(meanings) - named
+        is_exact = not extra and named >= _MIN_WORDS and named >= missing
+        is_nearly = missing == 1 and named > _MIN_WORDS
+        is_placed = placed == len(meanings) and named >= missing and not extra
+        bounds = [same for same in meanings if same & _BOUNDS]  # "max" is no word to do without
+        is_bound = count_meanings(ref["symbol"].replace("_", " "), bounds) == len(bounds)
+        is_meant = is_bound and (not missing or is_exact or is_nearly or is_placed)
+        aside = is_test_or_docs(ref["path"])
+        if named >= least and is_meant and not (aside and least > 1):
+            is_default, is_empty = "default" in match.text.lower(), ref["signature"].lower() in _NOTHING
+            is_empty = is_empty or _CALL.match(ref["signature"]) is not None
+            ranked.append(((aside, -placed, -named, is_empty, not is_default, extra), ref))
+    return ranked
 
 
 def _read_assignment(match: Match) -> EvidenceRef | None:

@@ -10,7 +10,7 @@ from agent.questions.intent import find_small_talk
 from agent.questions.literals import find_quoted_messages
 from agent.questions.mentions import find_mentions
 from agent.questions.remarks import is_bare_question
-from agent.questions.scopes import parse_only_language
+from agent.questions.scopes import parse_only_language, read_scope
 from agent.questions.stack_traces import parse_error_name, parse_frames
 from agent.questions.terms import find_content_terms
 from agent.state import CitationRef, Continuation, PastTurn
@@ -43,6 +43,12 @@ _NEXT = re.compile(
     r"(?:more|next|(?:the )?rest|others?|remaining(?: ones)?|continue|go on|keep going|what else"
     r"|weiter|mehr|más|la suite|plus|もっと|続き|更多|继续)"
     r"(?:[ ]+(?:please|of (?:them|those|these)|ones?|results?|entries|items|places))?",
+    re.IGNORECASE,
+)
+_LIMITING = frozenset("only just and but now ok show me the those ones which are please what about how".split())
+_ONLY_THERE = re.compile(
+    r"(?:(?:and|but|now|ok|show|me),? )*(?:only|just) (?:the |those |ones )*(?:(?:which|that) are )?"
+    r"(?:in|under|inside|within) (?:the )?`?(?P<place>[\w./-]{1,80})`?(?: folder| directory| package| module)?",
     re.IGNORECASE,
 )
 _SITE = {
@@ -129,6 +135,8 @@ def resolve_selection(question: str, history: Sequence[PastTurn]) -> str | None:
         last = history[-1]
         again = f"where is `{last['symbol']}` defined" if last["symbol"] else last["question"].rstrip("?.! ")
         return f"{again} in {language}?"
+    if history and (place := _read_narrowing(line)):
+        return f"{history[-1]['question'].rstrip('?.! ')} {place}"
     turn = next((turn for turn in reversed(history) if turn["citations"]), None)
     if turn is None or len(line) > _LONGEST_SELECTION:
         return None
@@ -139,6 +147,15 @@ def resolve_selection(question: str, history: Sequence[PastTurn]) -> str | None:
         return None
     citation = _find_selected(found, turn)
     return _format_citation(citation) if citation is not None else None
+
+
+def _read_narrowing(line: str) -> str:
+    """Return what a message narrows the last answer to, and says nothing else: "only tests", "just those in lib/"."""
+    scope = read_scope(line)
+    if scope.source_types and set(scope.rest.lower().split()) <= _LIMITING:
+        return "only in tests" if scope.source_types == ("test",) else "outside tests"
+    found = _ONLY_THERE.fullmatch(line)
+    return f"in {found['place']}" if found is not None else ""
 
 
 def find_continuation(question: str, history: Sequence[PastTurn]) -> Continuation | None:

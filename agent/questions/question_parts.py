@@ -30,6 +30,12 @@ _JOINED = compile_pattern(
     r"(?i)(?P<first>.+?),?\s+(?:and|und|et|y)\s+(?P<second>(?:who|what|wer|was|wo|(?:where|when|why|how|what|which"
     r"|wann|warum|wie)(?:'s|\s+(?:is|was|are|were|does|did|do|has|can|wird|wurde|ist|hat)))\s.*)"
 )
+# Uses of two things: "who calls pay and refund", "are we still using celery or redis?"
+_EACH = compile_pattern(
+    r"(?i)(?P<lead>.*\b(?:calls?|uses?|using|need|import|imports|depend on) )(?P<one>[\w.-]+) (?:and|or) "
+    r"(?P<other>[\w.-]+)(?P<rest>(?: (?:anywhere|somewhere|here|still|now|at all|any ?more))*)"
+)
+_OF_NAMES: frozenset[IntentName] = frozenset({"callers", "absence"})
 _IT = compile_pattern(r"(?i)\b(?:it|es)\b")
 _POINTING = compile_pattern(r"(?i)\b(?:it|its|they|them|their|those|these|that|one|er|sie|es|ihn|ils?|elles?|eso)\b")
 # What is asked of a project without naming anything.
@@ -46,7 +52,8 @@ def split_questions(message: str) -> list[str]:
     parts = [part for text, is_item in clauses if is_item or not is_list for part in _split_joined(text)]
     least = _MIN_OF_ITEM if is_list else _MIN_WORDS
     asks = [len(part.split()) >= least and (is_list or _ASKS.fullmatch(part) is not None) for part in parts]
-    return [f"{part}?" for part in parts] if 1 < len(parts) <= _MAX_PARTS and all(asks) else [message]
+    is_each = len(clauses) == 1 and len(parts) > 1 and _EACH.fullmatch(clauses[0][0]) is not None
+    return [f"{part}?" for part in parts] if 1 < len(parts) <= _MAX_PARTS and (is_each or all(asks)) else [message]
 
 
 def drop_talk(message: str) -> str:
@@ -104,6 +111,10 @@ def _split_joined(question: str) -> list[str]:
 
     A dependent second part ("and who wrote it?") stays with the first unless it has its own name.
     """
+    if (each := _EACH.fullmatch(question)) is not None:
+        asked = [f"{each['lead']}{name}{each['rest']}" for name in each.group("one", "other")]
+        if load_model().rank(asked[0], lambda word: "xsym" * (word == each["one"]))[0].name in _OF_NAMES:
+            return asked
     found = _JOINED.fullmatch(question)
     if found is None:
         return [question]

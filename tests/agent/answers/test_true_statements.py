@@ -238,12 +238,28 @@ async def test_a_second_question_about_what_the_first_one_names_is_answered_too(
     assert "1 call of `send_payment`" in answer.text
 
 
+async def test_uses_of_two_things_are_told_apart_and_a_list_is_narrowed_afterwards(saver: SqliteConversations) -> None:
+    files = {
+        "pay.py": "def send_payment():\n    pass\n\n\ndef run():\n    send_payment()\n",
+        "tests/test_pay.py": "from pay import send_payment\n\n\ndef test_pay():\n    send_payment()\n",
+    }
+    agent = make_agent(saver, files)
+
+    both = await answer_to(agent, "still using send_payment or celery?")
+    await answer_to(agent, "who calls send_payment?", "list")
+    narrowed = await answer_to(agent, "only tests", "list")
+
+    assert "2 calls of `send_payment`" in both.text
+    assert "`celery` does not appear" in both.text
+    assert narrowed.text.startswith("1 call of `send_payment` [1] in tests:")
+
+
 @pytest.mark.parametrize(
     "question",
     [
         "how does the scheduler choose a task and where does it keep it?",
         "what does send_payment do when a card is refused and when it fails?",
-        "who calls send_payment and refund_payment?",
+        "who calls send_payment and waits for it?",
     ],
 )
 def test_one_question_stays_one(question: str) -> None:
@@ -273,6 +289,19 @@ async def test_uses_are_neither_denied_nor_taken_for_calls(
     saver: SqliteConversations, question: str, said: str
 ) -> None:
     assert said in (await answer_to(make_agent(saver, USES), question)).text
+
+
+async def test_a_value_that_does_not_bear_the_asked_name_is_not_given(saver: SqliteConversations) -> None:
+    files = {
+        "Keys.java": 'class Keys {\n    static final Key WEB_PORT = new Key(\n        "web.port",\n        8082);\n}\n',
+        "pool.c": "#define PAUSE_WORKER_THREADS 0\nvoid init() {\n    settings.num_threads = 4;\n}\n",
+        "Dolphin.proto": "  optional int32 SerialPort = 1 [default = 80];\n",
+    }
+    agent = make_agent(saver, files)
+
+    assert (await answer_to(agent, "default web port")).text == '`WEB_PORT` is `new Key("web.port", 8082)` [1].'
+    assert (await answer_to(agent, "default number of worker threads")).text == "`num_threads` is `4` [1]."
+    assert FRAME in (await answer_to(agent, "what is the default metrics port?")).text
 
 
 async def test_only_a_text_that_is_quoted_is_said_not_to_appear(saver: SqliteConversations) -> None:
