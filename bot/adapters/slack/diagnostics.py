@@ -89,7 +89,7 @@ Variable = Literal["SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"]
 
 BOT, APP, SECRET = "a bot token", "an app-level token", "a signing secret"
 _WANTED: Mapping[Variable, str] = {"SLACK_BOT_TOKEN": BOT, "SLACK_APP_TOKEN": APP, "SLACK_SIGNING_SECRET": SECRET}
-# The longer beginnings first.
+# Longer prefixes first.
 _BEGINNINGS = (
     ("xoxe.xoxb-", BOT),
     ("xoxb-", BOT),
