@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -15,6 +15,8 @@ from agent.state import EvidenceRef, Lookup, RetrievalRequest
 MAX_ITEMS = 200  # that are kept of one list; the totals count all
 # A list of these is complete: it says all that there is.
 _LISTS: frozenset[Lookup] = frozenset({"usages", "callers", "callees", "tests", "options", "entry_points", "lists"})
+_BY_NAME: frozenset[Lookup] = frozenset({"usages", "callers", "callees", "tests"})  # their entries say it all
+_EXPORTS = "__all__"  # names what a module has, and uses nothing of it
 _NAMES: frozenset[Lookup] = frozenset({"definition", "attribute"})  # of which only a "no" is about the whole code
 _OWN = frozenset({"definition", "parent"})  # roles of what the list is about, which citations follow
 
@@ -33,6 +35,10 @@ class StoredQuery:
         parts = self.request.get("parts")
         return self.request["query"].rpartition(".")[2] if parts is None else parts.get("name", "")
 
+    def covers(self, words: Collection[str]) -> bool:
+        """Whether a claim with these words is about what the lookup lists: then its lines may change."""
+        return self.request["lookup"] in _BY_NAME and self.name.lower() in words
+
     def compare(self, later: StoredQuery) -> tuple[Sequence[str], Sequence[str]] | None:
         """Return what the same lookup finds anew later, and what no more; None where it finds the same.
 
@@ -48,7 +54,11 @@ class StoredQuery:
         """List what one of two results has and the other has not."""
         counts_all = self.request["lookup"] == "tests"
         items = (Counter(one.items) - Counter(other.items)).elements()
-        return [item for item in items if counts_all or not is_test_or_docs(item.partition(" ")[0])]
+        return [
+            item
+            for item in items
+            if (counts_all or not is_test_or_docs(item.partition(" ")[0])) and _read_symbol(item) != _EXPORTS
+        ]
 
     def to_fields(self) -> Mapping[str, Any]:
         """Return the query as JSON has it."""

@@ -174,8 +174,7 @@ class AnswerFollower:
         for answer in sorted({key for key, _ in (*places, *queries)}):
             own = [places.get(one.key, one) for one in await self._store.list_places(answer)]
             looked = [queries.get((answer, one.number), one) for one in await self._store.list_answer_queries(answer)]
-            differences = [one.difference for one in looked if one.difference]
-            known, changes = await self._store.find(answer), self._describe(own, differences, newer)
+            known, changes = await self._store.find(answer), self._describe(own, looked, newer)
             if known is None:
                 continue
             # Links of an outdated answer stay, and the same difference up to a newer commit is no other one.
@@ -192,9 +191,17 @@ class AnswerFollower:
             if old and new:
                 yield old, new
 
-    def _describe(self, places: Sequence[FollowedPlace], differences: Sequence[str], newer: str) -> Sequence[str]:
-        """Say in a heading, and a phrase for each, what of the evidence of an answer has changed."""
-        telling = [one for one in places if one.now.fate in TELLING_FATES]
+    def _describe(self, places: Sequence[FollowedPlace], looked: Sequence[FollowedQuery], newer: str) -> Sequence[str]:
+        """Say in a heading, and a phrase for each, what of the evidence of an answer has changed.
+
+        Lines that a lookup lists may change: it says itself whether it still finds them.
+        """
+        differences = [one.difference for one in looked if one.difference]
+        telling = [
+            one
+            for one in places
+            if one.now.fate in TELLING_FATES and not any(each.query.covers(one.cited.words) for each in looked)
+        ]
         heading = f"{len(telling)} of {len(places)} cited places changed" if telling else "what it lists changed"
         named = [self._name_place(one, newer) for one in telling]
         return [heading, *named, *differences] if named or differences else []

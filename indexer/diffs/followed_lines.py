@@ -11,6 +11,7 @@ from functools import partial
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
+from indexer.diffs.python_types import drop_types
 from indexer.git.git_command import decode_output
 from indexer.git.repository import Repository
 from indexer.text.decoding import decode_file
@@ -34,6 +35,7 @@ _RAW = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev")
 _HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _INDEX = re.compile(rb"index ([0-9a-f]{40,64})\.\.([0-9a-f]{40,64})")
 _WORD = re.compile(r"[^\W\d]\w+|\d+(?:\.\d+)?")
+_PYTHON = (".py", ".pyi")
 _NO_FILES = frozenset({"160000", "120000"})  # modes of submodules and symlinks
 
 
@@ -175,8 +177,7 @@ class Push:
             return "reformatted"
         before, after = (Counter(word.lower() for word in _WORD.findall("\n".join(side))) for side in (old, new))
         changed = frozenset((before - after) | (after - before))
-        code = _squeeze(_drop_comments(old, change.path))
-        if code and code == _squeeze(_drop_comments(new, change.path)) and not cited.words & changed:
+        if not cited.words & changed and _means_the_same(old, new, change.path):
             return "commented"
         is_named = bool(cited.words & _list_words_of_changed_lines(old, new))
         share = shift.kept / (cited.end_line - cited.start_line + 1)
@@ -271,8 +272,9 @@ def _read_patch(patch: bytes) -> _Patch:
 
 
 def _squeeze(lines: Sequence[str]) -> str:
-    """Return lines without what formatters change: white space, the kind of quotes, commas, which may trail."""
-    return "".join("".join(lines).split()).replace("'", '"').replace(",", "")
+    """Return lines without what formatters change: white space, the kind of quotes, commas, or prompts."""
+    bare = "".join(line.lstrip().removeprefix("$ ") for line in lines)
+    return "".join(bare.split()).replace("'", '"').replace(",", "")
 
 
 def _has_lines(lines: Sequence[str], text: str) -> bool:
@@ -289,6 +291,15 @@ def _is_rewrapped(old: Sequence[str], new: Sequence[str]) -> bool:
     """Whether lines were joined or split, with the brackets that this takes or makes superfluous."""
     without = str.maketrans("", "", "()")
     return len(old) != len(new) and _squeeze(old).translate(without) == _squeeze(new).translate(without)
+
+
+def _means_the_same(old: Sequence[str], new: Sequence[str], path: str) -> bool:
+    """Whether lines differ in comments alone; in Python also in what only type checkers read."""
+    code = _squeeze(_drop_comments(old, path))
+    if code and code == _squeeze(_drop_comments(new, path)):
+        return True
+    untyped = drop_types(old) if path.endswith(_PYTHON) else None
+    return untyped is not None and untyped == drop_types(new)
 
 
 def _list_words_of_changed_lines(old: Sequence[str], new: Sequence[str]) -> frozenset[str]:

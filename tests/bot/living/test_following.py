@@ -18,6 +18,7 @@ from bot.storage.database import open_database
 from bot.storage.living_answers import AnswerEvidence, CitedPlace, LivingAnswer, LivingAnswerStore
 from indexer import IndexStatus
 from tests.fakes.clock import FakeClock
+from tests.fakes.parts import FakeCode
 from tests.fakes.repositories import GitRepo
 
 PAGE = "https://git.example/shop"
@@ -39,6 +40,9 @@ class OneRepository:
             repository="shop", path=str(self._repository.root), commit=self._repository.sha(), branch="main",
             indexed_at=0.0, commits_behind=0, files=0, chunks=0, symbols=0, embedder="", disk_bytes=0, skipped={},
         )  # fmt: skip
+
+    async def pin_existing(self, _: str) -> FakeCode:
+        return FakeCode()  # of another commit, in which no lookup is made
 
 
 @dataclass
@@ -112,6 +116,19 @@ async def test_links_follow_lines_that_moved_until_the_answer_is_outdated(follow
     assert outdated.links == moved.links
 
 
+async def test_lines_that_a_lookup_lists_may_change(followed: Followed) -> None:
+    kept = await followed.store.find(RUN)
+    assert kept is not None
+    places = [one.cited for one in await followed.store.list_places(RUN)]
+    request = request_lookup("callers", "shop.price", reasoning="")
+    callers = StoredQuery(request=request, items=("order.py",), totals={})
+    evidence = AnswerEvidence(commits=kept.commits, places=places, queries={"shop": [callers]})
+    await followed.store.keep(kept, "conversation", evidence)
+
+    assert (await followed.push(make_source(name="price_of"))).changes == ()
+    assert (await followed.push(f"def price():\n{BODY}\nVALUE = 3\n")).changes[0] == "1 of 2 cited places changed"
+
+
 def query(*items: str, lookup: str = "callers", **totals: int) -> StoredQuery:
     request = request_lookup(lookup, "send", reasoning="")  # type: ignore[arg-type]
     return StoredQuery(request=request, items=items, totals=totals)
@@ -124,6 +141,7 @@ def query(*items: str, lookup: str = "callers", **totals: int) -> StoredQuery:
         (query("a.py load", "a.py"), query("pkg/b.py load", "a.py"), None),  # its file is called otherwise
         (query("a.py load"), query("a.py load", "tests/test_a.py test_load"), None),
         (query("a.py load"), query("a.py load", "b.py load"), (["b.py load"], [])),
+        (query("a.py load"), query("a.py load", "pkg/__init__.py __all__"), None),
         (query("a.py load", "b.py"), query("a.py save", "c.py"), (["a.py save", "c.py"], ["a.py load", "b.py"])),
         (
             query(lookup="tests"),

@@ -61,6 +61,7 @@ def follow(repository: GitRepo, older: str, newer: str, *cited: CitedLines) -> t
         (RETRY, RETRY.replace("    ", "\t"), "reformatted", (21, 26)),
         ("(event, timeout=30)", "(\n            event,\n            timeout=30,\n        )", "reformatted", (21, 29)),
         ("    return False\n", "    return (\n        False\n    )\n", "reformatted", (21, 28)),
+        ("        return True", "        $ return True", "reformatted", (21, 26)),
         ("send(event, retries=3):", "send(event, retries=3):  # noqa: C901", "commented", (21, 26)),
         ("send(event, retries=3):", "send(event, retries=3):  # 3 are enough", "changed", (21, 26)),
         ("return False", "return send.failed", "changed", (21, 26)),
