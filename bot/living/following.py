@@ -141,7 +141,9 @@ class AnswerFollower:
                 lines = [found.places[number].cited.lines for number in numbers]
                 after = await asyncio.to_thread(_follow_all, push, lines)
             for number, now in zip(numbers, after, strict=True):
-                found.places[number] = replace(found.places[number], now=now)
+                # What was moved, and edited later, is gone from there: what was seen on the way says more.
+                if now.fate != "gone" or found.places[number].now.fate == "gone":
+                    found.places[number] = replace(found.places[number], now=now)
 
     async def _open(self, path: Path, older: str, newer: str) -> AbstractContextManager[Push | None]:
         push = await asyncio.to_thread(self._open_push, path, older, newer)

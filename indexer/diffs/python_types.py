@@ -11,7 +11,7 @@ _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 def drop_types(lines: Sequence[str]) -> str | None:
-    """Write code without annotations, overloads and comments; None where the lines are not whole statements."""
+    """Write code without annotations, overloads, docstrings and comments; None for parts of statements."""
     text = dedent("\n".join(lines))
     if len(text) > _LONGEST:
         return None
@@ -22,7 +22,7 @@ def drop_types(lines: Sequence[str]) -> str | None:
 
 
 class _Untyped(ast.NodeTransformer):
-    """Takes annotations out of definitions and assignments."""
+    """Takes annotations and docstrings out of definitions and assignments."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST | None:
         if any(ast.unparse(one).rpartition(".")[2] == "overload" for one in node.decorator_list):
@@ -33,6 +33,10 @@ class _Untyped(ast.NodeTransformer):
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
         node.returns = None
         return self.generic_visit(node)
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
+        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)  # as a docstring is
+        return None if is_text else self.generic_visit(node)
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
         node.annotation = None
