@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from agent import fit_text
 
-_ANEW = re.compile(r"\s*(?:ask\s)?\s*anew\s*[:,]\s*(?=\S)", re.IGNORECASE)
+_ANEW = re.compile(r"\s*(?:ask\s+)?anew\s*[:,]\s*(?=\S)", re.IGNORECASE)
 MessageKind = Literal["mention", "follow_up", "direct", "command", "overheard"]
 ButtonAction = Literal[
     "stop", "good", "bad", "share", "approve", "abort", "choose", "verify", "ask", "again",

@@ -170,7 +170,7 @@ class ActiveTurn:
                     return
                 self._on_answered()
                 if self._course.is_overheard and not self._course.has_found:
-                    await self._end_silently()
+                    await self._end_without_reply()
                 else:
                     await self._send_final_content(content)
         except InboxError:  # whatever was found out before
@@ -390,8 +390,8 @@ class ActiveTurn:
         if is_over:
             await self._course.forget_order()
 
-    async def _end_silently(self) -> None:
-        """Say nothing, and forget the question: a person may ask it again, or somebody else answer it."""
+    async def _end_without_reply(self) -> None:
+        """Withdraw the reply, so that the question may be asked again, or answered by somebody else."""
         self.is_silent, self._outcome = True, "silent"
         try:
             if self._reply.handles:  # of what was found before an edit

@@ -28,7 +28,7 @@ _AIR = 28.0  # around the words of a message, and around boxes
 _SKIPPED = re.compile(r"%%.*|(?:autonumber|activate|deactivate)\b[\w \t]*")
 _PARTICIPANT = re.compile(r"(?:participant|actor)[ \t]+(\S+)(?:[ \t]+as[ \t]+(\S.*))?")
 _ARROW = re.compile(r"--?(?:>>|[>x)])[+-]?")
-_NOTE = re.compile(r"[Nn]ote[ \t]+(?:over|left of|right of)[ \t]+([^:]+)")
+_NOTE = re.compile(r"[Nn]ote[ \t]+(?:over|left of|right of)[ \t]+([^: \t][^:]*)")
 _BLOCK = re.compile(r"(loop|alt|else|opt|par|and|critical|option|break)\b(.*)")
 _OPENING = frozenset({"loop", "alt", "opt", "par", "critical", "break"})
 

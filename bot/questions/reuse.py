@@ -76,7 +76,7 @@ class AnswerReuse:
         )
 
     async def find(self, asked: AskedCode, message: IncomingMessage) -> ReusedAnswer | None:
-        """Find an answer to the same that is true at the present commit, and that the asker may see all of."""
+        """Find an answer to the same question that is still true, and whose code all lies open to the asker."""
         found = await self.answers.list_reusable(asked.key, asked.place, most=MAX_TRIED)
         for one in found:
             answer = _read_answer(one.fields["answer"])

@@ -84,8 +84,8 @@ def make_value(table: str, column: str, number: int) -> Any:
 
 
 COUNTED = set(
-    "claims count deaths due end_line entry id mark muted number start_line stop takes_part token tries "
-    "under_way".split()
+    "claims count deaths due end_line entry id linked_at mark muted number pinned start_line stop takes_part token "
+    "tries under_way watch".split()
 )
 
 
