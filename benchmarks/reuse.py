@@ -202,7 +202,7 @@ class Month:
 async def print_month(repository: Path, pushes: int, names: Sequence[str], team: TeamApp, settings: Settings) -> None:
     """Ask for a month, and print what was given again."""
     commits = git(repository, "rev-list", "--first-parent", "--reverse", f"-{pushes}", "origin/HEAD").split()
-    rng, platform = random.Random(7), FakePlatform(SystemClock(), ABLE)
+    rng, platform = random.Random(7), FakePlatform(SystemClock(), replace(ABLE, max_units=100_000))  # of one message
     limits = QuestionLimits(per_minute=1_000_000, per_day=1_000_000)
     async with (
         open_conversations(

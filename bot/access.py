@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -88,11 +88,7 @@ class AccessPolicy(BaseModel):
 
     def is_open(self, message: IncomingMessage) -> bool:
         """Whether anything at all may be answered to the author in this place."""
-        try:
-            self.check_place(message)
-        except NotAllowed:
-            return False
-        return True
+        return _passes(self.check_place, message)
 
     def check_reindex(self, message: IncomingMessage, repository: str) -> None:
         """Raise `NotAllowed` unless the author may have a repository indexed."""
@@ -104,11 +100,7 @@ class AccessPolicy(BaseModel):
 
     def may_reindex(self, message: IncomingMessage, repository: str) -> bool:
         """Whether the author may have a repository indexed."""
-        try:
-            self.check_reindex(message, repository)
-        except NotAllowed:
-            return False
-        return True
+        return _passes(self.check_reindex, message, repository)
 
     def is_admin(self, message: IncomingMessage) -> bool:
         """Whether the author may see what everybody has asked."""
@@ -124,11 +116,11 @@ class AccessPolicy(BaseModel):
 
     def may_run(self, message: IncomingMessage, repository: str) -> bool:
         """Whether the author may have a goal run begin in a repository."""
-        try:
-            self.check_run(message, repository)
-        except NotAllowed:
-            return False
-        return True
+        return _passes(self.check_run, message, repository)
+
+    def may_see(self, message: IncomingMessage, repositories: Iterable[str]) -> bool:
+        """Whether the author may ask about all of some repositories in this place."""
+        return all(_passes(self.check_repository, message, name) for name in repositories)
 
     def check_run(self, message: IncomingMessage, repository: str) -> None:
         """Raise `NotAllowed` unless the author may have a goal run begin in a repository."""
@@ -148,6 +140,14 @@ class AccessPolicy(BaseModel):
             _is_on_list(rule.channels, platform, channels) and _is_on_list(rule.people, platform, author)
             for rule in rules
         )
+
+
+def _passes(check: Callable[..., None], *given: object) -> bool:
+    try:
+        check(*given)
+    except NotAllowed:
+        return False
+    return True
 
 
 def find_manners(channels: Mapping[str, Manners], place: Place) -> Manners:

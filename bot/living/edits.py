@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from bot.access import AccessPolicy, is_listed
 from bot.clock import Clock
-from bot.errors import ChatError, InboxError, NotAllowed, PlatformUnreachable, RateLimited
+from bot.errors import ChatError, InboxError, PlatformUnreachable, RateLimited
 from bot.markdown.formatting import quote_link
 from bot.markdown.safety import is_allowed_link, neutralize
 from bot.messages import Button, MessageContent, Place, SendMethod
@@ -82,12 +82,7 @@ class LivingEdits:
         is_seen_once = message.private and message.kind == "command"  # and cannot be changed until it is shared
         if not entry.handles or is_seen_once or not is_listed(self.settings.channels, message):
             return False
-        try:
-            for repository in answer.commits:
-                self.access.check_repository(message, repository)
-        except NotAllowed:
-            return False
-        return True
+        return self.access.may_see(message, answer.commits)
 
     async def _edit(self, answer: LivingAnswer, entry: InboxEntry) -> None:
         transport = self.transports.get(entry.message.place.platform)

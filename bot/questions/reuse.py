@@ -80,8 +80,8 @@ class AnswerReuse:
         found = await self.answers.list_reusable(asked.key, asked.place, most=MAX_TRIED)
         for one in found:
             answer = _read_answer(one.fields["answer"])
-            seen = sorted({*answer.read_at, *(each.repository for each in answer.citations)} - {""})
-            if len(self.access.list_visible(message, seen)) < len(seen):
+            seen = {*answer.read_at, *(each.repository for each in answer.citations)} - {""}
+            if not self.access.may_see(message, seen):
                 continue
             if not await self._is_true(asked, answer, one.fields["queries"]):
                 continue
