@@ -1,4 +1,4 @@
-"""The settings that citebot runs with: the only reader of the environment and of citebot.toml."""
+"""The settings of citebot: the only reader of the environment and of citebot.toml."""
 
 from __future__ import annotations
 

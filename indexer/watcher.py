@@ -194,7 +194,7 @@ class Watcher:
             elif tip is not None and self._is_due(watch, tip):
                 await self._refresh(watch, tip)
         except Exception:
-            log.exception("%s: a look at it failed", watch.source.name)
+            log.exception("%s: the check failed", watch.source.name)
             self._put_off(watch, _UNEXPECTED)
 
     async def _fetch_tip(self, watch: _Watch) -> BranchHead | None:

@@ -1,4 +1,4 @@
-"""Answers about pasted errors: the place that says the message, where the exception comes from, who handles it here."""
+"""Answers about pasted errors: the place with the message, the origin of the exception, and its handlers."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _locate(ref: EvidenceRef, match: MessageMatch) -> Location:
 
 
 async def _narrow(material: AnswerContext, ref: EvidenceRef, message: str) -> EvidenceRef:
-    """Refer to the lines alone that say the message."""
+    """Refer only to the lines with the message."""
     match = match_message(message, (await material.deps.code.read(*_span(ref))).text)
     lines = _locate(ref, match)
     around = await material.deps.code.find_enclosing(replace(lines, end_line=lines.start_line))
@@ -85,7 +85,7 @@ async def _narrow(material: AnswerContext, ref: EvidenceRef, message: str) -> Ev
 
 
 async def _write_origin(draft: AnswerBuilder, material: AnswerContext, *, is_said: bool) -> bool:
-    """Say where the exception comes from and who handles it here; return whether that is known."""
+    """Name the origin and the handlers of the exception; return whether they are known."""
     name, facts = _read_error_name(material), material.facts
     defined, places = material.of("definition"), material.of("mention")
     if not name:
@@ -109,7 +109,7 @@ async def _write_origin(draft: AnswerBuilder, material: AnswerContext, *, is_sai
 
 
 async def _describe_library(draft: AnswerBuilder, material: AnswerContext, name: str, library: str) -> str:
-    """Say which library an exception comes from, and which line requires it."""
+    """Name the library of an exception, and the line that requires it."""
     opening = f"{format_code_span(name)} comes from the library {format_code_span(library)}"
     required = material.of("entry")
     if not required:

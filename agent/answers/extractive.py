@@ -1,4 +1,4 @@
-"""Writes the extractive answer: what the question asked for decides its form, the evidence fills it."""
+"""Writes the extractive answer: the question decides its form, and the evidence its content."""
 
 from __future__ import annotations
 

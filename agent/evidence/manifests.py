@@ -1,4 +1,4 @@
-"""Finds what a project declares that it depends on: the lines of its manifests."""
+"""Finds the declared dependencies of a project: the lines of its manifests."""
 
 from __future__ import annotations
 
@@ -99,13 +99,13 @@ async def find_declarations(code: SourceFiles, library: str) -> list[Location]:
 
 
 def normalize_library(name: str) -> str:
-    """Write a library's name as manifests are compared: lower case, one hyphen between its parts."""
+    """Normalise a library's name as in manifests: lower case, one hyphen between its parts."""
     plain = _SEPARATORS.sub("-", name.strip().lower())
     return _DISTRIBUTIONS.get(plain, plain)
 
 
 def _rank_line(line: str, wanted: str, *, is_json: bool) -> int | None:
-    """Return 0 if a line declares the library, 1 where it declares a version of what is called so in part."""
+    """Return 0 if a line declares the library, 1 if it declares the version of a part."""
     if not wanted or _COMMENT.match(line) or _OWN_NAME.match(line) or wanted not in _SEPARATORS.sub("-", line.lower()):
         return None
     if is_json and not _JSON_VERSION.match(line):

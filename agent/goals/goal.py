@@ -98,8 +98,8 @@ def store_changes(changes: Iterable[FileChange]) -> list[StoredChange]:
     if size > MAX_CHANGED_BYTES:
         largest = max(stored, key=lambda one: len(one["new"][1]) if one["new"] else 0)
         raise WorkspaceTooLarge(
-            f"The changed files hold {size:,} bytes, and may hold {MAX_CHANGED_BYTES:,}. Remove what was only "
-            f"generated; the largest is {largest['path'].decode(errors='replace')[:200]}."
+            f"The changed files have {size:,} bytes; the limit is {MAX_CHANGED_BYTES:,}. Remove generated files; the "
+            f"largest is {largest['path'].decode(errors='replace')[:200]}."
         )
     return stored
 

@@ -67,10 +67,7 @@ class CodeHome:
 
 @dataclass(frozen=True, kw_only=True)
 class JoinedCode:
-    """The code of several repositories; `missing` says of those that were asked for as well why they cannot be read.
-
-    It is a `CodeSearch`. A path without a label is understood where a single repository is left.
-    """
+    """The code of several repositories; `missing` names unreadable ones with the reason."""
 
     members: Mapping[str, CodeSearch]
     labels: RepositoryLabels

@@ -12,12 +12,12 @@ Span = tuple[int, int]
 
 
 def find_spans(text: str) -> list[Span]:
-    """Return where each code span begins and ends, its backticks among it."""
+    """Return the range of each code span, including its backticks."""
     return list(Spans(text))
 
 
 def split_spans(text: str) -> tuple[str, list[str]]:
-    """Return a text with a space for each code span, and what the spans quote."""
+    """Return a text with a space for each code span, and the quoted texts."""
     pieces: list[str] = []
     quoted: list[str] = []
     end = 0
@@ -31,7 +31,7 @@ def split_spans(text: str) -> tuple[str, list[str]]:
 
 
 def find_outside(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Find what a pattern matches outside of code spans."""
+    """Find the matches of a pattern outside code spans."""
     spans = Spans(text)
     span = spans.next_from(0)
     for found in pattern.finditer(text):

@@ -1,4 +1,4 @@
-"""The tools by name: what models are offered, the one way to call them, and their calls side by side."""
+"""The tools by name: the menu for models, and the one way to call them, side by side if there are several calls."""
 
 from __future__ import annotations
 

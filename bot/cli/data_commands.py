@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--no-indexes", "indexes", flag_value=False, default=True, help="Leave out what can be rebuilt.")
+@click.option(
+    "--no-indexes", "indexes", flag_value=False, default=True, help="Leave out the indexes, which can be rebuilt."
+)
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @add_json_option
 @click.pass_obj
@@ -122,7 +124,7 @@ def replay(invocation: CliContext, run: str, *, as_json: bool) -> int:
 @click.argument("file", metavar="QUESTIONS.toml", type=click.Path(path_type=Path))
 @click.option(
     "--threshold", type=click.IntRange(0, 100), metavar="PERCENT",
-    help="Also fail if fewer per cent are answered correctly.",
+    help="Also fail if fewer than this per cent are right.",
 )  # fmt: skip
 @click.option("--accept", is_flag=True, help="Compare later runs with this one.")
 @click.option("--no-model", is_flag=True, help="Answer without a language model, even if one is set.")

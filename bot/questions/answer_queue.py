@@ -1,4 +1,4 @@
-"""The order of answers: one at a time in a conversation, so many at a time in all; the others wait in line."""
+"""The order of answers: one at a time per conversation, and a limited number in all; others wait in a queue."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ QueueMoved = Callable[[int], None]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Waiting:
-    """One who waits in line; `on_move` is called when the line has moved."""
+    """A waiting answer; `on_move` is called when the queue has moved."""
 
     called: asyncio.Future[None]
     on_move: QueueMoved
 
 
 class AnswerQueue:
-    """Places for so many answers at a time, given in the order of asking."""
+    """A number of places for answers, given in the order of asking."""
 
     def __init__(self, places: int) -> None:
         self._free = places
@@ -40,12 +40,12 @@ class AnswerQueue:
         return self._places - self._free
 
     def lock_conversation(self, conversation: str) -> asyncio.Lock:
-        """Return the lock of a conversation, which is kept for as long as anybody holds it or waits for it."""
+        """Return the lock of a conversation, which exists while somebody holds it or waits for it."""
         return self._locks.setdefault(conversation, asyncio.Lock())
 
     @asynccontextmanager
     async def hold_place(self, on_move: QueueMoved = lambda _: None) -> AsyncIterator[None]:
-        """Hold a place, waiting for it in line; `on_move` gets how many answers come before, whenever that changes."""
+        """Hold a place, waiting for it in the queue; `on_move` gets the number of earlier answers on every change."""
         await self._wait_for_slot(on_move)
         try:
             yield

@@ -28,7 +28,7 @@ def describe_stage(event: AgentEvent) -> str:
 
 
 class FoundPlaces:
-    """The first places that a run has found, as citations; what is found later does not take their place."""
+    """The first places that a run has found, as citations; later ones do not replace them."""
 
     def __init__(self) -> None:
         self.citations: Sequence[Citation] = ()
@@ -46,7 +46,7 @@ class FoundPlaces:
         self.citations = tuple(known.values())[:MOST_PLACES]
 
     def make_links(self, hosts: Collection[str]) -> tuple[PlaceLink, ...]:
-        """Return the places as they are linked in a chat, to the given hosts alone."""
+        """Return the places as links for a chat, only to the given hosts."""
         return tuple(_make_link(citation, hosts) for citation in self.citations)
 
 

@@ -1,4 +1,4 @@
-"""Caches what is read of one generation again and again: the list of its files, and the files used last."""
+"""Caches frequently read parts of a generation: the list of its files, and the last used files."""
 
 from __future__ import annotations
 

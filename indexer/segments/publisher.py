@@ -328,7 +328,7 @@ def _stage(source: DataFolder, folder: Path) -> tuple[Generation, dict[str, int]
     try:
         generation = catalog.current()
         if generation is None:
-            raise PublicationLost(f"There is nothing indexed in {source.root} that could be published.")
+            raise PublicationLost(f"Nothing is indexed in {source.root} yet, so nothing can be published.")
         return generation, catalog.count_rows(generation.id)
     finally:
         catalog.close()

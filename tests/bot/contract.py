@@ -346,7 +346,7 @@ async def an_image_that_nobody_sees_is_said_to_be_unseen(world: World) -> None:
     await world.attach("where is send?", {"screen.png": b"\x89PNG", "a.zip": b"PK\0\0", "x.mp4": b"film"})
     (said,) = await settled(world, "x.mp4` is not text, so I did not read it")
     assert "Answer to: where is send?" in said
-    assert "screen.png` is an image, which I did not see" in said
+    assert "screen.png` is an image that I couldn't see" in said
     assert "a.zip` is not text, so I did not read it" in said
     assert not world.agent.attached[0]
 

@@ -1,4 +1,4 @@
-"""The workspace: its people and channels, and its messages, which a database keeps."""
+"""The workspace: its people, channels and messages, stored in a database."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ HELP = "\n".join(
 
 
 class InputLines(Protocol):
-    """Where a person's lines come from."""
+    """The source of a person's lines."""
 
     async def read(self) -> str | None:
         """Wait for the next line; None when there will be no more."""

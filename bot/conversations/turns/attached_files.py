@@ -66,9 +66,9 @@ async def _read_image(
 ) -> AttachedImage:
     """Fetch an image where there is room for one more."""
     if not room:
-        raise UnreadableFile("is an image, which I did not see: no model that reads images is configured here.")
+        raise UnreadableFile("is an image that I couldn't see: no model here reads images.")
     if len(read.images) >= room:
-        raise UnreadableFile(f"is one image too many: I looked at the first {room}.")
+        raise UnreadableFile(f"was skipped: I looked only at the first {room} images.")
     return AttachedImage(name=name, media_type=file.media_type, data=await _fetch(platform, file))
 
 

@@ -32,7 +32,7 @@ async def test_a_model_that_takes_images_gets_the_first_few() -> None:
     read = await read_attachments(make_message(*images), platform, takes_images=True, mask=str)
 
     assert [image.data for image in read.images] == [b"0.png", b"1.png", b"2.png", b"3.png"]
-    assert read.remarks == ["`4.png` is one image too many: I looked at the first 4."]
+    assert read.remarks == ["`4.png` was skipped: I looked only at the first 4 images."]
 
 
 async def test_what_cannot_be_fetched_is_named_without_its_secrets() -> None:
