@@ -235,7 +235,7 @@ class Agent:
         except (AgentError, IndexerError) as error:
             log.warning("a turn failed: %s", error)
             self._tasks.publish(run_id, "error", message=str(error), error=type(error).__name__)
-            # What waits for a reply that could not be saved waits for it still.
+            # A run whose reply could not be saved still waits for it.
             await self._give_up(claim, run_id, *() if isinstance(error, CheckpointError) else (before,))
             return make_unanswered(str(error), "failed", seconds=time.perf_counter() - started)
         except asyncio.CancelledError:

@@ -32,7 +32,7 @@ AgentError
     └── CheckpointOvertaken      another process has continued the conversation; nothing was written
 """
 
-# What the reply says where a turn was interrupted; that is no error.
+# The reply to an interrupted turn; that is no error.
 STOPPED = "Stopped, as you asked."
 INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again."
 

@@ -31,7 +31,7 @@ EventKind = Literal[
     "error",
 ]
 
-# What a slow subscriber must not miss; the rest is progress, and the answer repeats all of its text.
+# Events that a slow subscriber must not miss; the rest is progress, and the answer repeats all of its text.
 LASTING: frozenset[EventKind] = frozenset({"answer", "goal_end", "run_end", "error", "human_check_required", "reset"})
 
 CLOSING_SECONDS = 3.0  # for a follower to take what is left

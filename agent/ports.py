@@ -390,7 +390,7 @@ class Deps:
     evidence: EvidenceTexts = field(default_factory=MemoryEvidence)
     web: WebSearch | None = None
     classifier: Classifier | None = None
-    asked: str = ""  # what the person wrote in this turn: the only words that may be sent to the web
+    asked: str = ""  # the person's words in this turn: the only ones that may be sent to the web
     approval_calls: int = APPROVAL_CALLS
     can_ask: bool = True  # whether the person could reply to a question back
     masked: MaskedValues = field(default_factory=MaskedValues)

@@ -254,7 +254,7 @@ class AgentState(TypedDict, total=False):
     """The channels of the graph. All but the conversation's are reset by the first node of a turn."""
 
     user_query: str
-    attached: list[TextExcerpt]  # what came with the question
+    attached: list[TextExcerpt]  # attachments of the question
     images: list[str]  # the names of those; the table of evidence has them
     asked_at: float
     repositories: list[str]  # as they were asked about; empty for the default one
@@ -269,14 +269,14 @@ class AgentState(TypedDict, total=False):
     flagged: Annotated[list[str], take_newest]
 
     cleaned_query: str
-    background: list[str]  # what others wrote around the question, quoted: for models, and never searched for
+    background: list[str]  # messages around the question, quoted: for models, and never searched for
     intent: Intent
     is_follow_up: bool
     needs_retrieval: bool
     skip: int  # entries of the answer's list that an earlier answer has shown
     # How the turn is answered: by rules alone, by a model that fills in forms, or by one that has tools.
     mode: AnswerMode
-    lookup_query: str  # what is looked up before a model is asked: the question, with what "it" most likely means
+    lookup_query: str  # the text of the first lookups: the question, with the likeliest meaning of "it"
     nonce: str  # of the tags around data in the prompts of the turn, so that a prompt begins as the one before it
 
     router_output: RouterDecision | None

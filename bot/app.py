@@ -209,7 +209,7 @@ async def open_team_repositories(
             sharing=segments.publish_refs(refs) if segments is not None else None,
         )  # fmt: skip
         if indexes:
-            # Who has asked for it on another machine has not fetched it here.
+            # A request on another machine has fetched nothing here.
             work = library.index_now if refreshes is None else library.fetch_and_index
             await stack.enter_async_context(jobs.work_on_refreshes(work))
         watcher = Watcher(

@@ -243,7 +243,7 @@ class LivingTable(BaseModel):
     reuse: StrictBool = True
 
 
-# What the tables of citebot.toml hold, by the last key of each path that is a name of ours.
+# Values in the tables of citebot.toml, by the last of our own names in their paths.
 _TABLE_OF: Mapping[str, type[BaseModel]] = {
     "access": AccessPolicy,
     "channels": ChannelTable,
@@ -462,7 +462,7 @@ def _describe_expected(detail: ErrorDetails) -> str:
     limits, kind = detail.get("ctx", {}), detail["type"]
     if kind == "too_short" and limits.get("field_type") == "Tuple":
         return "This is empty. Name at least one"
-    if kind == "too_short":  # what is counted in secrets are characters, which Pydantic calls items
+    if kind == "too_short":  # Pydantic counts a secret's characters as items
         return f"This is too short. Write at least {limits['min_length']} characters"
     if kind in {"dict_type", "model_type", "tuple_type", "extra_forbidden"}:
         return _describe_form(kind, [part for part in detail["loc"] if isinstance(part, str)])

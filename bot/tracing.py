@@ -107,7 +107,7 @@ def _warn_of_losses(exporter: OTLPSpanExporter) -> None:
     def export(spans: Sequence[ReadableSpan]) -> SpanExportResult:
         try:
             result = send(spans)
-        except Exception as error:  # what cannot be encoded raises errors of many kinds, which the SDK does not show
+        except Exception as error:  # encoding fails with many kinds of errors, which the SDK does not show
             warnings.warn(f"Traces are lost: {type(error).__name__}.")
             raise
         if result.name != "SUCCESS":

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from git.cmd import Git
 
-# What programs may inherit: the user, the language and time zone, and where their files are.
+# Variables that programs may inherit: the user, the language and time zone, and the places of their files.
 _INHERITED = frozenset(
     """HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR XDG_CONFIG_HOME
     GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM""".split()

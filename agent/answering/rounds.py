@@ -119,7 +119,7 @@ async def _fill_messages(state: AgentState, deps: Deps, *, is_last: bool) -> lis
     names = state.get("images", [])
     texts = await deps.evidence.texts([*list_evidence_keys(messages), *list_image_keys(names)])
     _, start, *rest = insert_results(messages, texts, deps, nonce=state.get("nonce", ""))
-    # What a tool has brought may have made the turn a watched one since it began.
+    # A tool's result may have made the turn a watched one since it began.
     task = format_task(format_answer_rules(deps) + WITH_TOOLS, deps)
     last = [chat.HumanMessage(WRITE_NOW)] if is_last else []
     return [chat.SystemMessage(task), show_images(start, names, texts), *rest, *last]

@@ -40,7 +40,7 @@ from agent.state import Continuation, EvidenceRef, Lookup, RetrievalRequest, to_
 from agent.text.escaping import dedent, format_code_block, format_code_span, format_count, format_quote
 from indexer.types import Location, RepositoryOverview
 
-_PLAIN = "text"  # what has no language that is parsed
+_PLAIN = "text"  # files without a parsed language
 _LONGEST_QUOTE = 320
 _MAX_LANGUAGES = 3
 _MOST_FILES = 4

@@ -76,7 +76,7 @@ _LINKS = compile_pattern(
     r"|affects?|limits?|enables?|disables?|governs?|changes?|für|von|zu|hat|haben|pour|du|des|para|sobre|tiene|для|про)\b"
 )
 _VERSIONS = compile_pattern(r"(?i)\bversi[oó]ns?\b|バージョン|版本|верси|버전")
-# What a list is of, by the beginnings of its words.
+# The subjects of lists, by the prefixes of their words.
 _DEPENDENCIES = compile_pattern(
     r"(?i)\b(?:dependenc|depend|librar|libs?\b|packages?\b|gems?\b|crates?\b|requirements\b|abhängig|bibliothek|hängt"
     r"|dépendance|bibliothèque|librairie|dependencia|librerías?|dependência|dipendenz)|依存|ライブラリ|依赖|第三方库|зависимост"

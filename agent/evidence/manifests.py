@@ -17,7 +17,7 @@ MAX_NAMED_IN = 2  # manifests
 _MAX_LINES = 80  # of one declaration; as many as are shown of a range
 _MAX_READ = 20  # manifests
 _WHOLE = r"[A-Za-z][\w.-]*"
-# What the declaration begins with in each kind of manifest.
+# The first words of a declaration, by kind of manifest.
 _BEGINS: Mapping[str, re.Pattern[str]] = {
     "pyproject.toml": re.compile(r"dependencies ?=|\[tool\.poetry\.dependencies\]"),
     "setup.cfg": re.compile(r"install_requires ?="),
@@ -37,7 +37,7 @@ _BEGINS: Mapping[str, re.Pattern[str]] = {
 _WHOLE_FILES = frozenset({"requirements.txt", "Gemfile", ".gemspec"})
 _END = re.compile(r"[\])}],?|</dependencies>")
 _COMMENT = re.compile(r"\s*(?:#|//|--|<!--)")
-# What a manifest says of the project itself.
+# A manifest's facts about the project itself.
 _OWN_NAME = compile_pattern(
     r"\s*\"?(?:name|module|description|keywords|homepage|url|repository|classifiers)\"?\s*[=: ]|\s*\"[^\"]*::"
 )

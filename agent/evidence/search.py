@@ -149,7 +149,7 @@ async def find_message(code: CodeSearch, hits: Sequence[Hit], message: str) -> M
         for match, hit in weighed
         if (is_confident_match(message, match) and not is_test_or_docs(hit.location.path))
     ]
-    # What a test expects is the message as it is shown; the code that makes it spells less of it.
+    # A test contains the finished message; the code that makes it contains less of it.
     top = max(sure or (match.share for match, _ in weighed), default=0.0)
     if top < LEAST_SHARE:
         return MessageMatches(hits=hits)

@@ -55,7 +55,7 @@ ASSERTED = frozenset(
     "len sorted isinstance type set list tuple dict str repr any all abs round min max sum float int bool".split()
 )
 PRODUCERS = frozenset("get pop setdefault replace ljust rjust center zfill format join translate".split())
-OWN = "_site_"  # what the names begin with that the trial gives to the test
+OWN = "_site_"  # the prefix of names that the trial gives to the test
 OF_FRAMES = frozenset(
     "currentframe stack trace getinnerframes getouterframes f_back f_locals f_globals f_builtins gi_frame cr_frame "
     "ag_frame tb_frame update_wrapper wraps".split()
@@ -257,7 +257,7 @@ def _is_negative(test: ast.expr) -> bool:
     return isinstance(test, ast.Compare) and any(isinstance(op, (ast.NotEq, ast.NotIn, ast.IsNot)) for op in test.ops)
 
 
-# What the claim says
+# The content of the claim
 
 _LITERAL = re.compile(
     r"\"([^\"\n]{1,80})\"|'([^'\n]{1,80})'|\b(\d{1,20}(?:\.\d{1,20})?)\b|\b(True|False|None)\b"

@@ -458,7 +458,7 @@ def _is_own(error: BaseException, name: str) -> bool:
     return trace is not None and trace.tb_frame.f_code.co_name == name
 
 
-# What is put in place of a result, and what is a part of one
+# Replacements for a result, and its parts
 
 
 class _Instruments(ast.NodeTransformer):

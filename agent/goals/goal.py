@@ -64,7 +64,7 @@ class GoalState(TypedDict, total=False):
     run_id: str
     goal: str  # the name of its kind
     arguments: dict[str, Any]
-    task: str  # what the person wants, in their words
+    task: str  # the person's request, verbatim
     model_name: str
     hitl: bool  # whether a person is asked after every iteration
     approved: list[str]  # the tools that the approval of the run covers
@@ -78,7 +78,7 @@ class GoalState(TypedDict, total=False):
     usage: GoalUsage
 
     changes: list[StoredChange]  # the working copy, as far as it differs from the commit
-    checked: str  # which changes the last check was made with
+    checked: str  # the changes at the last check
     idle: int  # how many replies in a row have called nothing
     goal_achieved: bool
     goal_reason: str

@@ -230,7 +230,7 @@ class GoalAgent:
             redact=masked.watch(self._redact),
             masked=masked,
             emit=emit,
-            # What is indexed may be newer than the copy that the run works on; then nothing but that copy is read.
+            # The index may be newer than the run's copy; then only the copy is read.
             tools=self._tools if code.commit.sha == run.commit else self._copy_tools,
             evidence=self._evidence.of(claim.thread, claim),
             budget=budget,

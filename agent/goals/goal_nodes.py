@@ -64,7 +64,7 @@ async def plan(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
     first: GoalState = {}
     if not known:
         began = await deps.goal.begin(state, deps.workspace)
-        if began is not None:  # what was found at the commit is the check of a copy in which nothing has changed
+        if began is not None:  # the findings at the commit are the check of an unchanged copy
             met = f"Already met at {deps.commit[:7]}: nothing to do. " if began.achieved else ""
             first = {
                 "goal_achieved": began.achieved,

@@ -42,7 +42,7 @@ class GoalVerdict:
     ended_by: str
     model: str
     command: str = ""  # of the check, as a person would type it
-    test: str = ""  # what a claim was checked with
+    test: str = ""  # the check of a claim
     places: tuple[Location, ...] = ()
     refused: tuple[str, ...] = ()
 

@@ -26,7 +26,7 @@ _PROVE = (
     f'if "$python" -I "$SANDBOX_SUPPORT/{_FORM}" "$SANDBOX_REPORT" "$1" "$2"; then '
     f'"$python" -I "$SANDBOX_SUPPORT/{_PROOF}" "$SANDBOX_REPORT" "$1" "$2" || exit; fi && shift 2 && '
 )
-# What stays as it is: caches would be changes of the working copy, and a debugger waits for somebody.
+# Fixed settings: caches would be changes of the working copy, and a debugger waits for somebody.
 _OPTIONS = ("-p", "no:cacheprovider", "--tb=short", "-q")
 
 

@@ -60,7 +60,7 @@ class _HeldFolder:
         """Remove the folder with everything in it."""
         try:
             remove_folder(self.folder)
-        except OSError as error:  # what is left is swept by the next run
+        except OSError as error:  # the next run sweeps leftovers
             log.warning("a working copy was not removed: %s", error)
         finally:
             os.close(self._lock)

@@ -34,7 +34,7 @@ _EVERYTHING = frozenset(
     everything it this here all main projekt programm projet dépôt proyecto repositorio""".split()
 ) | {"code base", "source code", ""}
 _QUOTED = re.compile(r"[\"'`“]([^\"'`“”]{3,100})[\"'`”]")
-_JOINTS = re.compile(r"[\W_]+")  # what separates words that a name may join
+_JOINTS = re.compile(r"[\W_]+")  # separators of words that a name may join
 _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{1,60}")
 
 

@@ -140,7 +140,7 @@ def _score_command(path: str, command: NamedCommand, words: Sequence[str], wante
     """Weigh a command's words over its description; words of the question beyond its purpose weigh most."""
     typed, body, about = _cut_runner(command.text.lower()), command.body.lower(), command.about.lower()
     if words is not _PURPOSES["install"] and _INSTALLS.match(command.text.lower()):
-        return 0.0  # what is installed has the word in its name
+        return 0.0  # an installed program has the word in its name
     said = sum(weight for text, weight in ((typed, 3.0), (body, 1.0), (about, 1.5)) if _has_word(text, words))
     plain = 0.4 if _has_word(typed, words[:1]) else 0.0
     found = match_terms(typed, wanted) | _find_shortened(typed, wanted)
@@ -190,7 +190,7 @@ _LONGEST_LINE = 400
 _LONGEST_BLOCK = 20  # lines
 _SHELLS = frozenset({"", "sh", "bash", "shell", "console", "zsh", "terminal", "shell-session", "shellsession", "text"})
 _FENCE = re.compile(r"[ \t]{0,12}(?:`{3,}|~{3,})[ \t]{0,4}(?P<language>[\w-]{0,20})")
-# What a line of a shell begins with; any other indented block is no command.
+# Beginnings of shell lines; any other indented block is no command.
 _COMMAND = re.compile(
     r"(?:[$>#%][ \t]+)?(?:sudo[ \t]+)?(?:[A-Z_]{2,30}=\S{1,80}[ \t]+)?(?:[\w.-]{0,30}/[\w./-]{1,80}|(?:npm|npx|pnpm"
     r"|yarn|bun|make|cmake|ninja|cargo|go|python3?|pip3?|pipx|uv|uvx|poetry|hatch|tox|nox|pytest|pre-commit|docker|docker-compose|podman"

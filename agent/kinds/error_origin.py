@@ -42,7 +42,7 @@ _HANDLED: Sequence[tuple[HandledAs, Pattern]] = (
         ),
     ),
 )
-# What an import takes a name from, in Python, Java and JavaScript.
+# The source of an imported name, in Python, Java and JavaScript.
 _IMPORTS = (
     compile_pattern(r"from\s+([A-Za-z_][\w.]*)\s+import\b"),
     compile_pattern(r"import\s+(?:static\s+)?([a-z][\w.]*)\.[A-Z]"),

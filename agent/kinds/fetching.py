@@ -108,7 +108,7 @@ _KINDS: Mapping[Lookup, Fetch] = {
     "outline": fetch_folder,
     "overview": _fetch_overview,
 }
-# What is looked up, and never searched for instead.
+# Lookups that no search replaces.
 _LOOKUPS: Mapping[Lookup, Fetch] = {**LOOKUPS, "error": find_error_origin}
 
 

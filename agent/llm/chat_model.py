@@ -176,7 +176,7 @@ class LangChainChatModel:
             with self._map_errors():
                 return model.bind_tools([dict(tool) for tool in tools]) if tools else model
         except ModelError as error:
-            if isinstance(error.__cause__, NotImplementedError):  # what LangChain's base class raises
+            if isinstance(error.__cause__, NotImplementedError):  # the error of LangChain's base class
                 self.calls_tools = False
                 raise ToolsUnsupported(f"The language model {self.name} cannot call functions.") from error
             raise
@@ -261,7 +261,7 @@ class _Meter:
         """Count a chunk and return its text, without the blanks before the first word."""
         self._has_begun = True
         self.metadata.update({key: value for key, value in chunk.response_metadata.items() if value})
-        if usage := chunk.usage_metadata:  # what this chunk adds to the ones before
+        if usage := chunk.usage_metadata:  # the new part of this chunk
             self._reported += _read_usage(usage)
         text = str(chunk.text)
         self.has_text = self.has_text or bool(text.strip())

@@ -115,7 +115,7 @@ PROVIDERS: Mapping[str, ChatProvider] = {
         class_name="ChatAnthropic",
         extra="anthropic",
         key_variable="ANTHROPIC_API_KEY",
-        # What a prompt begins with is read from the cache when the next one begins so as well.
+        # A prompt's beginning is read from the cache if the next prompt begins the same.
         options={"max_retries": 0, "model_kwargs": {"cache_control": {"type": "ephemeral"}}},
     ),
     "mistralai": ChatProvider(

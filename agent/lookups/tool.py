@@ -19,7 +19,7 @@ MAX_LINE = 400
 ROOM_FOR_NOTES = 800
 MORE = "There is more; ask for less at a time."
 
-# What a call costs, measured in lookups by name.
+# The cost of a call, in lookups by name.
 LOOKUP = 1
 SEARCH = 2  # ranks or reads all files
 HISTORY = 3  # runs git, which may go through every commit
@@ -103,7 +103,7 @@ class Tool(ABC, Generic[Arguments]):
     name: ClassVar[str]
     description: ClassVar[str]
     arguments: type[Arguments]
-    label: ClassVar[str] = "Using"  # what it does, as people read it while it does it ...
+    label: ClassVar[str] = "Using"  # its action, for people, while it runs ...
     argument_shown: ClassVar[str] = ""  # ... and the argument that says with what; none shows the tool's name
     cost: ClassVar[int] = LOOKUP  # how much of the room for calls side by side it takes
     seconds: ClassVar[float] = 0.0  # how long a call may take; 0: as long as that of any tool

@@ -61,7 +61,7 @@ _BRIEF = 48  # characters of a message that may refer to earlier ones in a langu
 # Intents whose "it" is the project unless something else was mentioned.
 _OF_PROJECT: frozenset[IntentName] = frozenset({"command", "overview", "people", "listing", "changes"})
 _MIN_TERMS = 2  # with which an "it" that points at nothing can be the project
-# What a thread may still say more about, although there are earlier turns.
+# Intents that a thread may add to, despite earlier turns.
 _OPEN: frozenset[Intent] = frozenset({"new_question", "out_of_scope"})
 log = logging.getLogger(__name__)
 
@@ -198,7 +198,7 @@ def _has_subject(question: str) -> bool:
     """Whether a question itself says what it is about: the project, a name, a stack trace, a message that it quotes."""
     if find_mentions(question).anything or parse_frames(question) or find_quoted_messages(question):
         return True
-    project = _PROJECT.search(question)  # what an "it" after it means
+    project = _PROJECT.search(question)  # the meaning of a later "it"
     return project is not None and _PRONOUN.search(question, project.end()) is not None
 
 

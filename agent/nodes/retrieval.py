@@ -73,7 +73,7 @@ async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
         stage = _STAGES[request["lookup"]].format(target=target)
         deps.emit("step_start", node="retrieval", stage=stage, lookup=request["lookup"], query=request["query"])
     results = await asyncio.gather(*(_fetch(deps.code, request) for request in requests))
-    # What earlier rounds have found stays, after what was found now.
+    # Evidence of earlier rounds stays, after the new.
     retrieved = _drop_repeats([*_take_turns(results), *state.get("retrieved", [])])
     metadata = _merge_metadata(requests, results, state.get("retrieval_metadata", make_empty_metadata()))
     around = [ref for result in results for ref in result.around]

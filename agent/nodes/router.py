@@ -118,7 +118,7 @@ async def _ask_model(state: AgentState, deps: Deps, tree: str) -> RouterDecision
     """Let the model decide; None if there is none, it fails, or its decision cannot be carried out."""
     if deps.models.small is None:
         return None
-    # What needs approval is listed before it is given: to choose it is to ask the person.
+    # Tools that need approval are listed first: choosing one asks the person.
     tools = deps.tools.menu(deps, asking=True)
     menu = [f"- {tool['name']}: {tool['description']} {str(tool['parameters'])[:_LONGEST_SCHEMA]}" for tool in tools]
     found = [f"{format_place(ref)} {ref['symbol'][:120]}" for ref in state.get("retrieved", [])[:MAX_PLACES]]

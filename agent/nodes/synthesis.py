@@ -70,7 +70,7 @@ async def synthesis(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     )
     if failure := state.get("error"):
         return await _answer_by_rules(state, material, deps, note=_format_note(failure))
-    # What was asked of the history by rule is answered as it was found, with all that was counted.
+    # A rule's question about history is answered from its facts, with all totals.
     if deps.models.main is None or (material.of("commit") and not state.get("tool_history")):
         return await _extract_answer(state, material, deps, note="")
     return await _write_answer(state, material, deps, deps.models.main)

@@ -23,7 +23,7 @@ _LAYOUTS = """CREATE TABLE IF NOT EXISTS citebot_layouts (
 _WAIT_SECONDS = 60.0  # for another process that is at it: a large database takes some seconds to copy
 _COPY = ".layout-"  # in the name of a copy, before the number of its layout
 _ADDITION = re.compile(r"\AALTER TABLE (\w+) ADD COLUMN (IF NOT EXISTS )(\w+)")
-# What is wrong with the disk or the file, and has a sentence already where the database is opened.
+# Errors of the disk or the file, which have a sentence where the database is opened.
 _DISK_ERRORS = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,

@@ -33,7 +33,7 @@ class SqliteDatabase(Database):
         self._connection = connection
         self._name = name
         self._errors = errors
-        # What the loop's own threads are busy with must not keep a message waiting.
+        # Work in the loop's own threads must not delay a message.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"{name}-database")
 
     async def run_all(

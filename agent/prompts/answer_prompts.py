@@ -236,7 +236,7 @@ def describe_material(
     findings = format_findings(state.get("findings", {}), deps)
     shown = {one.number for one in exhibits}
     question, evidence = format_question(state, deps), format_prompt_evidence(exhibits)
-    # What stays the same from turn to turn comes first, as a provider caches how prompts begin.
+    # The constant part comes first, because providers cache the beginnings of prompts.
     return {
         "The repository": state.get("codebase_tree", ""),
         "The repository's conventions": conventions,

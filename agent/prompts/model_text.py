@@ -25,7 +25,7 @@ _PROSE = re.compile(
     r"|\[(?P<cited>[^\[\]\n]{1,300})\]:?"
     r"|[\u3010\uff3b\uff08](?P<wide>[^\u3010\u3011\uff3b\uff3d\uff08\uff09\n]{1,300})[\u3011\uff3d\uff09]"
     r"|(?<![A-Za-z0-9_])\((?P<round>(?:(?:see|cf\.?|siehe|vgl\.?|voir|ver|vedi)\s)?\s?E\d[^()\n]{0,120})\)"
-    r"|(?P<joint>\](?=[(:]))"  # what is left of a link within a link, or of one over several lines
+    r"|(?P<joint>\](?=[(:]))"  # leftovers of a nested link, or of one over several lines
     r"|(?P<address><?(?:[a-z][a-z0-9+.-]{0,20}\\?:\\?/\\?/|\b(?:www\\?\.|(?:mailto|data|javascript)\\?:))"
     r"[^\s<>\"'`]{1,2000}>?"
     r"|(?<![\w.-])(?<![\w.-]/)(?:[a-z0-9-]{1,63}\\?\.){1,6}(?:[a-z]{2,24}/[^\s<>\"'`]{0,2000}|(?:"
@@ -45,7 +45,7 @@ _ID = re.compile(
 _BETWEEN = re.compile(r"[,;]\s*(?=[E`\w./])|\sand\s", re.IGNORECASE)
 _WRITTEN_ID = re.compile(r"\bE\d", re.IGNORECASE)
 _OPENING, _CLOSING = frozenset("[(\u3010\uff3b"), frozenset("])\u3011\uff3d")
-_BEFORE_WORDS = " \t>-*+0123456789.)"  # what a line of a list or a quotation begins with
+_BEFORE_WORDS = " \t>-*+0123456789.)"  # the prefix of a line in a list or a quotation
 
 
 class CitationParser:

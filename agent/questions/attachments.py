@@ -10,7 +10,7 @@ from agent.questions.stack_traces import parse_frames
 from agent.state import TextExcerpt
 from indexer.text.linear_patterns import compile_pattern
 
-UNASKED = "What does this mean?"  # what is asked where something is attached, and no word said
+UNASKED = "What does this mean?"  # the question for an attachment without words
 MAX_ATTACHED = 200_000  # characters of one text that are looked at
 MAX_EXCERPT = 9_000  # characters of all texts together that a model is shown
 MAX_ERROR = 3_000  # characters of an error with its stack trace

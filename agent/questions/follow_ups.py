@@ -75,7 +75,7 @@ _STATE = (
     r"(?:defined|used|called|tested|implemented|done|handled|raised|set|documented|declared|imported|configured"
     r"|invoked|located|happen|work|mean|live|come|return|do|written|checked)"
 )
-# What follows an "it" that points to nothing: "how is it decided whether ...", "why is it that ...".
+# Words after an "it" without a reference: "how is it decided whether ...", "why is it that ...".
 _IMPERSONAL = (
     r"\s+(?:is\s+)?(?:(?:possible|ok|okay|safe|necessary|true|better)\b|that\s+(?!way\b)"
     r"|(?:decided|determined|chosen|known|ensured|checked|verified|detected|guaranteed|enforced|prevented|established"
@@ -105,7 +105,7 @@ _ASKING_WORDS = re.compile(
     r"|originally|commits?|history|blame)\b",
     re.IGNORECASE,
 )
-# What asks about a goal run consists of words of these three, with at least one of the first two.
+# Questions about a goal run consist of these three kinds of words, with at least one of the first two.
 _OF_RUNS = frozenset(
     """confirm confirmed iteration iterations outcome patch prove proved proven ran run sandbox tokens verdict
     verification verified verify""".split()

@@ -38,7 +38,7 @@ _EACH = compile_pattern(
 _OF_NAMES: frozenset[IntentName] = frozenset({"callers", "absence"})
 _IT = compile_pattern(r"(?i)\b(?:it|es)\b")
 _POINTING = compile_pattern(r"(?i)\b(?:it|its|they|them|their|those|these|that|one|er|sie|es|ihn|ils?|elles?|eso)\b")
-# What is asked of a project without naming anything.
+# Questions about a project without a name.
 _BY_ITSELF: frozenset[IntentName] = frozenset({"overview", "command", "value", "listing", "people", "changes"})
 
 

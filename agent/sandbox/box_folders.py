@@ -171,7 +171,7 @@ def _clear(folder: int, top: int) -> list[str]:
     return names
 
 
-# Who runs commands where citebot is root: a number that neither people nor services are given.
+# The user of commands if citebot is root: a number given to neither people nor services.
 HANDED_OVER_TO = 61_000
 # Where the working copies of a citebot that is root lie: that user could not get to them in root's own folders.
 _OF_ROOT = Path("/var/lib/citebot-sandbox")

@@ -309,7 +309,7 @@ _PROFILE = (
     "the package apparmor-profiles; in a container, allow the system calls clone, unshare, mount and pivot_root."
 )
 _KERNEL = "Landlock takes Linux 6.12 or newer, with landlock among the modules of its boot parameter lsm=."
-# What is said where something is wrong, and what to do about it.
+# Problems, and their remedies.
 _ADVICE = (
     ("cannot be started", _INSTALL),
     ("failed to execute bwrap", _INSTALL),

@@ -268,7 +268,7 @@ class _Box:
         """See to it that nothing of the box is left."""
         self._stdin.close()
         self._end("killed" if self._process.returncode is None else None)
-        # What nobody has read is read out: asyncio tells of the end of a process only after that of its pipes.
+        # Unread output is drained: asyncio reports the end of a process only after that of its pipes.
         try:
             async with asyncio.timeout(_ENDING):
                 await self._process.communicate()

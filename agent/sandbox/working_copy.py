@@ -29,7 +29,7 @@ _LINK, _SUBMODULE, _PROGRAM, _FILE = "120000", "160000", "100755", "100644"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _MOST_BYTES, _MOST_FILES = 512 << 20, 50_000  # of a commit
 _MOST_OF_FILE, _MOST_CHANGED = 128 << 20, 16 << 20  # bytes of a file that is read back, and of all that changed
-# What tools leave behind, and nobody would commit.
+# Leftovers of tools, which nobody would commit.
 _LEFT_BEHIND = frozenset(b"__pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis .tox .nox .venv".split())
 
 
@@ -133,7 +133,7 @@ class WorkingCopy:
 
         Raises `WorkingCopyError` if one leads through a link, or where a folder is: it needs one that is left out.
         """
-        # What goes makes room for folders.
+        # Deletions make room for folders.
         for change in sorted(changes, key=lambda change: (change.new is not None, _is_link(change.new))):
             target = self.tree / os.fsdecode(change.path)
             if any((self.tree / os.fsdecode(parent)).is_symlink() for parent in _list_parents(change.path)):

@@ -76,7 +76,7 @@ class Spans:
         return None
 
 
-# What every reader of Markdown takes for a fence.
+# Fences for every reader of Markdown.
 _MARKDOWN = re.compile(r"(?P<indent> {0,3})(?P<run>`{3,}(?!`)|~{3,}(?!~))(?P<info>[^`\n]*)\n?\Z")
 # What chats show as one: tildes are none on Discord, models indent the fences of list items, and nobody writes a
 # longer run.

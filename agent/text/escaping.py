@@ -10,7 +10,7 @@ from os.path import commonprefix
 _UNSEEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # categories of characters that show nothing
 _TICKS = re.compile(r"`+")
 _LANGUAGE = re.compile(r"[a-z0-9+#-]{1,20}")
-# What may be in italics; anything else could become a link, a ping or markup, and goes into a code span.
+# Characters allowed in italics; others could become a link, a ping or markup, and go into a code span.
 _PLAIN_PROSE = re.compile(r"(?:(?!://|www\.)[\w\s.,;:'\"()/+=%&?!#-]){1,300}")
 
 

@@ -92,7 +92,7 @@ def chat(invocation: CliContext, repo: str | None = None) -> int:
 
         return await chat(app, terminal, sys.stdin, interactive=interactive)
 
-    # What is typed before the prompt is there waits for it, and exists nowhere else.
+    # Input typed before the prompt waits for it, and exists nowhere else.
     with set_echo(on=False) if interactive else nullcontext():
         return invocation.run_command(repo, task)
 
@@ -522,7 +522,7 @@ def run(arguments: Sequence[str], *, open_app: OpenApp | None = None) -> int:
 
 
 def _describe_error(error: Exception) -> str:
-    if isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # what a group of tasks puts around an error
+    if isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:  # a task group wraps errors
         return _describe_error(error.exceptions[0])
     if isinstance(error, IndexerError | AgentError | BotError):
         from indexer import describe_error

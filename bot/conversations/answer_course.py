@@ -273,7 +273,7 @@ class AnswerCourse:
         thread, run_id = self._entry.conversation, self._entry.run_id
         try:
             await self._deps.agent.remember(order.task, known, thread=thread, run_id=run_id)
-        except CheckpointOvertaken:  # what another process continues with is not to be changed
+        except CheckpointOvertaken:  # another process may be continuing it
             raise
         except AgentError as error:
             log.warning("a conversation does not know of its goal run: %s", error)
@@ -323,7 +323,7 @@ class AnswerCourse:
     async def keep_living(self) -> None:
         """Have the answer that is shown by now given again and followed through pushes, where it is one that can be."""
         await self.run.keep_reusable()
-        if self._followed is not None:  # what came with a question is not kept
+        if self._followed is not None:  # attachments are not kept
             question = self._entry.message.text if self._is_alone else ""
             await self.run.keep_living(self._followed, question, entry=self._entry.id)
 
@@ -344,7 +344,7 @@ class AnswerCourse:
     ) -> None:
         """Keep how the answer was found; that the message is another process's by now, is noticed later on."""
         if answer.route == "failed" and await self._find_waiting_turn() is not None:
-            return  # who may reply to the turn before must not be forgotten
+            return  # the permitted repliers of the previous turn must be kept
         person = self._entry.message.author
         record = self.run.make_record(answer, person=person, question=question, why=why, goal=goal)
         try:

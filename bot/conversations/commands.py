@@ -113,7 +113,7 @@ class CommandRequest:
     show: Callable[[str], None]
 
 
-# What the agent or the index has to do; every other command looks something up or sets it.
+# Work for the agent or the index; all other commands look something up or set it.
 _WORK: frozenset[CommandName] = frozenset({"reindex", "draw", "forget"})
 
 

@@ -81,7 +81,7 @@ Receipt = Literal["new", "duplicate", "ignored"]
 THANKS = "Thank you, noted."
 NOT_WAITING = "Nobody is waiting for this any more."
 MAX_TURNS_BACK = 20  # under which a button still asks something
-# What people do to an answer that is not said to citebot, and the column that keeps it.
+# Actions on an answer that are no message to citebot, and their columns.
 MARKS: Mapping[ButtonAction, str] = {"watch": "watch", "unwatch": "watch", "pin": "pinned", "unpin": "pinned"}
 WATCHED = "I'll write here once, when a push changes what this answer says. Take the reaction away to stop that."
 NOT_FOLLOWED = "I can only watch a finished answer that cites the newest code."

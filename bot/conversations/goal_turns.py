@@ -111,7 +111,7 @@ class ChatGoals:
         self, message: IncomingMessage, wanted: WantedGoal | GoalOrder, repositories: Sequence[str], word: str = ""
     ) -> GoalReply:
         """Propose a run, or say why there is none; `word` approves it where decisions are written."""
-        is_read = wanted.goal == "claim"  # what somebody doubts can be looked up as well
+        is_read = wanted.goal == "claim"  # a doubted claim can be looked up as well
         if self.runs is None:
             return GoalReply(text=self.problem, is_read=is_read)
         if len(repositories) != 1:
@@ -164,7 +164,7 @@ class ChatGoals:
         asked = await self.inbox.find(replace(person.key, message=last.goal.message))
         if asked is None or asked.run_id != run_id:
             return None
-        # Who asked can change their message, and with it the proposal, while somebody else is about to approve it.
+        # The asker could edit the message, and so the proposal, while somebody else is about to approve it.
         was_changed = bool(asked.message.edited_at) and person.author != asked.message.author
         if decision == "approve" and (seen != run_id if seen else was_changed):
             raise NotProposed(CHANGED)
@@ -215,7 +215,7 @@ async def follow_order(
     async def begin() -> AsyncGenerator[AgentEvent, None]:
         wanted = WantedGoal(goal=order.goal, arguments=order.arguments, task=order.task)
         proposal = await runs.propose(_make_request(wanted, order.repository))
-        # What was approved is a run at the commit that the proposal names.
+        # The approval is for a run at the commit of the proposal.
         async for event in runs.start(replace(proposal, commit=order.commit), thread=thread, run_id=entry.run_id):
             yield event
 

@@ -122,7 +122,7 @@ class AnswerFollower:
                              end_line=one.now.end_line) for one in places]  # fmt: skip
             after = await asyncio.to_thread(_follow_all, push, lines)
         for one, now in zip(places, after, strict=True):
-            # What was touched before stays so until it is looked at again from the answer's own commit.
+            # An earlier change stays until it is compared again with the answer's own commit.
             was_touched = one.now.fate not in _QUIET
             moved = replace(now, fate=one.now.fate) if was_touched and now.fate in _QUIET else now
             if moved != one.now or was_touched:

@@ -33,7 +33,7 @@ _LEFT_OUT = ("pulse", "leases", "uptimes")
 _READ_AT_ONCE = 5_000  # rows
 _WRITTEN_AT_ONCE = 200
 
-# What is in a SQLite file; Postgres has the same tables, some with a number more that keeps the order of their rows.
+# The tables of a SQLite file; Postgres has the same, some with a number that keeps the order of their rows.
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
 _COLUMNS = "SELECT name FROM pragma_table_info(?) ORDER BY cid"
 _ORDER = "SELECT column_name FROM information_schema.columns WHERE table_name = ? AND column_name IN ('rowid', 'id')"
@@ -50,7 +50,7 @@ async def copy_to_postgres(sqlite: Database, postgres: Database, table: str, col
     """Copy a table in the order of its rows; return how many there are. Raises `MigrationError`."""
     count = await _copy(sqlite, postgres, table, columns, order="rowid")
     await _compare(sqlite, postgres, table, columns)
-    for sequence, column in await postgres.rows(_NUMBERED, (table, table)):  # what comes next has a number of its own
+    for sequence, column in await postgres.rows(_NUMBERED, (table, table)):  # the next row gets a new number
         await postgres.rows(f"SELECT setval(?, max({column})) FROM {table} HAVING max({column}) > 0", (sequence,))  # noqa: S608 - names of columns and tables of ours
     return count
 

@@ -13,7 +13,7 @@ from indexer import is_safe_path
 if TYPE_CHECKING:
     from agent import Citation
 
-# What a file could steer a terminal with: control characters (but newline and tab), direction overrides, surrogates.
+# Characters that could steer a terminal: control characters (but newline and tab), direction overrides, surrogates.
 _UNSHOWABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _LINKABLE = re.compile(r"(https?|file)://")
 

@@ -165,7 +165,7 @@ def _mask_address(found: re.Match[str], hosts: Collection[str], masked: Callable
     address = found.group()
     core = address.rstrip(_TRAILING)
     kept = masked(core if is_allowed_link(core, hosts) else _format_code(core)) + address[len(core) :]
-    # What follows without a space would be read as a part of the address.
+    # Text without a space before it would be read as a part of the address.
     return f"{kept} " if found.string[found.end() : found.end() + 1] == "\x00" else kept
 
 

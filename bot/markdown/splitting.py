@@ -46,7 +46,7 @@ Measure = Callable[[str], int]
 
 LEAST = 100  # units; below that there is no room for fences
 
-# What is not cut while it fits a message of its own: links, addresses, code, words.
+# Kept whole while it fits a message: links, addresses, code, words.
 _TOKEN = re.compile(
     r"\[\[\d{1,4}\]\]\([^()\s]{0,2000}\)|!?\[[^\[\]\n]{0,500}\]\([^()\s]{0,2000}(?:\([^()\s]{0,200}\)[^()\s]{0,2000})?\)"
     r"|<[^<>\s]{1,2000}>|`[^`\n]{1,500}`|\s+|[^\s`\[<]+|.",

@@ -299,7 +299,7 @@ class _Indexes:
 
     def show(self, repositories: Iterable[RepositoryState], now: float) -> None:
         for gauge in (self._usable, self._age, self._behind):
-            gauge.clear()  # what is unknown is left out, not shown as it was
+            gauge.clear()  # unknown figures are left out, instead of stale
         for each in repositories:
             self._usable.labels(each.name).set(each.is_usable)
             if each.index_time is not None:

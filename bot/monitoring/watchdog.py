@@ -22,7 +22,7 @@ from typing import Any
 
 LOOK_SECONDS = 0.07  # between two looks at the loop, which so take less than a thousandth of a processor
 LOG_SECONDS = 10.0  # for that long nothing more is logged after a stall
-LONG_SECONDS = 1.0  # what lasts so long is logged before it is over: it may never be
+LONG_SECONDS = 1.0  # so long a stall is logged before its end, which may never come
 MOST_FRAMES = 16
 
 log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class Watchdog:
     def watch(self) -> Iterator[None]:
         """Watch the loop of this thread for as long as the context is open."""
         thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
-        self._meter.limit, self._meter.round = self._limit, None  # what has brought us here is not measured
+        self._meter.limit, self._meter.round = self._limit, None  # time up to here is not measured
         gc.callbacks.append(self._note_collection)
         thread.start()
         try:

@@ -191,7 +191,7 @@ class AnswerRun:
         self._agent: Answerer | None = None
         self._recording: RunRecording | None = None
         self._held: CodeSearch | None = None  # at the ref
-        self._asked: tuple[AskedCode, IncomingMessage] | None = None  # what may be answered by, or as, an earlier one
+        self._asked: tuple[AskedCode, IncomingMessage] | None = None  # for an earlier answer, or a later one
         self._evidence: AnswerEvidence | None = None
         self._made: AnswerRecord | None = None
 

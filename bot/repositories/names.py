@@ -18,7 +18,7 @@ _NOUN = r"(?:repos?|repositor(?:y|ies)|projects?|code\s?bases?)"
 _PREPOSITION = r"(?:in|inside|within|across|of|for|from|about|at|on|over)"
 _ARTICLE = r"(?:(?:both|the|our|your|my)\s+){0,2}"
 _OPEN, _CLOSE = "[`\"'“‘*]{0,2}", "[`\"'”’*]{0,2}"
-# What may come after an ordinary word in `in web, where ...`, but not in `in web requests`.
+# Words that may follow an ordinary word in `in web, where ...`, but not in `in web requests`.
 _END = rf"(?=\s*(?:{_NOUN}\b|$|[?,.;:!)\]\n]|(?:where|how|what|which|who|whose|why|when|is|are|does|do|did|can)\b))"
 _EVERYWHERE = re.compile(
     rf"(?:^\s*|\b{_PREPOSITION}\s+)(?:(?:all|every|each|both)\s+(?:of\s+)?(?:(?:the|our|your|my)\s+)?{_NOUN}\b)"

@@ -42,7 +42,7 @@ _ABOUT_THE_PAST = re.compile(
     r"|wrote|written)\b",
     re.IGNORECASE,
 )
-# What hardly anything but a version or a line of development is called.
+# Names that hardly anything but a version or a branch has.
 _VERSION = re.compile(r"[vV]\d{1,6}(?:\.\d{1,6}){1,4}[\w.+-]{0,20}|\d{1,6}(?:\.\d{1,6}){2}(?:[-+a-z][\w.+-]{0,20})?")
 _LINE = re.compile(
     r"(?:rel|releases?|hotfix|stable|support|maint|version)[-/._]v?\d[\w.+-]{0,40}|(?:feature|hotfix|bugfix|release)/.+",

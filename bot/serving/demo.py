@@ -42,7 +42,7 @@ from bot.tasks import run_in_background
 from indexer import ConfinedWorker, IndexerError, ScratchCopy, locate_repository
 
 FOLDER = "demo"  # in the data folder, with a folder for each repository
-NOTES = "NOTES.md"  # what a push changes where nothing was cited
+NOTES = "NOTES.md"  # the file that a push changes if nothing was cited
 _RIGHTS = (f"{PLATFORM}:ann",)
 
 log = logging.getLogger(__name__)
@@ -118,7 +118,7 @@ def make_demo_settings(settings: Settings, table: RepositoryTable, home: Path, c
 @asynccontextmanager
 async def _open_conversations(settings: Settings, team: TeamApp, database: Database) -> AsyncIterator[Conversations]:
     """Open the conversations as a service does; goal runs where a sandbox works."""
-    limits = QuestionLimits(per_minute=1_000, per_day=1_000_000)  # who asks is who pays
+    limits = QuestionLimits(per_minute=1_000, per_day=1_000_000)  # the asker pays
     async with AsyncExitStack() as stack:
         goals, policy = None, make_chat_policy(settings, team, limits=limits)
         try:

@@ -33,7 +33,7 @@ async def serve_local_page(settings: Settings, repository: Path, say: Announce, 
     surface, application = WebSurface(WebOptions(link=link)), make_application()
     surface.join(application.router)
     settings = settings.model_copy(update={"access": AccessPolicy(reindex=("*",), admins=("*",))})
-    limits = QuestionLimits(per_minute=1_000, per_day=1_000_000)  # who asks is who pays
+    limits = QuestionLimits(per_minute=1_000, per_day=1_000_000)  # the asker pays
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         address = await enter(run_http_server(application, host=LOOPBACK, port=port, advice=ADVICE))

@@ -122,7 +122,7 @@ class PushedRefreshes:
             log.warning("%s waits to be looked at: %s", repository, error)
 
 
-GRACE_SECONDS = 30.0  # what an answer may take beyond its model and its searches
+GRACE_SECONDS = 30.0  # time of an answer beyond its model and its searches
 PUSHES = "/webhooks/push"
 
 
@@ -267,7 +267,7 @@ class _Service:
 
     async def _watch(self) -> None:
         while self.duties.indexes:
-            # Who shares no indexes watches for itself.
+            # Without shared indexes, a process watches for itself.
             leases = self.cluster.leases if self.cluster.refreshes is not None else None
             stock = self.team.stock
             follower = make_follower(self.team, self.database, self.clock, self.changed)

@@ -60,7 +60,7 @@ def open_database(
         db.create_function("lease_clock", 0, lease_clock or _make_lease_clock(db))
         db.create_function("has_handle", 3, _has_handle, deterministic=True)
 
-    # What was acknowledged must outlive a power cut as well.
+    # Acknowledged messages must outlive a power cut as well.
     return open_sqlite(
         path, load_message_schema(), ERRORS, prepare=add_functions, synchronous="FULL", busy_seconds=busy_seconds
     )

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 ENDING = "citebot is shutting down. Ask again in a minute."
 _SMALLEST_PART = 24  # characters that are sent at once while an answer grows
-_PART_OF_ALL = 50  # what has been written is read again for each part: the longer it is, the fewer
+_PART_OF_ALL = 50  # each part reads all of the text again: the longer it is, the fewer
 _OUTCOMES: Mapping[str, TurnOutcome] = {"paused": "paused", "blocked": "blocked"}
 
 

@@ -159,7 +159,7 @@ class ImportResolver:
         places = self._by_last.get(_fold_name(wanted[-1]), ())
         if suffix in _PYTHON:
             matching = [place for place in places if place[-len(wanted) :] == wanted]
-            # What the import starts at must be no package itself, but a folder that is searched for packages.
+            # The start of the import must be no package itself, but a folder that is searched for packages.
             roots = {place: self._files.get(place[: -len(wanted)], ()) for place in matching}
             tops = [place for place in matching if not any(path.endswith("__init__.py") for path in roots[place])]
             return self._make_target(path for place in tops for path in self._files.get(place, ()))

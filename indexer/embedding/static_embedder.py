@@ -22,7 +22,7 @@ _BATCH = 512  # inputs at a time: bounds the arrays of their words to some 20 MB
 _CACHED_WORDS = 50_000
 _ROW_BITS = 20  # of a number that says both a text and a row of the table; the table has fewer rows than that
 
-# What BERT's pre-tokenizer would still cut in a word that `split_identifier` returns.
+# Characters at which BERT's pre-tokenizer would still cut a word of `split_identifier`.
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f"
 _PRE_TOKEN = re.compile(f"[{_IDEOGRAPHS}$]|[^{_IDEOGRAPHS}$]+")
 _LONGEST_WORD = 100  # the model never saw longer words; they are noise such as encoded data

@@ -14,7 +14,7 @@ MAX_PATTERNS = 8  # at once
 MAX_PER_FILE = 50  # lines
 MAX_LINE = 400  # characters that are shown of a line
 CPU_SECONDS = 2.0
-READING_ORDER: tuple[SourceType, ...] = ("code", "test", "doc", "config")  # what a bound cuts off is data first
+READING_ORDER: tuple[SourceType, ...] = ("code", "test", "doc", "config")  # a bound cuts off data first
 _MEMORY = 8 << 20  # bytes that RE2 may spend on a pattern
 
 

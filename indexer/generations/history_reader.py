@@ -31,7 +31,7 @@ from indexer.types import (
     Tag,
 )
 
-DeployMarks = Callable[[], Awaitable[Mapping[str, DeployMark]]]  # what marks the commits that run, by environment
+DeployMarks = Callable[[], Awaitable[Mapping[str, DeployMark]]]  # the marks of running commits, by environment
 
 
 class HistoryReader:
@@ -86,7 +86,7 @@ class HistoryReader:
         try:
             if any(sign in mark.ref for sign in "*?["):
                 tag = await asyncio.to_thread(releases.find_newest, mark.ref)
-            else:  # what is deployed moves: the host is asked before the clone
+            else:  # deployments move: the host is asked before the clone
                 found = await self._find_ref(mark.ref) if self._find_ref is not None else None
                 tag = Tag(name=found.name, sha=found.commit, created_at=0) if found else await self._find_end(mark.ref)
         except IndexerError as error:

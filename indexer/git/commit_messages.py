@@ -17,7 +17,7 @@ _LONGEST_BODY = 4_000  # bytes; a commit may have megabytes
 _TIMEOUT_SECONDS = 30.0
 # As in `git log`: each field ends with a NUL, which no message can hold, and an empty one stands before each commit.
 _FORMAT = "%x00%H%x00%s%x00%b%x00"
-_TRAILER = re.compile(r"(?m)^[A-Z][\w-]*-by: .*$")  # who signed off or reviewed says nothing of the code
+_TRAILER = re.compile(r"(?m)^[A-Z][\w-]*-by: .*$")  # sign-offs and reviewers say nothing about the code
 
 
 def read_commit_messages(git: GitCommand, history: GitHistory, sha: str, *, since: str = "") -> list[CommitMessage]:

@@ -90,7 +90,7 @@ _HARMLESS = re.compile(
     r"[._-](?:example|examples|sample|samples|template|tmpl|dist|defaults?|schema)(?:$|[._-])|^(?:example|sample|template)\b"
 )
 
-# What generators write in a comment at the top of their output.
+# Comments of generators at the top of their output.
 _COMMENT = r"^[ \t]*(?://|#|/?\*|--|<!--|;|%|\"\"\"|'''|\{-|\(\*|REM\b|\.\.)[^\n]*"
 _MARKED = re.compile(
     rf"{_COMMENT}(?:\bcode generated\b[^\n]*\bdo not edit\b|(?<![\w`\"'])@generated\b(?![`\"'-])|<auto-?generated\b)",

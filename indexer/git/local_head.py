@@ -31,7 +31,7 @@ class LocalHead:
         return await asyncio.to_thread(self._read_newest)
 
     def _read_newest(self) -> BranchHead:
-        # What changes between this and running git is noticed the next time.
+        # Changes before git runs are noticed the next time.
         stamp = self._read_stamps()
         if not any(stamp) or stamp != self._known[0]:
             self._known = (stamp, self._read_head())

@@ -111,7 +111,7 @@ def parse_tree(grammar: Grammar, source: bytes, seconds: float) -> Node:
             _Reading(source.translate(_ASCII) if grammar.is_narrow else source),
             progress_callback=lambda _offset, _has_error: time.thread_time() > deadline,
         )
-    except ValueError as error:  # what a cancelled parse raises
+    except ValueError as error:  # the error of a cancelled parse
         raise TooSlow from error
     return tree.root_node
 

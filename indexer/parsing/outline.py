@@ -144,7 +144,7 @@ def _split_name(text: str) -> tuple[str, str]:
 def _strip_template_arguments(text: str) -> str:
     """Take out what is in angle brackets, except a bracket that has no other."""
     pieces: list[str] = []
-    opened: list[int] = []  # which pieces are an opening bracket
+    opened: list[int] = []  # opening brackets
     for piece in _ANGLE_BRACKET.split(text):
         if piece == ">" and opened:
             del pieces[opened.pop() :]

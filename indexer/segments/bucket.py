@@ -21,7 +21,7 @@ _CLIENT = {"timeout": timedelta(seconds=30), "allow_http": True}
 _RETRIES = {"max_retries": 3, "retry_timeout": timedelta(seconds=30)}
 _LISTED_AT_ONCE = 500
 _DELETED_AT_ONCE = 500
-# What stores say of themselves within a longer text.
+# The stores' own words within a longer text.
 _NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|bucket does not exist", re.IGNORECASE)
 _FULL = re.compile(r"InsufficientStorage|QuotaExceeded|507 |No space left|quota|is full", re.IGNORECASE)
 _FORBIDDEN = re.compile(r"AccessDenied|Permission denied|40[13] |Forbidden|Unauthorized", re.IGNORECASE)

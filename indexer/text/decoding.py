@@ -15,7 +15,7 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# Which bytes of a character are NUL where it is ASCII.
+# The bytes of an ASCII character that are NUL.
 _WIDE = {"utf-32-le": {1, 2, 3}, "utf-32-be": {0, 1, 2}, "utf-16-le": {1}, "utf-16-be": {0}}
 _SNIFFED = 8000  # bytes that git looks at for the same question
 _TEXT_CONTROLS = b"\t\n\v\f\r\x1b\b"
@@ -33,7 +33,7 @@ _SUPERSETS = {
     "iso8859-1": ("cp1252",), "iso8859-9": ("cp1254",), "shift_jis": ("cp932",), "euc_kr": ("cp949",),
     "gb2312": ("gb18030",), "gbk": ("gb18030",), "tis-620": ("cp874",), "big5": ("cp950", "big5hkscs"),
 }  # fmt: skip
-_PROBE = bytes(range(0x20, 0x7F)) + b"\t\n\r"  # what an encoding must leave as it is
+_PROBE = bytes(range(0x20, 0x7F)) + b"\t\n\r"  # characters that an encoding must leave unchanged
 _ESCAPING = {"unicode-escape", "raw-unicode-escape", "idna", "punycode"}  # encodings in name only
 _DECLARING = 2_048  # bytes at the top and at the end that may name the encoding
 _AT_TOP = re.compile(

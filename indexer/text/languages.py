@@ -513,7 +513,7 @@ LANGUAGES: tuple[Language, ...] = (
     Language(name="go-module", file_names=("go.mod", "go.work")),
 )
 
-# What follows `#!`, past `env` and its options; a version may follow the name.
+# The text after `#!`, past `env` and its options; a version may follow the name.
 _SHEBANG = re.compile(r"#!\s*\S*?(?:\benv\s+(?:-\S+\s+|\w+=\S+\s+)*)?([\w.+-]+?)[\d.]*(?:\s|$)")
 
 # Signs of C++ that prose in a C comment does not show.

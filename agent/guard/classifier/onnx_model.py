@@ -24,7 +24,7 @@ FILES = (CONFIG, MODEL, TOKENIZER)
 # How published classifiers call what they found; any other label is not guessed at.
 ATTACK_LABELS = frozenset({"INJECTION", "MALICIOUS", "JAILBREAK", "UNSAFE"})
 HARMLESS_LABELS = frozenset({"SAFE", "BENIGN", "LEGIT"})
-_NUMBERED = {0: "LABEL_0", 1: "LABEL_1"}  # what a model of two classes has whose author named none: 1 is the attack
+_NUMBERED = {0: "LABEL_0", 1: "LABEL_1"}  # the default labels of a model with two classes: 1 is the attack
 _LONGEST = 512  # tokens, where the configuration does not say for how many the model was made
 # A tensor in another file says so under this key; only the three files are covered by the checksum.
 _ELSEWHERE = b"\n\x08location\x12"

@@ -36,7 +36,7 @@ _ALL = (1 << 16) - 1  # rights on files, of which a file that is no folder has s
 _READING = 0b1101  # execute, read files, list folders
 _OF_FILES = 0b111 | 1 << 14 | 1 << 15
 _BY_TCP, _SCOPES = 0b11, 0b11  # bind and connect; abstract sockets and signals
-_NOT_STARTED = 125  # what the launcher ends with where it cannot do as ordered
+_NOT_STARTED = 125  # the launcher's exit code if it cannot obey
 _C = ctypes.CDLL(None, use_errno=True)
 
 

@@ -28,13 +28,13 @@ LONGEST_QUESTION = 1_500
 MANAGE_SERVER = str(1 << 5)
 MOST_CHOICES, LONGEST_CHOICE = 25, 100
 _EVERYWHERE: Json = {"contexts": [0, 1], "integration_types": [0]}  # in servers and in DMs, where a server has the bot
-# What two descriptions of a command are compared by; the rest is Discord's own.
+# The compared parts of two descriptions of a command; the rest is Discord's own.
 _COMPARED: Mapping[str, Any] = {
     "name": "", "description": "", "type": CHAT_INPUT, "default_member_permissions": None, "contexts": None,
     "required": False, "autocomplete": False, "max_length": None,
 }  # fmt: skip
 
-REACTIONS: Mapping[str, ButtonAction] = {"❌": "stop", "✅": "approve", "✔️": "approve", "👀": "watch"}  # what they mean
+REACTIONS: Mapping[str, ButtonAction] = {"❌": "stop", "✅": "approve", "✔️": "approve", "👀": "watch"}  # their meanings
 _FROM_PEOPLE = frozenset({discord.MessageType.default, discord.MessageType.reply})
 
 

@@ -15,7 +15,7 @@ from bot.messages import Attachment, ButtonAction, MessageContent, PlaceLink
 OwnUser = discord.ClientUser | None
 
 PREFIX = "citebot"
-SOMEBODY, CHANNEL = "someone", "channel"  # what has no name here
+SOMEBODY, CHANNEL = "someone", "channel"  # names are missing here
 _STYLES: Mapping[ButtonAction, discord.ButtonStyle] = {
     "stop": discord.ButtonStyle.danger,
     "approve": discord.ButtonStyle.primary,

@@ -11,7 +11,7 @@ from bot.adapters.local.workspace import BOT, DIRECT, PLATFORM, WORKSPACE, Perso
 from bot.messages import AttachedFile, ButtonAction, ButtonPress, IncomingMessage, MessageKey, MessageKind, Place
 
 COMMANDS = ("/citebot", "/reindex")
-REACTIONS: Mapping[str, ButtonAction] = {"✅": "approve", "❌": "stop", "👀": "watch"}  # what they mean
+REACTIONS: Mapping[str, ButtonAction] = {"✅": "approve", "❌": "stop", "👀": "watch"}  # their meanings
 EVERYBODY = ("everyone", "channel", "here")
 _MENTION = re.compile(r"(?<![\w@])@(?P<name>\w{1,32})", re.ASCII)
 

@@ -153,7 +153,7 @@ _HOW_TO_ADD = (
 )
 _REINSTALL = f"{SETTINGS} > Install App > Reinstall to Workspace, and copy the new token."
 _SOCKET_MODE = f"{SETTINGS} > Socket Mode > Enable Socket Mode, and copy SLACK_APP_TOKEN from the same app."
-# What helps, by the name of Slack's refusal.
+# The remedy, by the name of Slack's refusal.
 _BOT_ADVICE: Mapping[str, str] = {
     "account_inactive": _REINSTALL,
     "invalid_auth": f"Copy it again: {WHERE['SLACK_BOT_TOKEN']}",

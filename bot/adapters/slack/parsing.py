@@ -38,7 +38,7 @@ _SLACKBOT = frozenset({"USLACK", "USLACKBOT"})
 
 Body = Mapping[str, Any]
 
-# What reactions mean.
+# The meanings of reactions.
 REACTIONS: Mapping[str, ButtonAction] = {
     "x": "stop",
     "white_check_mark": "approve",

@@ -108,7 +108,7 @@ Streaming = Literal["auto", "off"]
 EVENT_TYPE = "citebot_reply"
 FILES = "https://files.slack.com"
 _REMEMBERED = 2_000
-_DIRECT = "D"  # what the ids of direct conversations begin with
+_DIRECT = "D"  # the prefix of the ids of direct conversations
 
 # https://docs.slack.dev/apis/web-api/rate-limits: per method and workspace, posts per channel.
 RATES: Mapping[SendMethod, RateLimit] = {
@@ -141,7 +141,7 @@ class SlackPlatform:
         self._identity = identity
         self._ephemeral = ephemeral
         self._askers: LRUCache[Place, tuple[str, str]] = LRUCache(_REMEMBERED)
-        # What was attached to the messages that were sent here, or changed.
+        # The attachments of messages sent or changed here.
         self._attached: LRUCache[tuple[str, str], Attachment | None] = LRUCache(_REMEMBERED)
 
     def remember_asker(self, place: Place, user: str, team: str) -> None:

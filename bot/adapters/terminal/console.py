@@ -38,7 +38,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "/help": ("", "this list"),
     "/quit": ("", "leave; so does Ctrl-D, or Ctrl-C twice"),
 }
-# What people type to leave, wherever they are.
+# Words to leave with, anywhere.
 _LEAVING = frozenset({"/quit", "/exit", "/q", "quit", "exit", "quit()", "exit()", ":q"})
 HELP = "\n".join(
     [

@@ -27,7 +27,7 @@ _UNSAFE = re.compile(r"[\s<>]")
 
 
 class _Sent(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")  # what a client sends for other models is no mistake
+    model_config = ConfigDict(frozen=True, extra="ignore")  # parameters for other models are no mistake
 
 
 class ContentPart(_Sent):

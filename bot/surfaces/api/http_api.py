@@ -339,7 +339,7 @@ _EVENT_STREAM, _RUN_STREAM = (
 
 def _describe_problem(status: int) -> dict[str, Any]:
     content: dict[str, Any] = {PROBLEM_TYPE: {"schema": {"$ref": _REFERENCE.format(model="Problem")}}}
-    if status == 400:  # what is no HTTP that this server takes never gets as far as the operations
+    if status == 400:  # requests that are not HTTP never reach the operations
         content["text/plain"] = {"schema": {"type": "string"}}
     seconds = {"Retry-After": {"schema": {"type": "string", "pattern": "^[0-9]+$"}}}
     headers = {401: {"WWW-Authenticate": {"schema": {"type": "string"}, "required": True}}, 429: seconds, 503: seconds}

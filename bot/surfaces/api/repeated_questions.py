@@ -19,7 +19,7 @@ from bot.surfaces.asked_run import AskedRun
 from bot.surfaces.principals import Principal
 
 KEY = "Idempotency-Key"
-RETRIES = "X-Stainless-Retry-Count"  # what the clients of OpenAI send, which have no key: 0 the first time
+RETRIES = "X-Stainless-Retry-Count"  # OpenAI's clients send this instead of a key: 0 the first time
 LONGEST_KEY = 200  # characters
 KEY_PATTERN = rf"^[!-~]{{1,{LONGEST_KEY}}}$"
 KEPT_SECONDS = 900.0

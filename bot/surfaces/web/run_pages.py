@@ -77,7 +77,7 @@ class RunPages:
         core = self._core.get()
         is_admin = core.access.is_admin(session.principal.write())
         runs = await list_runs(core, session.principal, is_admin=is_admin)
-        # What befell others tells that there is something to ask about.
+        # Other people's runs would reveal that the repository exists.
         errors = core.tally.share_of_errors if is_admin else core.turns.measure_errors(session.principal)
         page = self._files.render(
             "runs.html", title="Runs", here="Runs", session=session, is_admin=is_admin, days=DAYS,

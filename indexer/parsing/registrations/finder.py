@@ -33,7 +33,7 @@ from indexer.parsing.registrations.tables import find_embedded_sql, find_named_t
 from indexer.text.linear_patterns import compile_pattern
 from indexer.types import Registration, Symbol
 
-# What the query of a language has captured, by role; `indexer.parsing.grammars` has it so.
+# The captures of a language's query, by role, as `indexer.parsing.grammars` returns them.
 Captures = Mapping[str, Sequence[Node]]
 Findings = Mapping[str, Sequence[Captures]]
 

@@ -66,7 +66,7 @@ _GO_FLAGS = " ".join(f"{kind}{form}" for kind in _GO_TYPES for form in ("", "Var
 _GO_FLAG_SETS = r"(?i)(?:flags?|flagset|fs|flags\(\))$"
 _ENVIRONMENT_CALLS = "getenv getenv_or_die LookupEnv Getenv var var_os env env_var option_env getEnv secure_getenv"
 
-# What HTTP requests are made on, and messages sent and received by.
+# Receivers of HTTP requests, and of sent and received messages.
 _CLIENTS = (
     r"(?i)(?:requests|httpx|axios|superagent|\bky|\bgot|\$?http|client|session|fetcher|rest|template|\bapi|faraday"
     r"|httparty|conn|connection|reqwest(?:::\w+)?|guzzle|instance)(?:\(\)|\))?$"
