@@ -1,4 +1,4 @@
-"""The words of a question that carry meaning, and which of them a piece of code contains."""
+"""The meaningful words of a question, and their matches in a piece of code."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def is_content_word(word: str) -> bool:
 
 
 def is_common_noun(word: str, question: str) -> bool:
-    """Whether a name is in a question as a common noun: "the graph", and not "the graph function"."""
+    """Whether a name is used as a common noun in a question: "the graph", and not "the graph function"."""
     noun = (
         rf"(?i)\b(?:the|a|an|our|this|that|my) {re.escape(word)}(?! (?:function|class|method|type|command|constant)\b)"
     )
@@ -62,7 +62,7 @@ def is_common_noun(word: str, question: str) -> bool:
 
 
 def match_terms(text: str, terms: Iterable[str]) -> frozenset[str]:
-    """Return those of the terms that the text contains."""
+    """Return the terms that the text contains."""
     lowered = text.lower()
     # A stem begins as its word does, except a last "y": where no such beginning stands, there is nothing to split.
     likely = frozenset(term for term in terms if term.removesuffix("y")[:_KEPT] in lowered)

@@ -1,4 +1,4 @@
-"""The HTTP server: one Starlette application under uvicorn, and what every exchange with it has in common."""
+"""The HTTP server: one Starlette application under uvicorn, with limits for every exchange."""
 
 from __future__ import annotations
 

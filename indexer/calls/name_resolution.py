@@ -52,7 +52,7 @@ class ImportSource:
 
     @property
     def is_outside(self) -> bool:
-        """Whether nothing in the repository can be meant."""
+        """Whether the name can only come from outside the repository."""
         return not self.files and not self.below
 
 

@@ -1,4 +1,4 @@
-"""Reads Python without what only type checkers read, so that code that differs in nothing else is the same."""
+"""Normalises Python code: annotations, docstrings and comments are removed, so that they make no difference."""
 
 from __future__ import annotations
 

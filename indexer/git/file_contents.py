@@ -1,4 +1,4 @@
-"""From the bytes of a file to the text that may be shown of it: judged, decoded, notebooks unpacked, secrets masked."""
+"""Turns a file's bytes into text that may be shown: selected, decoded, unpacked from notebooks, with secrets masked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read_masked_lines(repository: Repository, entry: TreeEntry) -> list[str] | s
 
 
 def read_file_at(repository: Repository, sha: str, path: str) -> list[str] | None:
-    """Return the lines of a file at a commit that is here; None if it has none of that name that may be shown."""
+    """Return the lines of a file at a local commit; None if it has no such file, or one that may not be shown."""
     if not is_safe_path(path):
         return None
     listing = repository.list_paths(sha, [os.fsencode(path)])

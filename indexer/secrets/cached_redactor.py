@@ -1,4 +1,4 @@
-"""Masks secrets in what is read again and again, such as evidence that several steps of a turn show, only once."""
+"""Masks secrets only once in text that is read repeatedly, such as evidence for several steps of a turn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_CHARACTERS = 2_000_000
 
 
 class CachedRedactor:
-    """A redactor that knows the texts which it recently found no secret in; no secret is kept."""
+    """A redactor that remembers recent texts without secrets; it stores no secret."""
 
     def __init__(self, redact: Callable[[str], str]) -> None:
         self._redact = redact

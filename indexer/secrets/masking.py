@@ -30,12 +30,12 @@ Mask = Callable[[bytes], bytes]
 
 
 def write_split_pattern(rules: Sequence[Rule]) -> str:
-    """Write the pattern of what begins like a token and continues behind a joint."""
+    """Write the pattern of a text that begins like a token and continues after a joint."""
     return rf"(?:{'|'.join(re.escape(each) for each in _list_beginnings(rules))}){_PIECE}*(?:{_JOINT}{_PIECE}{{4,}})+"
 
 
 def measure_split_token(mask: Mask, found: bytes) -> int:
-    """Return how much of what the pattern found is one token; 0 if it is none, or ends before the first joint."""
+    """Return the length of the token in a match; 0 if it is none, or ends before the first joint."""
     pieces = re2.split(_JOINT.encode(), found)
     joined = b"".join(pieces)
     masked = mask(joined)
