@@ -76,6 +76,9 @@ class CodePast(Protocol):
     async def owners(self, path: str) -> CodeOwners | None:
         """Find who owns a path by the CODEOWNERS file of the commit."""
 
+    async def find_former_paths(self, name: str) -> Sequence[str]:
+        """Find the paths of removed files of a name, the last removed first."""
+
 
 class SourceFiles(Protocol):
     """The indexed files of one commit."""

@@ -355,7 +355,9 @@ async def open_replaying(
 
 def make_path_table(settings: Settings, path: Path) -> RepositoryTable:
     """Describe the repository at (or around) a path as citebot.toml would."""
-    return RepositoryTable(path=path, include=settings.include, exclude=settings.exclude)
+    return RepositoryTable(
+        path=path, include=settings.include, exclude=settings.exclude, large_files=settings.large_files
+    )
 
 
 def name_remote(settings: Settings, table: RepositoryTable) -> str:
@@ -426,6 +428,7 @@ async def _open_index(
         embedder=settings.embedder,
         include=table.include,
         exclude=table.exclude,
+        large=table.large_files,
         fusion=settings.fusion,
         api_key=settings.google_api_key if google else None,
         base_url=settings.google_api_base_url if google else None,

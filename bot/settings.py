@@ -145,6 +145,7 @@ class RepositoryTable(BaseModel):
     web_url: Address | None = None
     include: Globs = ()
     exclude: Globs = ()
+    large_files: Globs = ()
     channels: Channels = ()
     depth: Annotated[int, Field(ge=1)] | None = None
     environments: Mapping[Name, Annotated[str, Field(min_length=1, max_length=400)]] = Field(default_factory=dict)
@@ -276,6 +277,7 @@ class Settings(BaseModel):
     fusion: Literal["score", "rrf"] = "score"
     include: Globs = ()
     exclude: Globs = ()
+    large_files: Globs = ()
     max_index_files: int = Field(default=100_000, gt=0)
     max_index_megabytes: int = Field(default=1_000, gt=0)
     max_index_chunks: int = Field(default=200_000, gt=0)

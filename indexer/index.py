@@ -99,6 +99,7 @@ class CodeIndex:
         embedder: str = "static",
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
+        large: Sequence[str] = (),
         fusion: Fusion = "score",
         api_key: SecretStr | None = None,
         base_url: str | None = None,
@@ -118,14 +119,14 @@ class CodeIndex:
         """
 
         def open_index() -> CodeIndex:
-            repository = Repository.open(repository_path, include=include, exclude=exclude)
+            repository = Repository.open(repository_path, include=include, exclude=exclude, large=large)
             try:
                 chosen = open_embedder(embedder, api_key=api_key, base_url=base_url)
                 folder = DataFolder(make_utf8_folder(home) / REPOSITORIES_FOLDER / name_index_folder(repository))
                 # Only now, as the folder is named after the repository's own name.
                 repository.name = name or repository.name
                 repository.web_url = web_url or repository.web_url
-                made_with = make_fingerprint(chosen, include, exclude)
+                made_with = make_fingerprint(chosen, include, exclude, large)
                 parsers = Parsers(PlainFiles(home), parser_pool)
                 return cls(
                     repository,

@@ -115,7 +115,9 @@ class FormerPath:
 
 
 async def follow_path(code: CodeSearch, path: str) -> FormerPath | None:
-    """Find what became of a path; None if no commit that is known touched it."""
+    """Find what became of a path, or of the file last removed that is called so; None if no known commit touched it."""
+    if "/" not in path and not (await code.past.log(LogQuery(path=path, limit=1))).revisions:
+        path = next(iter(await code.past.find_former_paths(path)), path)
     files = {entry.path for entry in await code.files()}
     first = ""
     for _ in range(_MAX_MOVES):

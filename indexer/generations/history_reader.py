@@ -149,6 +149,10 @@ class HistoryReader:
         lines = [(location.start_line, location.end_line)]
         return await asyncio.to_thread(self._repository.commits.list_origins, self._sha, location.path, lines)
 
+    async def find_former_paths(self, name: str) -> Sequence[str]:
+        """Find the paths of removed files of a name, the last removed first; none if git takes too long."""
+        return await asyncio.to_thread(self._repository.commits.find_removed, self._sha, name)
+
     async def owners(self, path: str) -> CodeOwners | None:
         """Find who owns a path by the CODEOWNERS file of the commit."""
         return await asyncio.to_thread(self._find_owners_now, path)

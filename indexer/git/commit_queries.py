@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
 
 from indexer.errors import UnknownRevision
@@ -24,6 +26,7 @@ _ADDRESS = re.compile(r" ?<[^<>\s@]{1,100}@[^<>\s@]{1,200}>")
 _MAX_COMMITS = 50_000  # counted for people
 _LONGEST_BODY = 2_000  # characters of a message
 _MAX_PATHS = 200  # of one commit
+_MAX_REMOVED = 3
 _TIMEOUT_SECONDS = 10.0
 _OPTIONS = ("--no-merges", "--encoding=UTF-8", "--no-textconv", "--no-ext-diff", "--no-show-signature")
 _NEWEST = "newest"
@@ -113,6 +116,15 @@ class CommitQueries:
         """Whether a commit is another one, or one of those that it came from."""
         options = ("--is-ancestor", "--end-of-options", sha, of)
         return self._git.try_run("merge-base", *options, seconds=_TIMEOUT_SECONDS) is not None
+
+    def find_removed(self, sha: str, name: str) -> tuple[str, ...]:
+        """Find paths of removed files of a name, the last removed first; none if git takes too long."""
+        options = ("--diff-filter=D", "--no-renames", "--name-only", "-z", "--format=")
+        output = self._git.try_run("log", *options, "--end-of-options", sha, "--", seconds=_TIMEOUT_SECONDS) or b""
+        wanted = os.fsencode(name)
+        paths = (path.lstrip(b"\n") for path in output.split(b"\0") if path.endswith(wanted))
+        found = dict.fromkeys(path for path in paths if path.rpartition(b"/")[2] == wanted)
+        return tuple(map(decode_output, islice(found, _MAX_REMOVED)))
 
     def _count(self, revisions: str, query: LogQuery) -> int | None:
         limits = _describe_messages(query)

@@ -24,7 +24,7 @@ def read_contents(path: str, data: bytes, marks: FileAttributes = UNMARKED, *, u
     text = decode_file(data, declared=marks.encoding, usual=usual) if reason is None else None
     if text is not None and is_notebook(path):
         text = read_notebook(text) or text
-        reason = "too large" if len(text) > MAX_BYTES else None
+        reason = "too large" if len(text) > MAX_BYTES and not marks.is_large else None
     if text is None or reason is not None:
         raise UnfitContents(reason or "binary")
     return redact_secrets(text)

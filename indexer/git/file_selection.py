@@ -29,7 +29,7 @@ Reason = Literal[
 ]
 
 MAX_BYTES = 1_000_000
-MAX_NOTEBOOK_BYTES = 20_000_000
+MAX_LARGE_BYTES = 20_000_000
 _KB = 1000
 
 
@@ -108,17 +108,25 @@ _LONG_LINE = 1000  # bytes; people break lines long before that
 
 
 class FileSelection:
-    """The operator's globs, written as in `.gitignore`: `exclude` wins, and `include`, if given, restricts."""
+    """The operator's globs, written as in `.gitignore`: `exclude` wins, and `include`, if given, restricts.
 
-    def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
+    Files of `large` are indexed up to 20 MB, whatever they hold.
+    """
+
+    def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = (), large: Sequence[str] = ()) -> None:
         self._include = compile_globs(include) if include else None
         self._exclude = compile_globs(exclude) if exclude else None
+        self._large = compile_globs(large) if large else None
 
     def is_selected(self, path: str) -> bool:
         """Tell whether the operator wants a file."""
         if self._exclude is not None and self._exclude.match_file(path):
             return False
         return self._include is None or self._include.match_file(path)
+
+    def is_large(self, path: str) -> bool:
+        """Tell whether the operator has raised the limit of size for a file."""
+        return self._large is not None and self._large.match_file(path)
 
 
 def judge_path(path: str, size: int, marks: FileAttributes = UNMARKED) -> Reason | None:
@@ -133,12 +141,12 @@ def judge_path(path: str, size: int, marks: FileAttributes = UNMARKED) -> Reason
     if vendored:
         return "vendored"
     generated = bool(_GENERATED.match(name)) if marks.generated is None else marks.generated
-    return "generated" if generated else _judge_format(name, size)
+    return "generated" if generated else _judge_format(name, size, marks)
 
 
 def judge_content(path: str, data: bytes, marks: FileAttributes = UNMARKED) -> Reason | None:
     """Tell why a file is not indexed now that its bytes are there, or None."""
-    if len(data) > _find_limit(PurePosixPath(path).suffix.lower()):
+    if len(data) > _find_limit(PurePosixPath(path).suffix.lower(), marks):
         return "too large"
     if is_lfs_pointer(data):
         return "LFS pointer"
@@ -155,7 +163,7 @@ def _has_secret_name(path: str, name: str) -> bool:
     return bool(_ENVIRONMENT.fullmatch(name) or _SECRET_FORMS.match(name)) and not _HARMLESS.search(name)
 
 
-def _judge_format(name: str, size: int) -> Reason | None:
+def _judge_format(name: str, size: int, marks: FileAttributes) -> Reason | None:
     suffix = PurePosixPath(name).suffix
     by_name: tuple[tuple[bool, Reason], ...] = (
         (suffix in _BINARY, "binary"),
@@ -163,15 +171,15 @@ def _judge_format(name: str, size: int) -> Reason | None:
         (bool(_MINIFIED.match(name)), "minified"),
         (suffix in _TRANSLATIONS, "translation"),
         (suffix == ".map", "source map"),
-        (size > _DATA_LIMITS.get(suffix, size), "data"),
-        (size > _find_limit(suffix), "too large"),
+        (not marks.is_large and size > _DATA_LIMITS.get(suffix, size), "data"),
+        (size > _find_limit(suffix, marks), "too large"),
     )
     return next((reason for applies, reason in by_name if applies), None)
 
 
-def _find_limit(suffix: str) -> int:
+def _find_limit(suffix: str, marks: FileAttributes) -> int:
     """Return how many bytes a file may have; most of a notebook is outputs, which are left out before it is judged."""
-    return MAX_NOTEBOOK_BYTES if suffix == ".ipynb" else MAX_BYTES
+    return MAX_LARGE_BYTES if suffix == ".ipynb" or marks.is_large else MAX_BYTES
 
 
 def _is_generated(data: bytes) -> bool:

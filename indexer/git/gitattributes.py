@@ -36,6 +36,7 @@ class FileAttributes:
     generated: bool | None = None
     vendored: bool | None = None
     encoding: str = ""
+    is_large: bool = False  # by the operator's settings
 
 
 UNMARKED = FileAttributes()

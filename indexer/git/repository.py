@@ -10,7 +10,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, islice
 from pathlib import Path, PurePosixPath
@@ -181,13 +181,15 @@ class Repository:
         self.name = decode_output(os.fsencode(name)) or "repository"
 
     @classmethod
-    def open(cls, path: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> Repository:
+    def open(
+        cls, path: Path, *, include: Sequence[str] = (), exclude: Sequence[str] = (), large: Sequence[str] = ()
+    ) -> Repository:
         """Find the repository that a path is in: a working tree, a bare repository, a worktree or a submodule.
 
         The globs are those of `FileSelection`. Raises `NotARepository`, or `RepositoryError` where git refuses.
         """
         git, root = GitCommand.discover(_find_folder(path))
-        return cls(git, root=root, selection=FileSelection(include, exclude))
+        return cls(git, root=root, selection=FileSelection(include, exclude, large))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -280,6 +282,8 @@ class Repository:
                 omissions.append(Omission(path=item.path, reason=OVER_FILES))
                 continue
             marks = attributes.of(item.path)
+            if self._selection.is_large(item.path):
+                marks = replace(marks, is_large=True)
             # Two names that differ only in undecodable bytes may look the same; the first one stays.
             reason = "undecodable name" if item.path in entries else self._judge(item, marks)
             if reason is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from operator import attrgetter
 from typing import Any, get_args
 
@@ -81,14 +81,14 @@ Reply = ParsedContents | SkippedFile | Failed
 
 def pack_request(request: Request) -> bytes:
     """Write a request as a frame."""
-    marks = (request.marks.generated, request.marks.vendored, request.marks.encoding)
+    marks = astuple(request.marks)
     return _pack_frame((request.path, request.data, marks, dict(request.known), request.plain, request.usual))
 
 
 def unpack_request(body: bytes) -> Request:
     """Read a request."""
-    path, data, (generated, vendored, encoding), known, plain, usual = ormsgpack.unpackb(body)
-    marks = FileAttributes(generated=generated, vendored=vendored, encoding=encoding)
+    path, data, (generated, vendored, encoding, is_large), known, plain, usual = ormsgpack.unpackb(body)
+    marks = FileAttributes(generated=generated, vendored=vendored, encoding=encoding, is_large=is_large)
     return Request(path=path, data=data, marks=marks, known=known, plain=plain, usual=usual)
 
 

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 FORMAT = "15"  # raise it when chunks, registrations, tokens, masks or columns of segments change: all is indexed again
 
 
-def make_fingerprint(embedder: Embedder, include: Sequence[str], exclude: Sequence[str]) -> str:
+def make_fingerprint(
+    embedder: Embedder, include: Sequence[str], exclude: Sequence[str], large: Sequence[str] = ()
+) -> str:
     """Name everything but the commit that chunks and vectors depend on."""
-    globs = hashlib.blake2b(repr((tuple(include), tuple(exclude))).encode(), digest_size=4).hexdigest()
+    globs = hashlib.blake2b(repr((tuple(include), tuple(exclude), *large)).encode(), digest_size=4).hexdigest()
     return f"{FORMAT}/{embedder.name}/{globs}"
 
 

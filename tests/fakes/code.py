@@ -367,6 +367,10 @@ class FakePast:
         """Say that nothing was ever released."""
         return Releases(since=None)
 
+    async def find_former_paths(self, name: str) -> Sequence[str]:
+        """Return none: nothing was ever removed."""
+        return ()
+
     async def owners(self, path: str) -> CodeOwners | None:
         """Return what the CODEOWNERS file of the repository says."""
         try:

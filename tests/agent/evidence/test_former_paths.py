@@ -24,18 +24,23 @@ async def test_a_renamed_or_removed_file_is_named_with_the_commit_that_did_so(tm
     renamed = repo.commit("Rename it")
     repo.git("mv", "second.py", "third.py")
     repo.commit("Rename it again")
+    (repo.root / "src").mkdir()
+    repo.git("mv", "kept.py", "src/deep.py")
+    repo.commit("Move it")
+    repo.git("mv", "src/deep.py", "src/deeper.py")
+    moved = repo.commit("Rename what is in a folder")
     repo.git("rm", "-q", "gone.py")
     removed = repo.commit("Remove it")
     index = await CodeIndex.open(repo.root, home=tmp_path / "home")
     try:
         await index.refresh()
-        text = await explain_missing_paths(await index.pin(), ["first.py", "gone.py", "never.py"])
+        text = await explain_missing_paths(await index.pin(), ["first.py", "gone.py", "deep.py", "never.py"])
     finally:
         await index.aclose()
 
     assert text.startswith(
         f"`first.py` was renamed to `third.py` in `{renamed[:7]}`. `gone.py` was removed in `{removed[:7]}`. "
-        "There is no `never.py` in the 2 files of"
+        f"`deep.py` was renamed to `src/deeper.py` in `{moved[:7]}`. There is no `never.py` in the 2 files of"
     )
 
 

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from indexer.git.file_selection import MAX_BYTES, FileSelection, judge_content, judge_path
 from indexer.git.gitattributes import FileAttributes, GitAttributes
+from indexer.index import CodeIndex
+from tests.fakes.repositories import GitRepo
 
 
 def test_sources_docs_tests_and_configuration_are_indexed() -> None:
@@ -117,6 +121,25 @@ def test_operators_choose_by_globs_and_exclusion_wins(
     selection = FileSelection(include, exclude)
     paths = {"src/a.py", "src/b.ts", "docs/a.md", "docs/deep/b.md"}
     assert {path for path in paths if selection.is_selected(path)} == admitted
+
+
+async def test_the_limit_of_size_can_be_raised_by_globs(tmp_path: Path) -> None:
+    repository = GitRepo(tmp_path / "shop")
+    text = "{\n" + '  "a": 1,\n' * 30_000 + "}\n"
+    for path in ("api/schema.json", "data/rows.json"):
+        repository.write(path, text)
+    repository.commit()
+    index = await CodeIndex.open(repository.root, home=tmp_path / "home", large=["api/*.json"])
+    try:
+        report = await index.refresh()
+        code = await index.pin()
+        files, left_out = await code.files(), await code.list_left_out()
+    finally:
+        await index.aclose()
+
+    assert [entry.path for entry in files] == ["api/schema.json"]
+    assert report.chunks > 100
+    assert [(one.path, one.reason) for one in left_out] == [("data/rows.json", "data")]
 
 
 ATTRIBUTE_PATTERNS = [
