@@ -100,7 +100,9 @@ from indexer.git.permalinks import find_web_base, make_permalink
 from indexer.parsing.docstrings import DocumentationFinder
 from indexer.parsing.file_parser import parse_file
 from indexer.parsing.packages import read_packages
+from indexer.parsing.registrations.chart_templates import blank_templates
 from indexer.parsing.registrations.finder import find_in_text
+from indexer.parsing.registrations.sql_statements import find_table_uses
 from indexer.remotes.addresses import Address, redact_address
 from indexer.remotes.fetch_errors import describe_redirect, make_fetch_error
 from indexer.remotes.ref_list import fits_branch, parse_full_name
@@ -298,6 +300,12 @@ ENTRY_POINTS: dict[str, Read] = {
             partial(read_packages, path)
             for path in "package-lock.json yarn.lock uv.lock requirements.txt pom.xml mix.lock".split()
         )
+    ),
+    "statements, variables and templates": read_all(
+        lambda text: list(find_table_uses(text)),
+        lambda text: find_in_text(".env.example", "text", text, text.split("\n")),
+        lambda text: find_in_text("Dockerfile", "dockerfile", text, text.split("\n")),
+        blank_templates,
     ),
     "an introduction": partial(find_introduction, "shop", "README.md", "markdown"),
     "owners": partial(find_owners, path="a.py", file="CODEOWNERS"),

@@ -17,8 +17,12 @@ _SPAN = re.compile(r"`([^`\n]{1,200})`")
 # Parts of paths, also those that frameworks give a meaning: `+page`, `(group)`, `[id]`, `[[...slug]]`, `$name`, `_x~`.
 _FOLDER = r"(?:[\w.@+$~-]{1,80}|\([\w.-]{1,80}\)|\[{1,2}(?:\.\.\.)?[\w-]{1,80}\]{1,2})/"
 _FILE = r"(?:[\w@+$~-]|\[{1,2}(?:\.\.\.)?[\w-]{1,80}\]{1,2})"
+# Files whose names begin with a dot, as methods are written too: `.env.local`, `.gitignore`, `.eslintrc.json`.
+_DOTTED = (
+    r"\.(?:env|git[a-z]{2,20}|docker[a-z]{2,20}|[a-z]{2,20}(?:rc|ignore|config|version))(?:[.-][A-Za-z0-9]{1,20}){0,3}"
+)
 _PATH = re.compile(
-    rf"(?<![\w./@+$~-])/?(?P<path>(?:{_FOLDER}){{0,20}}{_FILE}[\w.@+-]{{0,118}}\.[A-Za-z][A-Za-z0-9]{{0,9}}|(?:{_FOLDER}){{1,20}}[\w@+-][\w.@+-]{{0,80}})"
+    rf"(?<![\w./@+$~-])/?(?P<path>(?:{_FOLDER}){{0,20}}{_DOTTED}|(?:{_FOLDER}){{0,20}}{_FILE}[\w.@+-]{{0,118}}\.[A-Za-z][A-Za-z0-9]{{0,9}}|(?:{_FOLDER}){{1,20}}[\w@+-][\w.@+-]{{0,80}})"
     r"(?:(?::|\#L|,?\ lines?\ )(?P<start>\d{1,7})(?:\ ?(?:-|to)\ ?L?(?P<end>\d{1,7}))?)?(?![\w@])",
     re.VERBOSE,
 )

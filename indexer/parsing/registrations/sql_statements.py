@@ -35,10 +35,12 @@ _BEFORE_NAME = frozenset(
 _NO_NAMES = frozenset(
     """SELECT WHERE SET VALUES ON USING AS LATERAL UNNEST TABLE DUAL JOIN LEFT RIGHT INNER OUTER FULL CROSS NATURAL
     GROUP ORDER LIMIT HAVING UNION RETURNING DEFAULT BEGIN END THEN WHEN WITH FOR IF NOT EXISTS INTO FROM BY AND OR
-    PROGRAM STDIN STDOUT CURRENT OF""".split()
+    PROGRAM STDIN STDOUT CURRENT OF DIRECTORY""".split()
 )
 _NO_UPDATE = frozenset("ON FOR AFTER BEFORE OR DO OF INSTEAD NO KEY".split())
 _WRITES = {"INSERT", "REPLACE", "MERGE"}
+_MANY = [["INSERT", "ALL"], ["INSERT", "FIRST"]]  # of Oracle
+_BEFORE_FROM = frozenset({"TOP", "LOW_PRIORITY", "QUICK", "IGNORE"})
 _REACH = 12  # words between UPDATE and its SET
 
 
@@ -100,8 +102,22 @@ def _strip_name(said: str) -> str:
 class _Statement:
     def __init__(self, words: Sequence[_Word]) -> None:
         self._words = words
+        self._deleting = -1
+        self._closings = self._pair_parentheses()
         self._end = words[-1].start if words else 0
+        self._first = [word.upper for word in words[:2]]
         self._known: dict[str, str] = {}  # by alias; the names of subqueries stand for nothing
+        self._deleted: set[str] = set()  # what stands between DELETE and its FROM, where more tables are joined
+
+    def _pair_parentheses(self) -> dict[int, int]:
+        opened: list[int] = []
+        closings = {}
+        for at, word in enumerate(self._words):
+            if word.text == "(":
+                opened.append(at)
+            elif word.text == ")" and opened:
+                closings[opened.pop()] = at
+        return closings
 
     def read(self) -> Iterator[TableUse]:
         """Yield what the statement does, in its order."""
@@ -115,13 +131,29 @@ class _Statement:
                 selects.pop()
             elif upper in {"SELECT", "DELETE"}:
                 selects[-1] = True  # from here on, FROM names a table
+                self._note_deleted(at)
             elif upper == "CREATE":
                 yield from self._read_created(at)
-            elif (upper == "FROM" and selects[-1]) or upper == "JOIN":
+            elif (upper == "FROM" and (selects[-1] or at == 0)) or self._is_joined(at):
                 yield from self._read_sources(at)
             else:
                 selects[-1] |= upper == "UPDATE"
                 yield from self._read_changed(at, upper)
+
+    def _note_deleted(self, at: int) -> None:
+        end = next((each for each in range(at + 1, at + _REACH) if self._upper_at(each) in {"FROM", ""}), at)
+        if self._upper_at(at) == "DELETE" and self._upper_at(end) == "FROM":
+            between = [word for word in self._words[at + 1 : end] if word.name and word.upper not in _BEFORE_FROM]
+            self._deleted = {word.name.lower() for word in between}
+            self._deleting = end
+
+    def _is_joined(self, at: int) -> bool:
+        """Tell whether a word leads to a table that others are joined with."""
+        upper, before, following = (self._upper_at(each) for each in (at, at - 1, at + 1))
+        if upper == "USING":  # of DELETE and MERGE; of JOIN, columns are behind it
+            return following != "(" and bool({"DELETE", "MERGE"} & set(self._first))
+        is_copied = upper in {"LIKE", "CLONE"} and self._first[:1] == ["CREATE"] and at < _REACH
+        return (upper == "JOIN" and before != "ARRAY") or is_copied
 
     def _note_names(self) -> None:
         words = self._words
@@ -166,20 +198,24 @@ class _Statement:
 
     def _read_sources(self, at: int) -> Iterator[TableUse]:
         """Read the tables behind FROM or JOIN, one or more."""
-        is_written = at > 0 and self._upper_at(at - 1) == "DELETE"
+        is_written = at == self._deleting and not self._deleted
         if self._upper_at(at - 1) == "DISTINCT" and at > 0:
             return
         place = at + 1
         while True:
             name = self._find_name(place)
-            if name is None:
+            if name is None and self._upper_at(place) != "(":
                 return
-            place = place + 1 if self._words[place] is name else self._words.index(name, place) + 1
-            if self._upper_at(place) != "(":
-                yield from self._use(name, "written" if is_written else "read")
+            place = self._words.index(name, place) + 1 if name is not None else place
+            is_called = self._upper_at(place) == "("
+            place = self._closings.get(place, len(self._words) - 1) + 1 if is_called else place
             place += 1 if self._upper_at(place) == "AS" else 0
             is_alias = place < len(self._words) and self._words[place].name and self._upper_at(place) not in _NO_NAMES
+            names = {self._words[place].name.lower()} if is_alias else set()
             place += 1 if is_alias else 0
+            if name is not None and not is_called:
+                is_deleted = is_written or bool(self._deleted & {*names, name.name.lower()})
+                yield from self._use(name, "written" if is_deleted else "read")
             if self._upper_at(place) != ",":
                 return
             place += 1
@@ -188,19 +224,32 @@ class _Statement:
         before = self._upper_at(at - 1) if at else ""
         following = self._upper_at(at + 1)
         action = ""
-        if upper in {"ALTER", "DROP"} and following in {"TABLE", "VIEW"}:
-            action, at = "altered" if upper == "ALTER" else "dropped", at + 1
-        elif upper == "TRUNCATE" and before not in _NO_UPDATE | {","}:
+        if upper in {"ALTER", "DROP", "RENAME"} and following in {"TABLE", "VIEW"}:
+            action, at = "dropped" if upper == "DROP" else "altered", at + 1
+        elif at == 0 and upper == "COPY":
+            words = {word.upper for word in self._words[:_REACH]}
+            action = "written" if "FROM" in words else "read" if "TO" in words else ""
+        elif (upper == "INTO" and self._is_filled(following)) or (
+            upper == "TRUNCATE" and before not in _NO_UPDATE | {","}
+        ):
             action = "written"
-        elif upper in _WRITES and "INTO" in {following, self._upper_at(at + 2), self._upper_at(at + 3)}:
-            action, at = "written", next(each for each in range(at, at + 4) if self._upper_at(each) == "INTO")
+        elif upper in _WRITES and self._first not in _MANY:
+            into = next((each for each in range(at + 1, at + 4) if self._upper_at(each) in {"INTO", "OVERWRITE"}), 0)
+            action, at = "written" if into else "", into or at
         elif upper == "UPDATE" and before not in _NO_UPDATE and self._is_set_behind(at):
             action = "written"
         elif upper == "REFERENCES" and before not in {"GRANT", ","}:
             action = "referenced"
         name = self._find_name(at + 1) if action else None
-        if name is not None:
+        while name is not None:
             yield from self._use(name, action)
+            at = self._words.index(name, at) + 1
+            is_list = upper in {"DROP", "TRUNCATE", "UPDATE"} and self._upper_at(at) == ","
+            name = self._find_name(at + 1) if is_list else None
+            action = "read" if upper == "UPDATE" else action  # of several tables, the first is what is set
+
+    def _is_filled(self, following: str) -> bool:
+        return self._first in _MANY or (self._first[:1] == ["LOAD"] and following == "TABLE")
 
     def _is_set_behind(self, at: int) -> bool:
         return "SET" in {word.upper for word in self._words[at + 2 : at + _REACH]}

@@ -54,6 +54,8 @@ async def test_a_renamed_or_removed_file_is_named_with_the_commit_that_did_so(tm
         ("is it (see src/app.py) there?", "src/app.py"),
         ("look at [the docs](docs/a.md)", "docs/a.md"),
         ("routes/$user.tsx has it", "routes/$user.tsx"),
+        ("what is in .env.local?", ".env.local"),
+        ("explain config/.eslintrc.json.", "config/.eslintrc.json"),
     ],
 )
 def test_paths_that_frameworks_give_a_meaning_are_read_whole(question: str, path: str) -> None:
