@@ -11,6 +11,7 @@ from agent.evidence.manifests import normalize_library
 from agent.evidence.refs import is_test_or_docs, make_lines_ref
 from agent.evidence.requests import NO_PLACE, Retrieved, decide_retrieval, request_kind
 from agent.ports import CodeSearch
+from agent.questions.intents.model import list_words, load_model
 from agent.questions.terms import find_content_terms
 from agent.state import EvidenceRef, RetrievalRequest, RouterDecision
 from agent.text.escaping import format_code_span
@@ -90,6 +91,10 @@ def _split_endpoint(name: str) -> tuple[frozenset[str], list[str]]:
     return methods, ["" if _PUT_IN.search(part) else part for part in parts]
 
 
+_LED_PACKAGE = compile_pattern(
+    r"(?i)\b(?:versi\w+\s+(?:of|von|de|du|do)|packages?|librar\w+|crates?|gems?|(?:packages?|librar\w+|crates?|gems?)\s+"
+    r"(?:that\s+)?(?:depends?\s+on|needs?|requires?|uses?))\s+(?:the\s+)?[`'\"]?(@?\w[\w./@:-]*\w)"
+)
 _MAJOR = re.compile(r"/v\d+$")
 _MAX_PREFIX = 3  # parts, such as /api/v1
 _PUT_IN = compile_pattern(r"[{}<>:*\[\]$%]|^\d+$|^[0-9a-f-]{32,}$")
@@ -220,7 +225,7 @@ async def route_contract(question: str, code: CodeSearch, *, is_of_past: bool = 
         if name == "variable" and not any(site.registration.kind == "variable" for site in sites):
             continue
         if name == "package":
-            words = [word for word in words if find_content_terms(word) and word != code.repository]
+            words = [word for word in words if word != code.repository and _may_be_package(word, asked)]
         named = [
             word
             for word in words
@@ -239,6 +244,14 @@ async def route_contract(question: str, code: CodeSearch, *, is_of_past: bool = 
             claim = f"{NO_PLACE} {name} {format_code_span(stated[1])} is {' or '.join(actions)}"
             return decide_retrieval([], fast_path=True, reasoning=f"{claim} was found", unknown=[stated[1]])
     return None
+
+
+def _may_be_package(word: str, asked: str) -> bool:
+    """Tell whether a word may name a package: many are called `send`, `which` or `config`."""
+    if any(found[1] == word for found in _LED_PACKAGE.finditer(asked)):
+        return bool(find_content_terms(word))
+    said = list_words(word)
+    return bool(said) and said[0] not in load_model().common
 
 
 async def _is_nothing_else(word: str, code: CodeSearch, *, are_known: bool) -> bool:

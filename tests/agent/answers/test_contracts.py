@@ -115,7 +115,8 @@ PACKAGES = {
     "package.json": '{\n  "name": "shop",\n  "dependencies": {\n    "express": "^4.18.0"\n  }\n}\n',
     "package-lock.json": '{\n  "lockfileVersion": 3,\n  "packages": {\n    "": {\n      "dependencies": {\n'
     '        "express": "^4.18.0"\n      }\n    },\n    "node_modules/express": {\n      "version": "4.18.2",\n'
-    '      "dependencies": {\n        "qs": "6.11.0"\n      }\n    },\n    "node_modules/qs": {\n'
+    '      "dependencies": {\n        "qs": "6.11.0",\n        "send": "0.18.0"\n      }\n    },\n'
+    '    "node_modules/qs": {\n'
     '      "version": "6.11.0"\n    }\n  }\n}\n',
     "tools/pyproject.toml": '[project]\nname = "tools"\ndependencies = [\n    "Jinja2>=3.1",\n]\n',
     "app.js": "const express = require('express');\n",
@@ -123,13 +124,14 @@ PACKAGES = {
 
 
 async def test_versions_of_packages_are_named_with_what_needs_them(tmp_path: Path) -> None:
-    direct, through, needing, python, unknown = await ask(
+    direct, through, needing, python, unknown, everyday = await ask(
         tmp_path,
         "which version of express do we use?",
         "which version of qs is used?",
         "which packages depend on qs?",
         "which version of jinja2 is used?",
         "which packages depend on left-pad?",
+        "which API version do we send?",
         files=PACKAGES,
     )
 
@@ -142,6 +144,7 @@ async def test_versions_of_packages_are_named_with_what_needs_them(tmp_path: Pat
     assert "`6.11.0 through express`" in through.text
     assert "- `express 4.18.2` in `package-lock.json` [1], `6.11.0`" in needing.text
     assert "- `Jinja2` in `tools/pyproject.toml` [1], `>=3.1`" in python.text
+    assert "`send` is needed" not in everyday.text
     assert unknown.text.startswith("No place where the package `left-pad` is needed was found in the 3 files")
 
 
