@@ -61,6 +61,7 @@ _BESIDE = frozenset("for in inside within as with at on from für im als mit pou
 _USES: frozenset[IntentName] = frozenset({"callers", "absence"})
 _NAMING: frozenset[IntentName] = frozenset({"callers", "callees", "tests", "definition"})
 _PLAIN = compile_pattern(r"[A-Za-z_\x{C0}-\x{24F}][A-Za-z0-9_\x{C0}-\x{24F}]+")
+_UNITS = find_content_terms("seconds minutes hours days milliseconds ms bytes kb mb unit")
 _IS_USED = compile_pattern(r"(?i)\b(?:use|used|read|called)\b")
 _SETS = compile_pattern(r"(?i)\b(?:set|assigned|configured|overridden)\b")
 _CALLS = compile_pattern(
@@ -408,6 +409,7 @@ async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> R
     if default is not None and (typed := find_mentions(question).names):
         return _decide_kind("options", question, {"name": typed[0]})
     target = question[default.end() :].strip(" ?!.") if default is not None else asked.subject
+    target = target if find_content_terms(target) - _UNITS else ""  # "timeout default, in seconds"
     is_of_options = default is not None or _OPTIONS.search(question) is not None
     sort = "default" if is_of_options else "constant"
     return _decide_kind(
