@@ -114,6 +114,8 @@ class LocalPages:
         """Let the printed link sign in, once, and print another one."""
         given = request.query_params.get("t")
         if given is None or not self._link.take(given):
+            if self._guard.find_session(request) is not None:  # who opens it again is signed in
+                return RedirectResponse("/", 303)
             page = self._files.render(
                 "login.html", title="Sign in", here="", session=None, problem=USED_LINK if given else "",
                 takes_tokens=False, command="citebot demo", target="/",
@@ -325,10 +327,10 @@ class LocalPages:
         self._guard.sign_in(request, response, self._sessions.open(principal))
         return response
 
-    def _refuse(self, request: Request, status: int, text: str) -> Response:
+    def _refuse(self, _: Request, status: int, text: str) -> Response:
         page = self._files.render(
             "message.html", title="Not found" if status == 404 else "Something went wrong", here="", text=text,
-            session=self._guard.find_session(request), has_link=status != 421,
+            session=None, has_link=status != 421,
         )  # fmt: skip
         return send_html(page, status=status)
 

@@ -104,6 +104,8 @@ class WebSurface:
         if given is None:
             return self._show_login(target=read_target(request.query_params.get("next", "")))
         if link is None or not link.take(given):
+            if self._guard.find_session(request) is not None:  # who opens it again is signed in
+                return RedirectResponse("/", 303)
             self._warnings.warn("somebody tried to sign in to the page with a wrong address")
             return self._show_login(USED_LINK)
         link.announce()
