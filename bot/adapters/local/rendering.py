@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cachetools import LRUCache
@@ -12,8 +12,8 @@ from markupsafe import Markup
 from bot.adapters.local.code_links import LinkedPlace, read_link
 from bot.adapters.local.workspace import BOT, GIT, StoredMessage, Workspace
 from bot.messages import Button, MessageContent
-from bot.surfaces.web.answer_markup import AnswerMarkup, Fence, MarkLink
-from bot.surfaces.web.cited_code import MOST_LINES, CodeHighlighter
+from bot.surfaces.web.answer_markup import AnswerMarkup, MarkLink
+from bot.surfaces.web.cited_code import CodeHighlighter
 
 _MAX_WRITTEN = 4_000_000  # characters of HTML that are kept
 
@@ -83,7 +83,8 @@ class MessageRendering:
             address: MarkLink(href=f"/messages/{message.id}/code/{number}", label=f"Show {place.label}")
             for number, (address, place) in enumerate(places, 1)
         }
-        code = await self._highlight(content.text) if content is not None and not content.status else {}
+        done = content.text if content is not None and not content.status else ""
+        code = await self._highlighter.highlight_fences(self._markup, done)
 
         def write(text: str) -> Markup:
             return self._markup.write(text, code=code, links=links)
@@ -104,14 +105,6 @@ class MessageRendering:
         addresses = [address for text in texts for address in self._markup.find_links(text)]
         places = {address: read_link(address) for address in addresses}
         return [(address, place) for address, place in places.items() if place is not None]
-
-    async def _highlight(self, text: str) -> Mapping[Fence, Markup]:
-        fences = await asyncio.to_thread(self._markup.find_fences, text)
-        return {
-            fence: Markup("\n").join(await self._highlighter.highlight("", fence.code, language=fence.language))
-            for fence in fences
-            if fence.code.count("\n") < MOST_LINES
-        }
 
 
 def _format_found(content: MessageContent) -> str:

@@ -19,7 +19,7 @@ from bot.surfaces.ask_events import Answered, CitedPlace
 from bot.surfaces.team_surfaces import Late
 from bot.surfaces.web.agent_graph import AgentGraphDrawing
 from bot.surfaces.web.answer_markup import AnswerMarkup, MarkLink
-from bot.surfaces.web.cited_code import MOST_LINES, CodeHighlighter, number_lines
+from bot.surfaces.web.cited_code import CodeHighlighter, number_lines
 from bot.surfaces.web.live_turns import LiveConversation, LiveTurn, Refusal
 from bot.surfaces.web.page_files import PageFiles, format_seconds
 from bot.surfaces.web.repository_pages import describe_repositories
@@ -306,11 +306,7 @@ class WrittenAnswers:
             cited.mark: MarkLink(href=f"/turns/{turn}/code/{cited.mark}", label=name_place(cited, answer))
             for cited in answer.citations
         }
-        code = {
-            fence: Markup("\n").join(await self._highlighter.highlight("", fence.code, language=fence.language))
-            for fence in await asyncio.to_thread(self._markup.find_fences, text)
-            if fence.code.count("\n") < MOST_LINES
-        }
+        code = await self._highlighter.highlight_fences(self._markup, text)
         return await asyncio.to_thread(self._markup.write, text, marks, code)
 
 

@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from bot.markdown import replace_control_characters
 from bot.ports import RefSource, Repositories
+from bot.surfaces.web.answer_markup import AnswerMarkup, Fence
 from indexer import IndexerError
 
 AROUND = 8  # lines before and after those that are cited
@@ -163,6 +164,15 @@ class CodeHighlighter:
         if ["".join(text for _, text in line) for line in pieces] != lines:  # a lexer that changes the text is wrong
             return [escape(line) for line in lines]
         return [_join(line) for line in pieces]
+
+    async def highlight_fences(self, markup: AnswerMarkup, text: str) -> Mapping[Fence, Markup]:
+        """Return the fenced code of an answer as HTML, where its language is named and it is not too long."""
+        fences = await asyncio.to_thread(markup.find_fences, text)
+        return {
+            fence: Markup("\n").join(await self.highlight("", fence.code, language=fence.language))
+            for fence in fences
+            if fence.code.count("\n") < MOST_LINES
+        }
 
     async def _exchange(self, request: bytes) -> bytes | None:
         """Return what the worker answers; None if others keep it busy for too long."""

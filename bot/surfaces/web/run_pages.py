@@ -21,6 +21,7 @@ from bot.surfaces.principals import Principal
 from bot.surfaces.questions import Surface
 from bot.surfaces.team_surfaces import Late
 from bot.surfaces.web.answer_markup import AnswerMarkup
+from bot.surfaces.web.cited_code import CodeHighlighter
 from bot.surfaces.web.page_files import PageFiles
 from bot.surfaces.web.request_guard import RequestGuard
 from bot.surfaces.web.web_core import WebCore, send_html
@@ -147,10 +148,13 @@ OFF = "Goal runs are off here."
 class GoalPages:
     """The pages of goal runs."""
 
-    def __init__(self, core: Late[WebCore], files: PageFiles, guard: RequestGuard) -> None:
+    def __init__(
+        self, core: Late[WebCore], files: PageFiles, guard: RequestGuard, highlighter: CodeHighlighter
+    ) -> None:
         self._core = core
         self._files = files
         self._guard = guard
+        self._highlighter = highlighter
         self._markup = AnswerMarkup()
 
     def join(self, router: Router) -> None:
@@ -225,7 +229,8 @@ class GoalPages:
             run: GoalRun = await self._get_runs().find(session.principal, request.path_params["run"])
         except UnknownGoalRun as error:
             raise HTTPException(404, str(error)) from error
-        text = await asyncio.to_thread(self._markup.write, run.text)
+        code = await self._highlighter.highlight_fences(self._markup, run.text)
+        text = await asyncio.to_thread(self._markup.write, run.text, None, code)
         if is_part:
             return send_html(self._files.call("goal_run.html", "show_run", run, text, session))
         page = self._files.render(

@@ -64,11 +64,12 @@ class WebSurface:
         self._sessions = WebSessions(options.clock)
         self._guard = RequestGuard(options.address, self._sessions, self._refuse)
         self._worker = ConfinedWorker(WORKER, seconds=SECONDS, memory=MEMORY)
+        highlighter = CodeHighlighter(self._worker)  # one for all, as it waits for its worker
         self._pages = (
-            AskPages(self._core, self._files, self._guard, CodeHighlighter(self._worker)),
+            AskPages(self._core, self._files, self._guard, highlighter),
             RepositoryPages(self._core, self._files, self._guard),
             RunPages(self._core, self._files, self._guard),
-            GoalPages(self._core, self._files, self._guard),
+            GoalPages(self._core, self._files, self._guard, highlighter),
         )
         self._warnings = RareWarnings(log)
 
