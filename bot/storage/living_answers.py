@@ -40,10 +40,10 @@ _ADVANCE = (
 )
 _CATCH_UP = "UPDATE cited_places SET at_commit = '' WHERE repository = ? AND at_commit = ?"
 _MOVE = "UPDATE cited_places SET path = ?, start_line = ?, end_line = ?, fate = ? WHERE id = ? AND mark = ?"
-# Once a day, and a number per hour in all: changes of substance come first, and links take half of that.
+# Once a day, links once a week, and so many an hour in all, of which links alone take half.
 _MAY_BE_EDITED = (
     "((due IN (2, 4) AND edited_at < :stuck AND linked_at < :stuck) OR (due IN (1, 3) AND edited_at < :day "
-    "AND (due = 1 OR linked_at < :day) AND (SELECT count(*) FROM living_answers WHERE edited_at > :hour) + "
+    "AND (due = 1 OR linked_at < :week) AND (SELECT count(*) FROM living_answers WHERE edited_at > :hour) + "
     "(SELECT count(*) FROM living_answers WHERE linked_at > :hour) < CASE due WHEN 1 THEN :most ELSE :most / 2 END))"
 )
 _CLAIM = (
@@ -252,7 +252,14 @@ class LivingAnswerStore:
 
     def _limit(self, per_hour: int, **more: object) -> Mapping[str, object]:
         now = self._clock.now()
-        return {"stuck": now - STUCK_SECONDS, "day": now - DAY, "hour": now - HOUR, "most": per_hour, **more}
+        return {
+            "stuck": now - STUCK_SECONDS,
+            "day": now - DAY,
+            "week": now - 7 * DAY,
+            "hour": now - HOUR,
+            "most": per_hour,
+            **more,
+        }
 
     async def end_edit(self, answer: LivingAnswer, *, again: bool = False, told: bool = False) -> None:
         """Note that an answer shows its state, or is to be tried again, unless that has changed meanwhile."""

@@ -218,7 +218,7 @@ async def test_links_to_lines_that_moved_follow_them_and_nothing_is_said(world: 
     for links in ({old: foreign}, {old: new}):
         assert await store(world).note_changes(run[:20], NEW, (), links)
         await edits(world).edit_due()
-        await world.pass_time(DAY + 1)
+        await world.pass_time(7 * DAY + 1)
 
     (said,) = world.said()
     assert said.startswith(f"It is in [[1]]({new}).")
