@@ -10,9 +10,9 @@ from bot.storage.answer_records import AnswerRecord, EvidencePlace, Use
 if TYPE_CHECKING:
     from agent import AgentEvent, Answer, Attachments, PastTurn
 
-TAKEN_UP = "it went on after a reply or an interruption, and its first steps are not recorded"
-ATTACHED = "what was attached to its question is not kept"
-ASKED_THE_WEB = "it searched the web, which is not asked again"
+TAKEN_UP = "it continued after a reply or an interruption, so its first steps are not recorded"
+ATTACHED = "its attachments are not kept"
+ASKED_THE_WEB = "it searched the web, whose results are not recorded"
 _FIRST_NODE = "security_gateway"
 _WEB_TOOL = "web_search"
 

@@ -17,7 +17,7 @@ MOST_ITERATIONS = 6  # that are shown beside the one in progress
 MOST_STEPS = 8  # of the iteration in progress
 LONGEST_STEP = 160
 LONGEST_REASON = 300
-MASKED = "Secrets in the patch are masked, so that it may not apply; `citebot goal --patch FILE` writes it as it is."
+MASKED = "Secrets in the patch are masked, so it may not apply; `citebot goal --patch FILE` writes it unmasked."
 _COMMAND_TOOLS = frozenset({"bash_exec", "run_pytest"})  # their commands are shown anyway
 
 
