@@ -78,7 +78,8 @@ _SAYS_NOTHING = find_content_terms(
     "it this that the project repository app application service server tool library program package bot module"
     " available supported system everything all default value set use have there setting option flag"
     " read take know support accept understand respect expose"
-    " env environment variable var cli binary executable command line website site codebase"
+    " env environment variable var second minute hour millisecond"
+    " cli binary executable command line website site codebase"
 )
 _OF_NUMBERS = find_content_terms("number count amount many much")
 _BETWEEN = compile_pattern(r"(?i)\s*(?:,|;|/|\band\b|\bor\b|\bund\b|\boder\b|\bet\b|\bou\b)\s*")

@@ -302,7 +302,7 @@ async def test_a_value_that_does_not_bear_the_asked_name_is_not_given(saver: Sql
     assert (await answer_to(agent, "default web port")).text == '`WEB_PORT` is `new Key("web.port", 8082)` [1].'
     assert (await answer_to(agent, "default number of worker threads")).text == "`num_threads` is `4` [1]."
     assert FRAME in (await answer_to(agent, "what is the default metrics port?")).text
-    assert (await answer_to(agent, "web port default, in seconds")).text.startswith("`WEB_PORT` is")
+    assert (await answer_to(agent, "web port default, in minutes")).text.startswith("`WEB_PORT` is")
 
 
 async def test_only_a_text_that_is_quoted_is_said_not_to_appear(saver: SqliteConversations) -> None:
