@@ -618,9 +618,13 @@ class Deployment:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Releases:
-    """The oldest release that has each commit, by commit, and what runs where; `since` is None without releases."""
+    """The oldest release that has each commit, by commit, and what runs where; `since` is None without releases.
+
+    `branches` has the release branch of each commit that is on one and in no release.
+    """
 
     since: Mapping[str, str] | None
+    branches: Mapping[str, str] = field(default_factory=dict)
     deployments: tuple[Deployment, ...] = ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -81,6 +82,11 @@ async def add_releases(code: CodeSearch, found: Retrieved, *, asks_where: bool =
     facts = {**found.facts, **dict(_describe_deployments(known, shas))}
     if asks_where and not known.deployments:
         facts["running nowhere"] = NOWHERE
+    if waiting := Counter(known.branches.values()):
+        named = ", ".join(
+            f"{format_code_span(name)} ({format_count(count, 'commit')})" for name, count in waiting.items()
+        )
+        facts["on branches"] = f"On a release branch, not yet tagged: {named}."
     if known.since is None or not shas:
         return replace(found, facts=facts)
     since = {sha: known.since.get(sha, UNRELEASED) for sha in shas}
@@ -99,7 +105,7 @@ def describe_released(facts: Mapping[str, str]) -> list[str]:
     if released := facts.get("released"):
         is_out = released != UNRELEASED
         lines.append(f"Released since {format_code_span(released)}." if is_out else "Not in any release yet.")
-    lines += [said for name, said in facts.items() if name.startswith("runs ")]
+    lines += [said for name, said in facts.items() if name == "on branches" or name.startswith("runs ")]
     return [*lines, *filter(None, (facts.get("running nowhere"),))]
 
 

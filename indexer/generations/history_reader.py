@@ -74,8 +74,11 @@ class HistoryReader:
         by_name = await self._read_marks() if self._read_marks is not None else {}
         marks = [mark.ref for mark in by_name.values()]
         since = await asyncio.to_thread(self._repository.releases.find_first, shas, marks) if shas else {}
+        waiting = [sha for sha in shas if sha not in (since or {})]
+        find_branches = self._repository.releases.find_branches
+        branches = await asyncio.to_thread(find_branches, waiting, marks, held=self._sha) if waiting else {}
         deployed = [await self._find_deployed(*item, shas, marks) for item in by_name.items()]
-        return Releases(since=since, deployments=tuple(deployed))
+        return Releases(since=since, branches=branches, deployments=tuple(deployed))
 
     async def _find_deployed(
         self, name: str, mark: DeployMark, shas: Sequence[str], marks: Sequence[str]

@@ -34,7 +34,7 @@ class TagList:
     def list_tags(self, *, reachable_from: str = "") -> list[Tag]:
         """List the tags of commits, newest first; only those in the history of a commit if one is given."""
         within = (f"--merged={reachable_from}",) if reachable_from else ()
-        return self._list("refs/tags", *within)
+        return self.list_in("refs/tags", *within)
 
     def list_releases(self, sha: str) -> list[Tag]:
         """List the tags that are finished versions, newest first; those that are in the history, if there are any."""
@@ -45,7 +45,7 @@ class TagList:
         """Find what a name means: a tag, a version as in a tag, a branch or a commit; else `UnknownRevision`."""
         name = written.strip()[:_LONGEST]
         tags = self.list_tags()
-        found = match_tag(name, tags) or next((one for one in self._list("refs/heads") if one.name == name), None)
+        found = match_tag(name, tags) or next((one for one in self.list_in("refs/heads") if one.name == name), None)
         if found is None and _SHA.fullmatch(name):
             output = self._git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
             sha = (output or b"").strip().decode("ascii", "replace")
@@ -66,7 +66,8 @@ class TagList:
         same_line = [each for each in older if _read_line(each[1].name) == _read_line(tag.name)]
         return max(same_line or older, key=lambda each: each[0])[1] if older else None
 
-    def _list(self, place: str, *options: str) -> list[Tag]:
+    def list_in(self, place: str, *options: str) -> list[Tag]:
+        """List the refs in a place that name commits, newest first."""
         arguments = ("--sort=-creatordate", f"--count={MAX_TAGS}", f"--format={_FORMAT}")
         output = self._git.try_run("for-each-ref", *arguments, *options, place, seconds=_TIMEOUT_SECONDS)
         fields = iter((output or b"").split(b"\0")[:-1])
@@ -84,6 +85,11 @@ def is_release(name: str) -> bool:
     """Whether a tag names a finished version: `v1.2`, but not `v1.2-rc1` and not `nightly`."""
     found = _match_version(name)
     return found is not None and (not found["rest"] or _FINAL.fullmatch(found["rest"]) is not None)
+
+
+def is_release_branch(name: str) -> bool:
+    """Whether a branch collects commits for a release: `release/2.x`, `stable-3`, `2.1.x`."""
+    return _BRANCH_WORDS.search(name) is not None or is_release(name.removesuffix(".x"))
 
 
 def read_version(name: str) -> tuple[int, ...] | None:
@@ -128,6 +134,8 @@ def _read_line(name: str) -> str:
 
 _STEPS = re.compile(r"[~^].*")  # in `tags/v1.2~3^2`
 _MAX_LACKING = 50_000  # commits
+_MAX_BRANCHES = 50  # the newest ones
+_BRANCH_WORDS = re.compile(r"(?i)(?:^|[/_.-])(?:rel|releases?|stable|maint|maintenance|hotfix|lts)(?:$|[/_.-])")
 
 
 class ReleaseQueries:
@@ -148,9 +156,29 @@ class ReleaseQueries:
         if not releases or len(tags) >= MAX_TAGS:
             return None
         left_out = [f"--exclude=refs/tags/{tag.name}" for tag in tags if tag.name not in releases]
-        output = self._git.try_run("name-rev", "--tags", "--name-only", *left_out, *shas, seconds=_TIMEOUT_SECONDS)
+        found = self._name_commits(shas, "--tags", *left_out)
+        return {sha: name for sha, name in found.items() if name in releases}
+
+    def find_branches(self, shas: Sequence[str], marks: Collection[str], *, held: str) -> Mapping[str, str]:
+        """Find a release branch of each commit, such as `release/2.x`; one that ends in `held` does not count."""
+        places = ("refs/heads", "refs/remotes/origin")
+        branches = {
+            f"{place}/{one.name}": one.name
+            for place in places
+            for one in self._tags.list_in(place)
+            if one.sha != held and is_release_branch(one.name)
+            if not any(fnmatchcase(one.name, mark) for mark in marks)
+        }
+        newest = list(branches)[:_MAX_BRANCHES]
+        found = self._name_commits(shas, *(f"--refs={name}" for name in newest)) if newest else {}
+        names = {name.removeprefix("refs/").removeprefix("heads/"): short for name, short in branches.items()}
+        return {sha: names[name] for sha, name in found.items() if name in names}
+
+    def _name_commits(self, shas: Sequence[str], *options: str) -> Mapping[str, str]:
+        """Name each commit by the nearest of some refs that have it."""
+        output = self._git.try_run("name-rev", "--name-only", *options, *shas, seconds=_TIMEOUT_SECONDS)
         names = [_STEPS.sub("", name.removeprefix("tags/")) for name in decode_output(output or b"").splitlines()]
-        return {sha: name for sha, name in zip(shas, names, strict=False) if name in releases}
+        return dict(zip(shas, names, strict=False))
 
     def find_newest(self, pattern: str) -> Tag | None:
         """Find the newest tag that fits a pattern such as `deployed-*`."""

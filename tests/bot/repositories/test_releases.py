@@ -31,6 +31,11 @@ def till(tmp_path: Path) -> GitRepo:
     till.git("tag", "v1.1")
     till.write("src/pay.py", "def refund(x):\n    return -abs(round(x))\n")
     till.commit("Round refunds")
+    till.git("branch", "stable/1.1", "v1.1")
+    till.git("checkout", "-q", "-b", "release/1.2")
+    till.write("VERSION", "1.2\n")
+    till.commit("Prepare 1.2")
+    till.git("checkout", "-q", "main")
     return till
 
 
@@ -66,6 +71,7 @@ def test_each_commit_says_its_first_release_and_who_runs_it(ask: Ask, till: GitR
 
     compared = ask("what changed since v1.1?")
     assert "Not in any release yet." in compared
+    assert "On a release branch, not yet tagged: `release/1.2` (1 commit)." in compared
     assert "and lacks this commit." in compared
 
 
