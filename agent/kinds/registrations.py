@@ -284,8 +284,8 @@ _ALIASES = (
     frozenset({"numb", "num", "count"}),
 )
 _LITERAL = r"(?:[bfru]{0,2}[\"'\x60]|[(\[]|-?\d|true\b|false\b|none\b|null\b|nil\b"
-_LITERAL += r"|(?:new\s+)?[a-z_][\w.]{0,60}(?:<\w{0,40}>)?\()"  # or a call
-_CALL = compile_pattern(r"(?i)(?:new\s+)?[a-z_][\w.]{0,60}(?:<\w{0,40}>)?\(")
+_LITERAL += r"|(?:new\s+)?[a-z_][\w.]*(?:<\w*>)?\()"  # or a call
+_CALL = compile_pattern(r"(?i)(?:new\s+)?[a-z_][\w.]*(?:<\w*>)?\(")
 _HOLDS_VALUE = compile_pattern(r"[\"']|\b\d")
 _CALL_LINES = 6
 _TYPE = r"(?:\s+(?:u?int(?:8|16|32|64)?|float(?:32|64)|string|bool|time\.Duration))?"  # of Go, behind the name

@@ -166,7 +166,7 @@ class ChromaCollection(ABC):
             sample: Any = collection.get(limit=1, include=["embeddings"])["embeddings"] if collection.count() else None
         if sample is not None and np.shape(sample) != (1, self._dimensions):
             length = f"{self._dimensions} numbers long"
-            message = f"The vectors in {self._describe_place()} are not {length}; they must be made again."
+            message = f"The vectors in {self._describe_place()} are not {length}; they must be rebuilt."
             raise DamagedVectors(message)
         return collection
 

@@ -278,7 +278,7 @@ async def test_what_nobody_foresaw_is_logged_and_does_not_end_the_watch(caplog: 
         source.broken = ZeroDivisionError("odd")
         await clock.advance(70)
         assert "ZeroDivisionError" in caplog.text
-        assert "should not" in watcher.status()[0].sentence
+        assert "internal error" in watcher.status()[0].sentence
         source.broken, source.commit, other.commit = None, 2, 2
         await clock.advance(120)
 

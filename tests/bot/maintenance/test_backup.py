@@ -256,7 +256,7 @@ def test_an_empty_data_folder_is_nothing_to_save(citebot: Citebot, elsewhere: Pa
 
 @pytest.mark.exhaustive
 def test_places_where_nothing_can_be_written_are_sentences(full: Path, citebot: Citebot, tmp_path: Path) -> None:
-    assert "is a folder. Name the file" in citebot("backup", str(tmp_path)).complaint
+    assert "is a folder. Name a file" in citebot("backup", str(tmp_path)).complaint
     assert f"The folder {tmp_path / 'nowhere'} does not exist. Make it" in citebot("backup", "nowhere/b.gz").complaint
 
 

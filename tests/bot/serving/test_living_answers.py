@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.storage.database import INBOX_FILE, open_database
 from tests.bot.offices import OFFICES, Office, Processes
 from tests.bot.serving.test_service import REMOTE, posted
 from tests.fakes import pushes
@@ -32,6 +33,7 @@ class Team:
     office: Office
     processes: Processes
     port: int
+    home: Path
 
     async def push(self, text: str, path: str = "shop/dates.py") -> str:
         """Change a file, and have the host tell of the push."""
@@ -77,7 +79,7 @@ async def open_team(platform: str, folder: Path, forks: ForkServer) -> AsyncIter
         }
         processes = Processes(forks, variables, directory, [office])
         try:
-            yield Team(work=work, office=office, processes=processes, port=port)
+            yield Team(work=work, office=office, processes=processes, port=port, home=folder / "home")
         finally:
             await processes.close()
 
@@ -103,3 +105,28 @@ async def test_an_answer_says_that_its_lines_changed_and_is_given_again(
         assert "parse_date(text, strict)" in renewed
         assert f"{first}...{changed}" in renewed
         assert await team.processes.end(pid) == 128 + signal.SIGTERM
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("platform", list(OFFICES))
+async def test_an_edit_during_which_the_process_is_killed_is_shown_by_the_next(
+    platform: str, after: bool, tmp_path: Path, forks: ForkServer
+) -> None:
+    async with open_team(platform, tmp_path, forks) as team:
+        dying = await team.processes.start()
+        question = await team.ask()
+        gate = team.office.hang("*", after=after)
+        changed = await team.push(DATES.replace("parse_date(text)", "parse_date(text, strict)"))
+        await team.office.until(lambda: gate.waiting)
+        assert await team.processes.end(dying, signal.SIGKILL) == -signal.SIGKILL
+        async with open_database(team.home / INBOX_FILE) as database:  # nor is its lease waited out
+            await database.write("UPDATE living_answers SET edited_at = edited_at - 100")
+        team.office.recover()
+
+        second = await team.processes.start()
+
+        reply = await team.until(question, lambda text: OUTDATED in text)
+        assert reply.count(OUTDATED) == 1
+        assert changed[:7] in reply
+        assert await team.processes.end(second) == 128 + signal.SIGTERM

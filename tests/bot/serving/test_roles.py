@@ -177,7 +177,7 @@ async def test_doctor_checks_what_processes_share(repository: GitRepo, tmp_path:
         settings = Settings.load({**share(url, repository, tmp_path), "CITEBOT_HOME": str(tmp_path / "home")}, tmp_path)
         found = [finding.what for finding in await check_cluster(settings)]
 
-    assert [what.split(" can be ")[0] for what in found] == [
+    assert [what.split(" works")[0] for what in found] == [
         "The job queue in Postgres",
         "Messages that wait for a process: 0. Leases: none is held.",
         "The object store of SEGMENTS_URL",

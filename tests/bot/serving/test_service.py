@@ -75,9 +75,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def settings(home: Path) -> Mapping[str, str]:
+    """All tests ask the same question of one data folder, each time to be answered anew."""
+    config = home.with_name("citebot.toml")
+    config.write_text("[living]\nreuse = false\n")
     return {
         "PATH": os.environ["PATH"],
         "CITEBOT_HOME": str(home),
+        "CITEBOT_CONFIG": str(config),
         "CITEBOT_QUESTIONS_PER_MINUTE": "1000",
         "CITEBOT_WEB_PORT": "0",
         "CITEBOT_METRICS_PORT": "0",

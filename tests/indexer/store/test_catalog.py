@@ -213,7 +213,7 @@ def test_a_catalog_of_another_version_is_refused_with_advice(tmp_path: Path) -> 
 def test_a_damaged_catalog_is_told_from_one_that_cannot_be_used(tmp_path: Path) -> None:
     path = tmp_path / "catalog.sqlite"
     path.write_bytes(b"this is no database" * 100)
-    with pytest.raises(DamagedCatalog, match="is built again"):
+    with pytest.raises(DamagedCatalog, match="is being rebuilt"):
         Catalog(path)
 
 

@@ -149,7 +149,7 @@ async def test_vectors_of_another_length_are_replaced_and_said_so(
     short.close()
     repository.commit("nothing new")
 
-    assert any("built again" in warning for warning in await refresh(repository, home, server))
+    assert any("rebuilt" in warning for warning in await refresh(repository, home, server))
     assert count_vectors(server, home) == before
 
 
@@ -157,7 +157,7 @@ def test_a_collection_that_is_deleted_meanwhile_has_to_be_made_again(server: str
     name = f"gone-{uuid.uuid4().hex}"
     store = ServerVectors(server, name, 256)
     remove_collections(server, name)
-    with pytest.raises(DamagedVectors, match="must be made again"):
+    with pytest.raises(DamagedVectors, match="must be rebuilt"):
         store.add(["a"], ROW)
     store.close()
     store.close()

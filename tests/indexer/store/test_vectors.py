@@ -271,7 +271,7 @@ def test_a_damaged_folder_is_noticed_and_can_be_filled_again(damage: str, filled
     folder = tmp_path / "store"
     shutil.copytree(filled_folder, folder)
     DAMAGES[damage](folder)
-    with pytest.raises(DamagedVectors, match="must be made again"):
+    with pytest.raises(DamagedVectors, match="must be rebuilt"):
         ChromaVectors(folder, "vectors", DIMENSIONS)
     shutil.rmtree(folder)
     again = ChromaVectors(folder, "vectors", DIMENSIONS)
