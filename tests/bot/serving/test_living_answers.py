@@ -130,3 +130,26 @@ async def test_an_edit_during_which_the_process_is_killed_is_shown_by_the_next(
         assert reply.count(OUTDATED) == 1
         assert changed[:7] in reply
         assert await team.processes.end(second) == 128 + signal.SIGTERM
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("platform", list(OFFICES))
+async def test_an_earlier_answer_is_given_once_though_the_process_is_killed_over_it(
+    platform: str, after: bool, tmp_path: Path, forks: ForkServer
+) -> None:
+    async with open_team(platform, tmp_path, forks) as team:
+        dying = await team.processes.start()
+        await team.ask()
+        gate = team.office.hang("*", after=after)
+        question = await team.office.ask()
+        await team.office.until(lambda: gate.waiting)
+        assert await team.processes.end(dying, signal.SIGKILL) == -signal.SIGKILL
+        team.office.recover()
+
+        second = await team.processes.start()
+        team.office.redeliver()
+
+        reply = await team.until(question, lambda text: "still true at" in text)
+        assert "def parse_date" in reply
+        assert await team.processes.end(second) == 128 + signal.SIGTERM
