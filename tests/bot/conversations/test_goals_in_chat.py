@@ -329,12 +329,12 @@ async def test_a_changed_proposal_of_somebody_else_is_approved_by_its_button_alo
 async def test_a_proposal_shows_all_that_is_wanted_and_all_that_runs(open_goals: OpenGoals) -> None:
     async with open_goals("discord") as world:
         await world.chat.mention(f"check that {'it parses and ' * 60} prints what it finds", author="bob")
-        said = await world.wait(lambda said: bool(said) and "Somebody whom" in said[-1])
+        said = await world.wait(lambda said: bool(said) and "Anyone listed as" in said[-1])
         assert "prints what it finds" in "".join(said)
 
         tests = " ".join(f"tests/test_number_{number}.py" for number in range(30))
         await world.chat.mention(f"make {tests} pass", author="bob")
-        said = await world.wait(lambda now: len(now) > len(said) and "Somebody whom" in now[-1])
+        said = await world.wait(lambda now: len(now) > len(said) and "Anyone listed as" in now[-1])
         assert "".join(said).count("tests/test_number_29.py") == 2
 
 

@@ -93,6 +93,7 @@ async def use_the_rest(page: Page, look: Look) -> None:
     assert await page.locator(".change[open]").count() == 0
     await change.focus()
     await page.keyboard.press("Enter")
+    await page.locator(".change textarea:focus").wait_for()
     await page.get_by_role("button", name="Delete the message").focus()
     await page.keyboard.press("Enter")
     await page.locator('[data-message="1"]').wait_for(state="detached")
