@@ -118,7 +118,7 @@ class SymbolIndex(Protocol):
         """The definitions that share the definition's parent in its file, in file order."""
 
     async def callers(self, name: str, *, unresolved: bool = False) -> Sequence[CallSite]:
-        """Where a function or class is called from; with `unresolved` also where nothing tells what is called."""
+        """List the calls of a function or class; with `unresolved`, also calls whose target is unknown."""
 
     async def callees(self, name: str) -> Sequence[CallSite]:
         """Return the calls that a function makes."""

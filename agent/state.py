@@ -87,7 +87,7 @@ class ToolRequest(TypedDict):
 
 
 class RouterDecision(TypedDict):
-    """Where the turn goes next; `unknown` are the names in the question that are not defined in the repository.
+    """The next step of the turn; `unknown` are the names in the question that are not defined in the repository.
 
     `requests` belong to the route retrieve, `calls` to use_tool, `clarification` (a question to the person) to clarify.
     """

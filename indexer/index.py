@@ -180,7 +180,7 @@ class CodeIndex:
 
     @property
     def folder(self) -> DataFolder:
-        """Where the index is kept."""
+        """The folder of the index."""
         return self._folder
 
     @property

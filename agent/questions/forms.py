@@ -44,7 +44,7 @@ class AskedForm:
 
     @property
     def count(self) -> int:
-        """How many names it has in all."""
+        """The number of its names."""
         return len(self.names) + self.scope.count(":")
 
 

@@ -54,7 +54,7 @@ _MIN_WEIGHT = 0.1  # of the best repository's weight: what a search has found is
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CodeHome:
-    """Where a place is: the repository, its code, its label, and the path in it.
+    """The home of a place: its repository, the code, its label, and the path in it.
 
     The label is empty if a question is about one repository alone.
     """
@@ -246,7 +246,7 @@ class JoinedCode:
         return [add_label(home.label, one) for one in beside]
 
     async def callers(self, name: str, *, unresolved: bool = False) -> Sequence[CallSite]:
-        """Where a function or class is called from, each call in the repository of what it calls."""
+        """List the calls of a function or class, each in the repository of its target."""
         return self._label_all(await self._ask_all(lambda code: code.callers(name, unresolved=unresolved)))
 
     async def callees(self, name: str) -> Sequence[CallSite]:

@@ -181,7 +181,7 @@ _LOOKING = 0.05  # seconds
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BoxFolders:
-    """Where a command may write, all of it on disk, and `support`, which it may only read.
+    """The folders that a command may write, all of them on disk, and `support`, which it may only read.
 
     `held` is the end of a pipe that tells others of the box, as long as there is anything of it.
     """

@@ -1,4 +1,4 @@
-"""What citebot offers to programs: the MCP server of an editor, how editors are told of it, and tokens."""
+"""Commands for other programs: the MCP server of an editor, the editor's configuration for it, and tokens."""
 
 from __future__ import annotations
 

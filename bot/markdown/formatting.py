@@ -46,7 +46,7 @@ def format_cited_place(citation: Citation) -> str:
 
 
 def find_link_target(citation: Citation, root: Path | None) -> str | None:
-    """Where a click on the citation leads: the permalink, else the file of a working tree at `root`."""
+    """The target of a click on the citation: the permalink, else the file of a working tree at `root`."""
     if citation.url and _LINKABLE.match(citation.url):
         return quote_link(citation.url)
     is_there = bool(citation.path) and not citation.is_elsewhere

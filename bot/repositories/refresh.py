@@ -27,7 +27,7 @@ LOOK_SECONDS = 0.3
 
 
 class ProgressDisplay(Protocol):
-    """Where progress and remarks are shown."""
+    """Shows progress and remarks."""
 
     def show_indexing(self, *, patience: float) -> AbstractContextManager[Callable[[Progress], None]]:
         """Show a refresh for as long as the context is open, beginning after `patience` seconds."""

@@ -103,7 +103,7 @@ class GenerationView:
         return self._clues[key]
 
     def find_sources(self, path: str, name: str) -> tuple[ImportSource, ...] | None:
-        """Where a file imports a name from; None if it does not."""
+        """Find the sources from which a file imports a name; None if it does not."""
         key = (path, name)
         if key not in self._sources:
             by_alias = self._read_imports(path)
@@ -112,7 +112,7 @@ class GenerationView:
         return self._sources[key]
 
     def find_qualifier_sources(self, path: str, qualifier: str) -> tuple[ImportSource, ...] | None:
-        """Where a file imports a qualifier from, by its longest part that is an imported name; None if none is."""
+        """Find the sources of a qualifier by its longest part that is an imported name; None if no part is."""
         by_alias = self._read_imports(path)
         parts = _SEPARATOR.split(qualifier)
         for count in range(len(parts), 0, -1):

@@ -198,7 +198,7 @@ def _count_common_parts(place: Parts, wanted: Parts) -> int:
 
 
 def _resolve_rust_path(module: str, importer: PurePosixPath) -> tuple[Parts, Parts]:
-    """Where `crate`, `super` and `self` lie, seen from the importing file, and the parts behind them."""
+    """Find the folders of `crate`, `super` and `self`, seen from the importing file, and the parts behind them."""
     place = importer.parent.parts if importer.stem in _FOLDER_FILES else (*importer.parent.parts, importer.stem)
     rest = _split_module(module)
     if rest[0] == "crate":

@@ -146,7 +146,7 @@ def split_chain(expression: str) -> tuple[ChainStep, ...]:
 
 
 def _skip_brackets(text: str, at: int) -> tuple[int, bool]:
-    """Where the brackets behind a name end, and whether they make it a call (or a literal of that type)."""
+    """Find the end of the brackets behind a name, and whether they make it a call (or a literal of that type)."""
     is_called = False
     generic = _GENERIC.match(text, at)
     if generic:
@@ -159,7 +159,7 @@ def _skip_brackets(text: str, at: int) -> tuple[int, bool]:
 
 
 def _find_closing(text: str, at: int) -> int:
-    """Where the bracket at a place is closed; the end of the text if it is not."""
+    """Find the bracket that closes the one at a place; the end of the text if there is none."""
     depth = 0
     for place in range(at, len(text)):
         if text[place] in "([{":

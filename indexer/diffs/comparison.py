@@ -28,7 +28,7 @@ _HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Hunk:
-    """Where lines were replaced; of a side without any, the line before."""
+    """A place of replaced lines; of a side without any, the line before."""
 
     old_line: int
     old_count: int

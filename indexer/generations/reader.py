@@ -359,7 +359,7 @@ class IndexReader:
         return known if known is not None else await asyncio.to_thread(self._contents.outline, path)
 
     async def callers(self, name: str, *, unresolved: bool = False) -> Sequence[CallSite]:
-        """Where a function or class is called from; with `unresolved` also where nothing tells what is called."""
+        """List the calls of a function or class; with `unresolved`, also calls whose target is unknown."""
         return await asyncio.to_thread(self._contents.graph.callers, name, unresolved=unresolved)
 
     async def callees(self, name: str) -> Sequence[CallSite]:

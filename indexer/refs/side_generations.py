@@ -38,7 +38,7 @@ _NAME = re.compile(r"([0-9a-f]{40,64})-[0-9a-f]{8}")
 
 @dataclass(frozen=True, slots=True)
 class SideFolder:
-    """Where a generation of one commit is kept; what it was made with is a part of its name."""
+    """The folder of one commit's generation; the versions that made it are part of its name."""
 
     root: Path
 

@@ -113,12 +113,12 @@ def make_string_column(values: Sequence[str]) -> Strings:
 
 
 def compute_offsets(sizes: Sequence[int]) -> list[int]:
-    """Where each of several tables begins."""
+    """Compute the offset of each of several tables."""
     return [0, *accumulate(sizes)][:-1]
 
 
 def compute_starts(counts: NDArray[Any]) -> Rows:
-    """Where each of several runs begins that lie one behind the other."""
+    """Compute the start of each of several consecutive runs."""
     starts: Rows = np.cumsum(counts, dtype=np.int64) - counts
     return starts
 

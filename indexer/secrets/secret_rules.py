@@ -69,7 +69,7 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Form:
-    """Where a value stands behind a name: a pattern of RE2 that begins at the end of the name."""
+    """The place of a value behind a name: a pattern of RE2 that begins at the end of the name."""
 
     id: str
     regex: str

@@ -34,7 +34,7 @@ class LocalCopy:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Assembled:
-    """Where the bytes of a generation came from; `requests` is how often the object store was asked for them."""
+    """The sources of a generation's bytes; `requests` counts those sent to the object store."""
 
     found_bytes: int
     fetched_bytes: int
@@ -43,7 +43,7 @@ class Assembled:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a block belongs."""
+    """The target of a block."""
 
     file: ListedFile
     number: int

@@ -36,7 +36,7 @@ _KEY = compile_pattern(r"[A-Za-z0-9_-]{1,73}/[0-9a-f]{32}/[0-9a-f]{64}")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Block:
-    """Where a block is: its bundle, by number, and where in that it begins, packed; `digest` is of the content."""
+    """The place of a block: its bundle, by number, and its packed offset there; `digest` is of the content."""
 
     digest: str
     bundle: int

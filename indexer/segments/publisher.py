@@ -145,7 +145,7 @@ class BuiltIndex(Protocol):
 
     @property
     def folder(self) -> DataFolder:
-        """Where it is kept."""
+        """Its folder."""
 
     @property
     def repository(self) -> Repository:

@@ -30,7 +30,7 @@ _CURRENT = "SELECT max(id) FROM generations WHERE retired_at IS NULL"
 
 @dataclass(frozen=True, slots=True)
 class DataFolder:
-    """Where one repository's index is kept."""
+    """The folder of one repository's index."""
 
     root: Path
 

@@ -69,7 +69,7 @@ class PassingVectors:
 
 @dataclass(frozen=True, slots=True)
 class PassingVectorPlace:
-    """Where such vectors are while a generation is built; `open_known` opens the store of the repository's own index.
+    """Keeps such vectors while a generation is built; `open_known` opens the store of the repository's own index.
 
     Vectors of the bundled embedder are computed again: that takes less time than to open a store.
     """

@@ -25,7 +25,7 @@ _READ = frozenset({discord.MessageType.default, discord.MessageType.reply, disco
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChannelInfo:
-    """Where messages are. Of a thread, `channel` is where it hangs; `title` is that of a forum's post.
+    """A place of messages. Of a thread, `channel` is its parent; `title` is that of a forum's post.
 
     `threaded` says that a message here can begin a thread.
     """

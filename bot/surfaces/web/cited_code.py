@@ -56,7 +56,7 @@ class CitedLines(Protocol):
 
     @property
     def url(self) -> str | None:
-        """Where they can be seen on the web."""
+        """Their address on the web."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
