@@ -70,7 +70,7 @@ class NamedDefinition:
     def describe_use(self, path: str, line: str) -> str:
         """Say how a line that has the name uses it other than by a call; empty if it only says it."""
         line = line[:_LONGEST_LINE]
-        if queued := self._queued.search(line):
+        if queued := self._queue_call.search(line):
             return f"called through `.{queued[1]}`"
         if any(map(self._is_meant, _ENTRY.findall(line) if PurePosixPath(path).name in _PACKAGING else ())):
             return "registered as an entry point"
@@ -79,7 +79,7 @@ class NamedDefinition:
         return _BY_VALUE if self._value.search(line) and not _NOT_HANDED_ON.match(line) else ""
 
     @cached_property
-    def _queued(self) -> Pattern:
+    def _queue_call(self) -> Pattern:
         """The name with a method of task queues."""
         return compile_pattern(rf"(?:^|[^\w$]){re.escape(self.plain)}\s?\.\s?({_QUEUED})\b")
 

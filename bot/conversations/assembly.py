@@ -81,12 +81,9 @@ async def open_conversations(
     clock = clock or SystemClock()
     async with store as database:
         inbox = Inbox(database, clock, owner or make_process_name())
-        threads, records = (
-            ThreadStore(database, clock),
-            TurnRecordStore(database, clock, mask_question=policy.mask_question),
-        )
-        shareable = ShareableAnswerStore(database, clock)
-        living = LivingAnswerStore(database, clock)
+        threads = ThreadStore(database, clock)
+        records = TurnRecordStore(database, clock, mask_question=policy.mask_question)
+        shareable, living = ShareableAnswerStore(database, clock), LivingAnswerStore(database, clock)
         answers = AnswerRecordStore(database, clock, mask=policy.mask)
         reuse = AnswerReuse(
             answers=answers, repositories=repositories, access=policy.access, versions=policy.versions,
@@ -106,16 +103,16 @@ async def open_conversations(
             repositories=repositories, agent=agent, threads=threads, records=records, chooser=chooser,
             shareable=shareable, living=living, access=policy.access, clock=clock, stop=stop,
         )  # fmt: skip
+        chat_goals = ChatGoals(
+            access=policy.access, inbox=inbox, records=records, runs=goals, problem=policy.goals_problem
+        )
         deps = TurnDeps(
             open_agent=lambda: nullcontext(agent), agent=agent, repositories=repositories,
             queue=AnswerQueue(policy.max_concurrent), inbox=inbox, commands=commands, chooser=chooser, records=records,
             answers=answers, reuse=reuse if policy.living.reuse else None, versions=policy.versions,
-            shareable=shareable,
-            living=living if policy.living.days else None,
+            shareable=shareable, living=living if policy.living.days else None,
             shared=SharedAnswerStore(database, clock), access=policy.access, counter=counter, clock=clock,
-            notices=DailyNotices(clock), goals=ChatGoals(
-                access=policy.access, inbox=inbox, records=records, runs=goals, problem=policy.goals_problem,
-            ),
+            notices=DailyNotices(clock), goals=chat_goals,
             hosts=frozenset(policy.hosts), deadline=policy.deadline, takes_images=policy.takes_images, mask=policy.mask,
             observer=observer or NullObserver(), refs=RefChooser(refs, policy.signs), prices=policy.prices,
         )  # fmt: skip

@@ -69,7 +69,7 @@ class SideFolder:
         return (self.root / _NOTE).is_file()
 
     @property
-    def used_at(self) -> float:
+    def last_use(self) -> float:
         """When it was last asked for, in seconds since the epoch; 0 if that is not known."""
         try:
             return (self.root / _LOCK).stat().st_mtime
@@ -132,7 +132,7 @@ def list_side_folders(index: DataFolder) -> list[SideFolder]:
         if path.name.startswith(_GONE):
             shutil.rmtree(path, ignore_errors=True)
     folders = [SideFolder(path) for path in found if _NAME.fullmatch(path.name)]
-    return sorted(folders, key=lambda folder: -folder.used_at)
+    return sorted(folders, key=lambda folder: -folder.last_use)
 
 
 @contextmanager
@@ -276,7 +276,7 @@ class SideGenerations:
             is_current = folder == SideFolder.of(self._index.folder, folder.commit, self._index.provenance)
             if is_current and folder.commit in self._kept:
                 continue
-            is_old = folder.read_kind() == "pull request" and now - folder.used_at > _PULL_SECONDS
+            is_old = folder.read_kind() == "pull request" and now - folder.last_use > _PULL_SECONDS
             asked_for += 1
             if asked_for > self._most or is_old or not is_current or not folder.is_complete:
                 stale.append(folder)

@@ -28,47 +28,47 @@ class Pattern:
 
     def compile(self) -> None:
         """Compile it now, where its first use must not take longer than others."""
-        _ = self._compiled
+        _ = self._program
 
     @cached_property
-    def _compiled(self) -> Any:
+    def _program(self) -> Any:
         options = re2.Options()
         options.log_errors = False
         return re2.compile(_widen(self.pattern, _LOOSE_CLASSES if self._is_loose else _CLASSES), options)
 
     def search(self, text: str) -> re.Match[str] | None:
         """Find the first place that matches."""
-        found: re.Match[str] | None = self._compiled.search(_replace_surrogates(text))
+        found: re.Match[str] | None = self._program.search(_replace_surrogates(text))
         return found
 
     def match(self, text: str) -> re.Match[str] | None:
         """Match the beginning of a text."""
-        found: re.Match[str] | None = self._compiled.match(_replace_surrogates(text))
+        found: re.Match[str] | None = self._program.match(_replace_surrogates(text))
         return found
 
     def fullmatch(self, text: str) -> re.Match[str] | None:
         """Match a whole text."""
-        found: re.Match[str] | None = self._compiled.fullmatch(_replace_surrogates(text))
+        found: re.Match[str] | None = self._program.fullmatch(_replace_surrogates(text))
         return found
 
     def finditer(self, text: str) -> Iterator[re.Match[str]]:
         """Find all places that match, one after the other."""
-        found: Iterator[re.Match[str]] = self._compiled.finditer(_replace_surrogates(text))
+        found: Iterator[re.Match[str]] = self._program.finditer(_replace_surrogates(text))
         return found
 
     def findall(self, text: str) -> list[str]:
         """Return what matches, or its one group."""
-        found: list[str] = self._compiled.findall(_replace_surrogates(text))
+        found: list[str] = self._program.findall(_replace_surrogates(text))
         return found
 
     def split(self, text: str) -> list[str]:
         """Return the text between the matches."""
-        pieces: list[str] = self._compiled.split(_replace_surrogates(text))
+        pieces: list[str] = self._program.split(_replace_surrogates(text))
         return pieces
 
     def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str) -> str:
         """Replace every place that matches."""
-        replaced: str = self._compiled.sub(replacement, _replace_surrogates(text))
+        replaced: str = self._program.sub(replacement, _replace_surrogates(text))
         return replaced
 
 

@@ -17,9 +17,10 @@ from tests.bot.offices import OFFICES, Office, Processes
 from tests.bot.serving.test_service import REMOTE, posted
 from tests.fakes import pushes
 from tests.fakes.git_host import GitHost, published, serving
+from tests.fakes.loopback.faults import Gate
 from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
-from tests.forks import ForkServer
+from tests.forks import Fork, ForkServer
 
 DATES = 'def parse_date(text):\n    """Read a date."""\n    return text.split("-")\n'
 OUTDATED = "Outdated since"
@@ -48,6 +49,11 @@ class Team:
         question = await self.office.ask()
         await self.office.until(lambda: self.office.is_answered(question))
         return question
+
+    async def kill(self, dying: Fork, gate: Gate) -> None:
+        """Kill a process that is held at a call of the platform."""
+        await self.office.until(lambda: gate.waiting)
+        assert await self.processes.end(dying, signal.SIGKILL) == -signal.SIGKILL
 
     async def until(self, question: str, is_seen: Callable[[str], bool]) -> str:
         """Wait until the one reply to a question is as expected."""
@@ -118,8 +124,7 @@ async def test_an_edit_during_which_the_process_is_killed_is_shown_by_the_next(
         question = await team.ask()
         gate = team.office.hang("*", after=after)
         changed = await team.push(DATES.replace("parse_date(text)", "parse_date(text, strict)"))
-        await team.office.until(lambda: gate.waiting)
-        assert await team.processes.end(dying, signal.SIGKILL) == -signal.SIGKILL
+        await team.kill(dying, gate)
         async with open_database(team.home / INBOX_FILE) as database:  # nor is its lease waited out
             await database.write("UPDATE living_answers SET edited_at = edited_at - 100")
         team.office.recover()
@@ -143,8 +148,7 @@ async def test_an_earlier_answer_is_given_once_though_the_process_is_killed_over
         await team.ask()
         gate = team.office.hang("*", after=after)
         question = await team.office.ask()
-        await team.office.until(lambda: gate.waiting)
-        assert await team.processes.end(dying, signal.SIGKILL) == -signal.SIGKILL
+        await team.kill(dying, gate)
         team.office.recover()
 
         second = await team.processes.start()

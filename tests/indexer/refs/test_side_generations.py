@@ -149,7 +149,7 @@ async def test_the_least_used_generation_is_swept_and_one_that_is_read_never(
             await refs.pin(ref)
             for folder in list_side_folders(index.folder):  # the order of use, however coarse the disk's clock is
                 if folder.commit != ref.commit:
-                    os.utime(folder.root / "held.lock", (folder.used_at - 10 - age,) * 2)
+                    os.utime(folder.root / "held.lock", (folder.last_use - 10 - age,) * 2)
         await refs.sweep()
         assert {folder.commit for folder in list_side_folders(index.folder)} >= {wanted[0].commit, wanted[2].commit}
         assert (await held.read("shop/pay.py")).text.startswith("def charge_topic_0")
@@ -173,7 +173,7 @@ async def test_a_pull_request_that_nobody_asks_about_expires(repository: GitRepo
         assert pull is not None
         await refs.pin(pull)
         (folder,) = list_side_folders(index.folder)
-        os.utime(folder.root / "held.lock", (folder.used_at - 8 * 86_400,) * 2)
+        os.utime(folder.root / "held.lock", (folder.last_use - 8 * 86_400,) * 2)
         await refs.sweep()
 
         assert list_side_folders(index.folder) == []
