@@ -24,10 +24,10 @@ from indexer.index import CodeIndex
 from indexer.search.ranking import RankingWeights
 from indexer.segments.bucket import open_bucket
 from indexer.segments.local_generations import LocalGenerations
-from indexer.segments.manifest_file import ManifestFile
 from indexer.segments.opened_generation import ReadingParts
 from indexer.segments.publisher import Publisher
 from indexer.segments.shared_index import Follower, SharedIndex
+from tests.fakes.manifests import ManifestFile
 from tests.fakes.s3 import BUCKET, serve_s3
 
 CHANGES = (1, 50)

@@ -451,11 +451,13 @@ def _name_indexes(
     indexes: Sequence[CodeIndex], segments: SharedSegments | None = None
 ) -> Mapping[str, RepositoryIndex]:
     """Name the indexes, each of which is published after a refresh where there are segments."""
+    from indexer import PublishedIndex
+
     named: dict[str, RepositoryIndex] = {}
     for index in indexes:
         if index.name in named:
             raise SettingsError(f"Two repositories are called {index.name}. Give one of them another `name`.")
-        named[index.name] = index if segments is None else segments.publish_index(index)
+        named[index.name] = index if segments is None else PublishedIndex(index, segments.open_publisher())
     return named
 
 

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from indexer.secrets.cached_redactor import CachedRedactor
     from indexer.segments.bucket import Bucket, open_bucket
     from indexer.segments.local_generations import CacheCounts, LocalGenerations
-    from indexer.segments.manifest_file import ManifestFile
     from indexer.segments.manifest_store import (
         Manifest,
         Manifests,
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
         name_beside,
     )
     from indexer.segments.opened_generation import ReadingParts
-    from indexer.segments.publisher import BuiltIndex, PublishedIndex, Publisher
+    from indexer.segments.publisher import PublishedIndex, Publisher
     from indexer.segments.shared_index import Follower, SharedIndex
     from indexer.segments.sweep import claim_bucket, sweep_segments
     from indexer.store.catalog_schema import CATALOG_VERSION, create_catalog_tables

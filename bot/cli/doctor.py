@@ -200,6 +200,7 @@ async def check_cluster(settings: Settings) -> Sequence[DoctorFinding]:
     # With the extra `cluster` alone.
     from bot.jobs.job_queue import open_job_queue
     from bot.repositories.segments import open_segments
+    from bot.storage.manifest_table import ManifestTable
 
     async with open_store(settings.home, settings.database_url) as database:
         async with open_job_queue(settings.database_url.get_secret_value()):
@@ -208,7 +209,8 @@ async def check_cluster(settings: Settings) -> Sequence[DoctorFinding]:
         held = "; ".join(f"{owner} has {name}" for name, owner in sorted(state.holders.items())) or "none is held"
         findings.append(note(f"Messages that wait for a process: {state.waiting}. Leases: {held}."))
         if settings.segments_url is not None:
-            async with open_segments(settings.segments_url, settings.home, database, cache_bytes=GIGABYTE):
+            manifests = ManifestTable(database)
+            async with open_segments(settings.segments_url, settings.home, manifests, cache_bytes=GIGABYTE):
                 findings.append(make_ok("The object store of SEGMENTS_URL works, and belongs to this cluster."))
     return findings
 

@@ -19,20 +19,16 @@ from typing import TYPE_CHECKING
 
 from agent import CodeSearch
 from bot.ports import RefreshJobs
-from bot.storage.manifest_table import ManifestTable
 from bot.tasks import run_in_background
 from indexer import NamedRef, RefreshReport
 
 if TYPE_CHECKING:
-    from agent import Database
     from indexer import (
         Bucket,
-        BuiltIndex,
         ListedRefs,
         LocalGenerations,
         Manifests,
         Progress,
-        PublishedIndex,
         Publisher,
         ReadingParts,
         RefKind,
@@ -51,7 +47,6 @@ _MAX_OPEN = 2  # commits besides the newest that stay open unread; each holds it
 _COMMIT = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 _CACHE_FOLDER = "generations"  # in the data folder
 _SCRATCH_FOLDER = "publishing"
-_MANIFEST_FILE = "manifests.sqlite"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,17 +69,15 @@ class SharedSegments:
     listen: Listen
     followed: dict[str, SharedIndex] = field(default_factory=dict)
 
-    def publish_index(self, index: BuiltIndex) -> PublishedIndex:
-        """Return an index of which each refresh is published."""
-        from indexer import PublishedIndex, Publisher
+    def open_publisher(self) -> Publisher:
+        """Return the publisher of what is indexed on this machine."""
+        from indexer import Publisher
 
-        return PublishedIndex(index, Publisher(self.store, self.manifests, self.scratch), self.manifests)
+        return Publisher(self.store, self.manifests, self.scratch)
 
     def publish_refs(self, refs: Mapping[str, RepositoryRefs]) -> RefPublisher:
         """Return the publisher of other commits for the repositories on this machine, and their refs."""
-        from indexer import Publisher
-
-        return RefPublisher(refs, Publisher(self.store, self.manifests, self.scratch), self.manifests)
+        return RefPublisher(refs, self.open_publisher())
 
     def open_index(self, parts: ReadingParts, commit: str = "") -> SharedIndex:
         """Return the index of a repository that another machine publishes, at its newest commit or another one.
@@ -139,10 +132,9 @@ class SharedSegments:
 class RefPublisher:
     """Publishes requested commits other than the newest, and the list of refs."""
 
-    def __init__(self, refs: Mapping[str, RepositoryRefs], publisher: Publisher, manifests: Manifests) -> None:
+    def __init__(self, refs: Mapping[str, RepositoryRefs], publisher: Publisher) -> None:
         self._refs = refs
         self._publisher = publisher
-        self._manifests = manifests
         self._noted: dict[str, tuple[float, ListedRefs]] = {}
 
     async def publish(self, name: str, written: str, progress: Callable[[Progress], None]) -> RefreshReport:
@@ -165,7 +157,7 @@ class RefPublisher:
             return
         refs = await self._refs[name].list_all()
         if refs != before:
-            await self._manifests.note_refs(name, refs)
+            await self._publisher.manifests.note_refs(name, refs)
         self._noted[name] = (time.monotonic(), refs)
 
 
@@ -293,17 +285,16 @@ def _hear_nothing(_: Callable[[], None]) -> AbstractAsyncContextManager[None]:
 
 @asynccontextmanager
 async def open_segments(
-    url: str, home: Path, database: Database | None, *, cache_bytes: int, listen: Listen = _hear_nothing
+    url: str, home: Path, manifests: Manifests, *, cache_bytes: int, listen: Listen = _hear_nothing
 ) -> AsyncGenerator[SharedSegments]:
-    """Open the object store at an address, with manifests in a database, or else in a file of the data folder.
+    """Open the object store at an address, and what says which generation of each repository is served from it.
 
     `listen` tells those who follow that something was published, before they look by themselves. Raises
     `SegmentsUnavailable`, also where the bucket is another cluster's.
     """
-    from indexer import LocalGenerations, ManifestFile, claim_bucket, open_bucket
+    from indexer import LocalGenerations, claim_bucket, open_bucket
 
     store = open_bucket(url)
-    manifests = ManifestFile(home / _MANIFEST_FILE) if database is None else ManifestTable(database)
     await claim_bucket(store, await manifests.identify_cluster())
     generations = LocalGenerations(home / _CACHE_FOLDER, cache_bytes)
     try:

@@ -13,7 +13,7 @@ from bot.ports import AnswerJobs, RefreshJobs
 from bot.repositories.segments import SharedSegments, open_segments
 from bot.settings import Settings
 from bot.storage.leases import Leases
-from bot.storage.manifest_table import CHANNEL
+from bot.storage.manifest_table import CHANNEL, ManifestTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ async def open_cluster(settings: Settings, database: Database, owner: str, clock
         segments = open_segments(
             settings.segments_url,
             settings.home,
-            database,
+            ManifestTable(database),
             cache_bytes=cache_bytes,
             listen=partial(listen, url, CHANNEL),
         )

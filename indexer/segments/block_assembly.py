@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from indexer.errors import SegmentsDamaged
+from indexer.segments.bucket import Bucket
 from indexer.segments.listing import Block, GenerationListing, ListedFile, unpack_block
-from indexer.segments.object_store import ObjectStore
 from indexer.store.data_folder import map_storage_errors
 
 _READ_AT_ONCE = 8  # spans
@@ -68,7 +68,7 @@ class _Span:
 
 
 async def assemble(
-    listing: GenerationListing, store: ObjectStore, folder: Path, copies: Sequence[LocalCopy], *, report: Report
+    listing: GenerationListing, store: Bucket, folder: Path, copies: Sequence[LocalCopy], *, report: Report
 ) -> Assembled:
     """Write the files of a listing into a folder, which may have some from an interrupted attempt.
 
@@ -203,7 +203,7 @@ def _make_spans(listing: GenerationListing, missing: Mapping[str, Sequence[_Plac
         yield span
 
 
-async def _read_span(store: ObjectStore, span: _Span) -> bytes:
+async def _read_span(store: Bucket, span: _Span) -> bytes:
     try:
         return await store.read(span.key, span.start, span.end)
     except KeyError as error:

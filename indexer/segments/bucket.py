@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from indexer.errors import SegmentsUnavailable
 from indexer.installation import describe_extra
-from indexer.segments.object_store import StoredObject
 
 if TYPE_CHECKING:  # comes with the extra `cluster`
     from obstore.store import ObjectStore as Backend
@@ -27,14 +27,26 @@ _FULL = re.compile(r"InsufficientStorage|QuotaExceeded|507 |No space left|quota|
 _FORBIDDEN = re.compile(r"AccessDenied|Permission denied|40[13] |Forbidden|Unauthorized", re.IGNORECASE)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredObject:
+    """An object as the store lists it; the time is the store's own, `size` is in bytes."""
+
+    key: str
+    size: int
+    modified_at: datetime
+
+
 class Bucket:
-    """Objects of one bucket, or below a prefix in it. No error contains an address."""
+    """Objects of one bucket, or below a prefix in it, that are written once.
+
+    Raises `SegmentsUnavailable` if the store cannot be used. No error contains an address.
+    """
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
     async def put(self, key: str, data: bytes) -> bool:
-        """Write an object that is missing yet; False if it is."""
+        """Write an object that is missing yet; False if it is there, and stays as it is."""
         from obstore import put_async
         from obstore.exceptions import AlreadyExistsError
 

@@ -13,11 +13,12 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from indexer.errors import PublicationLost, SegmentsDamaged, SegmentsUnavailable
 from indexer.generations.reader import IndexReader
 from indexer.git.repository import Repository
+from indexer.segments.bucket import Bucket
 from indexer.segments.git_packs import PackWriter
 from indexer.segments.listing import (
     CATALOG_BLOCK,
@@ -33,10 +34,12 @@ from indexer.segments.listing import (
     pack_block,
 )
 from indexer.segments.manifest_store import Manifest, Manifests, find_owner, name_beside
-from indexer.segments.object_store import ObjectStore
 from indexer.store.catalog import Catalog, Generation
 from indexer.store.data_folder import DataFolder, copy_index, map_storage_errors
 from indexer.types import Drift, IndexStatus, Progress, RefreshReport
+
+if TYPE_CHECKING:
+    from indexer.index import CodeIndex
 
 log = logging.getLogger(__name__)
 
@@ -136,44 +139,6 @@ _SENT_AT_ONCE = 4  # bundles, each of which is in memory
 _MAX_PACKS = 16  # git looks for an object in one after the other
 
 
-class BuiltIndex(Protocol):
-    """An index on this machine that can be brought up to date, and the repository that it was made from."""
-
-    @property
-    def name(self) -> str:
-        """The repository's name for people."""
-
-    @property
-    def folder(self) -> DataFolder:
-        """Its folder."""
-
-    @property
-    def repository(self) -> Repository:
-        """The git side."""
-
-    async def status(self) -> IndexStatus:
-        """Describe what is indexed."""
-
-    @property
-    def web_url(self) -> str | None:
-        """The project's page, which links lead to."""
-
-    async def is_current(self) -> bool:
-        """Whether the commit of the repository's ref is indexed."""
-
-    async def refresh(self, *, full: bool = False, progress: Callable[[Progress], None] | None = None) -> RefreshReport:
-        """Index the ref."""
-
-    async def pin(self) -> IndexReader:
-        """Hold what is indexed."""
-
-    async def drift(self, commit: str, paths: Sequence[str]) -> Drift:
-        """Find out what changed since a commit, in general and of the paths."""
-
-    async def sweep(self) -> None:
-        """Delete old generations."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Publication:
     """The upload of a publication: bytes and objects, the listing among them; nothing if all was there already."""
@@ -189,7 +154,7 @@ def name_prefix(repository: str) -> str:
     return f"{re.sub(r'[^A-Za-z0-9_-]', '-', repository)[:60]}-{digest}"
 
 
-async def read_listing(store: ObjectStore, manifest: Manifest) -> bytes:
+async def read_listing(store: Bucket, manifest: Manifest) -> bytes:
     """Read the listing of a manifest, as it is stored; `SegmentsDamaged` if it is gone."""
     prefix = name_prefix(find_owner(manifest.repository))
     try:
@@ -207,12 +172,12 @@ class Publisher:
     A failure or a kill leaves the previous publication untouched; a sweep deletes the objects sent so far.
     """
 
-    def __init__(self, store: ObjectStore, manifests: Manifests, scratch: Path) -> None:
+    def __init__(self, store: Bucket, manifests: Manifests, scratch: Path) -> None:
         self._store = store
-        self._manifests = manifests
+        self.manifests = manifests
         self._scratch = scratch
 
-    async def publish(self, index: BuiltIndex, *, full: bool = False, beside: bool = False) -> Publication:
+    async def publish(self, index: CodeIndex, *, full: bool = False, beside: bool = False) -> Publication:
         """Publish the newest generation of an index; with `full`, everything is sent again.
 
         With `beside`, it is a generation at another commit and named after it; objects shared with the newest are not
@@ -221,11 +186,11 @@ class Publisher:
         publication = uuid.uuid4().hex
         folder = self._scratch / publication
         try:
-            async with hold_pin(self._manifests, index.name, publication) as base:
+            async with hold_pin(self.manifests, index.name, publication) as base:
                 listed = None if full or base is None else await self._read_base(base)
                 generation, counts = await asyncio.to_thread(_stage, index.folder, folder)
                 name = name_beside(index.name, generation.commit.sha) if beside else index.name
-                before = await self._manifests.read(name) if beside else base
+                before = await self.manifests.read(name) if beside else base
                 if before is not None and listed is not None and _is_same(before, generation):
                     return Publication(manifest=before)
                 manifest = Manifest(
@@ -250,7 +215,7 @@ class Publisher:
 
     async def _send(
         self,
-        index: BuiltIndex,
+        index: CodeIndex,
         folder: Path,
         generation: Generation,
         base: GenerationListing | None,
@@ -266,7 +231,7 @@ class Publisher:
         data = await asyncio.to_thread(encode_listing, listing)
         manifest = replace(manifest, listing=hashlib.sha256(data).hexdigest())
         await self._store.put(f"{prefix}/{manifest.listing}", data)
-        if not await self._manifests.switch(manifest.repository, manifest.version - 1, manifest):
+        if not await self.manifests.switch(manifest.repository, manifest.version - 1, manifest):
             raise PublicationLost(
                 f"Another process published {index.name} first, or this one took too long. It is tried again with the "
                 "next refresh; nothing was lost."
@@ -395,10 +360,9 @@ def _list_carried(base: GenerationListing | None, history: History, written: Col
 class PublishedIndex:
     """A repository's index on this machine. Not published is not indexed: the next refresh makes up for it."""
 
-    def __init__(self, index: BuiltIndex, publisher: Publisher, manifests: Manifests) -> None:
+    def __init__(self, index: CodeIndex, publisher: Publisher) -> None:
         self._index = index
         self._publisher = publisher
-        self._manifests = manifests
 
     @property
     def name(self) -> str:
@@ -415,7 +379,7 @@ class PublishedIndex:
         return await self._index.is_current() and await self._is_published()
 
     async def _is_published(self) -> bool:
-        manifest, status = await self._manifests.read(self.name), await self._index.status()
+        manifest, status = await self._publisher.manifests.read(self.name), await self._index.status()
         if manifest is None:
             return False
         return (manifest.status.commit, manifest.status.indexed_at) == (status.commit, status.indexed_at)
@@ -433,7 +397,7 @@ class PublishedIndex:
     async def status(self) -> IndexStatus:
         """Describe what is indexed here; as long as it is not published, as if it were not."""
         status = await self._index.status()
-        manifest = await self._manifests.read(self.name)
+        manifest = await self._publisher.manifests.read(self.name)
         if manifest is not None and manifest.status.commit == status.commit:
             return status
         return manifest.status if manifest is not None else replace(status, commit=None)

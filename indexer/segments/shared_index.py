@@ -17,11 +17,11 @@ from indexer.generations.reader import IndexReader
 from indexer.git.file_contents import read_file_at
 from indexer.remotes.ref_list import RefList
 from indexer.segments.block_assembly import assemble, estimate_growth
+from indexer.segments.bucket import Bucket
 from indexer.segments.git_packs import write_git_folder
 from indexer.segments.listing import decode_listing
 from indexer.segments.local_generations import LocalGenerations, read_version
 from indexer.segments.manifest_store import Manifest, Manifests, name_beside
-from indexer.segments.object_store import ObjectStore
 from indexer.segments.opened_generation import OpenedGeneration, ReadingParts, check_provenance
 from indexer.segments.publisher import GIT_FOLDER, hold_pin, read_listing
 from indexer.store.data_folder import map_storage_errors
@@ -49,7 +49,7 @@ class SharedIndex:
         self,
         parts: ReadingParts,
         *,
-        store: ObjectStore,
+        store: Bucket,
         manifests: Manifests,
         generations: LocalGenerations,
         commit: str = "",

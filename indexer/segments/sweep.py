@@ -16,9 +16,9 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from indexer.errors import ForeignBucket, SegmentsDamaged
+from indexer.segments.bucket import Bucket
 from indexer.segments.listing import decode_listing
 from indexer.segments.manifest_store import Manifest, Manifests, find_owner
-from indexer.segments.object_store import ObjectStore
 from indexer.segments.publisher import name_prefix, read_listing
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ _CLOCKS = "citebot-sweeps"
 MARKER = "citebot-cluster"
 
 
-async def claim_bucket(store: ObjectStore, cluster: str) -> None:
+async def claim_bucket(store: Bucket, cluster: str) -> None:
     """Write the cluster's id where none is; `ForeignBucket` if there is another one's.
 
     Two clusters with one bucket would each sweep away what the other has published.
@@ -44,7 +44,7 @@ async def claim_bucket(store: ObjectStore, cluster: str) -> None:
         )
 
 
-async def sweep_segments(store: ObjectStore, manifests: Manifests, *, grace: timedelta = GRACE) -> int:
+async def sweep_segments(store: Bucket, manifests: Manifests, *, grace: timedelta = GRACE) -> int:
     """Delete unneeded objects of all repositories; return their number. Raises `SegmentsUnavailable`."""
     key = f"{_CLOCKS}/{uuid.uuid4().hex}"
     await store.put(key, b"")
@@ -75,7 +75,7 @@ async def _drop_old_beside(manifests: Manifests, now: datetime) -> Collection[st
     return beside.keys()
 
 
-async def _sweep_repository(store: ObjectStore, manifests: Manifests, repository: str, before: datetime) -> int:
+async def _sweep_repository(store: Bucket, manifests: Manifests, repository: str, before: datetime) -> int:
     """Versions from the one that was newest at the beginning on are kept, as one of them may just be being pinned."""
     first = await manifests.read(repository)
     stored = [each async for each in store.list(name_prefix(repository))]
@@ -103,7 +103,7 @@ async def _sweep_repository(store: ObjectStore, manifests: Manifests, repository
     return len(gone)
 
 
-async def _list_keys(store: ObjectStore, manifest: Manifest) -> set[str]:
+async def _list_keys(store: Bucket, manifest: Manifest) -> set[str]:
     """List the objects of a version; `SegmentsDamaged` if its listing cannot be read."""
     data = await read_listing(store, manifest)
     listing = await asyncio.to_thread(decode_listing, data, manifest.listing)

@@ -15,10 +15,12 @@ from bot.maintenance.retention import Retention
 from bot.repositories.segments import open_segments
 from bot.settings import RepositoryTable, Settings
 from bot.storage.database import open_postgres
-from indexer import CodeIndex, NotIndexed, ReadingParts, SegmentsUnavailable, open_objects
+from bot.storage.manifest_table import ManifestTable
+from indexer import CodeIndex, NotIndexed, PublishedIndex, ReadingParts, SegmentsUnavailable, open_objects
 from indexer.embedding.factory import open_embedder
 from indexer.search.ranking import RankingWeights
 from tests.fakes.clock import FakeClock
+from tests.fakes.manifests import ManifestFile
 from tests.fakes.postgres import make_database
 from tests.fakes.repositories import GitRepo
 from tests.fakes.watched import Unseen
@@ -37,12 +39,12 @@ async def test_what_one_machine_publishes_others_serve(tmp_path: Path) -> None:
     sha = repository.commit()
     url = f"file://{tmp_path / 'bucket'}"
     async with make_database() as address, open_postgres(address) as database:
-        async with open_segments(url, tmp_path / "indexer", database, cache_bytes=CACHE) as mine:
+        async with open_segments(url, tmp_path / "indexer", ManifestTable(database), cache_bytes=CACHE) as mine:
             index = await CodeIndex.open(repository.root, home=tmp_path / "indexer", name="shop")
-            await mine.publish_index(index).refresh()
+            await PublishedIndex(index, mine.open_publisher()).refresh()
             await index.aclose()
 
-        async with open_segments(url, tmp_path / "answerer", database, cache_bytes=CACHE) as theirs:
+        async with open_segments(url, tmp_path / "answerer", ManifestTable(database), cache_bytes=CACHE) as theirs:
             served = theirs.open_index(make_parts())
             async with theirs.follow({"shop": served}):
                 assert [hit.location.path for hit in await (await served.pin()).search("pay")] == ["pay.py"]
@@ -65,7 +67,7 @@ async def test_who_does_everything_publishes_and_answers_from_what_another_one_h
         home = tmp_path / name
         settings = Settings(home=home, repositories=(RepositoryTable(path=repository.root),))
         async with (
-            open_segments(url, home, database, cache_bytes=CACHE) as segments,
+            open_segments(url, home, ManifestTable(database), cache_bytes=CACHE) as segments,
             open_team_repositories(settings, tmp_path, Unseen(), segments=segments) as stock,
         ):
             yield stock
@@ -86,12 +88,13 @@ async def test_who_does_everything_publishes_and_answers_from_what_another_one_h
 async def test_what_a_later_push_has_replaced_is_swept_daily(tmp_path: Path) -> None:
     bucket, clock = tmp_path / "bucket", FakeClock()
     repository = GitRepo(tmp_path / "shop")
-    async with open_segments(f"file://{bucket}", tmp_path / "home", None, cache_bytes=CACHE) as segments:
+    manifests = ManifestFile(tmp_path / "manifests.sqlite")
+    async with open_segments(f"file://{bucket}", tmp_path / "home", manifests, cache_bytes=CACHE) as segments:
         index = await CodeIndex.open(repository.root, home=tmp_path / "home", name="shop")
         for content in ("def pay(): pass\n", "def pay_back(): pass\n"):
             repository.write("pay.py", content)
             repository.commit()
-            await segments.publish_index(index).refresh(full=True)
+            await PublishedIndex(index, segments.open_publisher()).refresh(full=True)
         await index.aclose()
         for path in (each for each in bucket.rglob("*") if each.is_file()):
             os.utime(path, (0, 0))
@@ -108,11 +111,11 @@ async def test_what_a_later_push_has_replaced_is_swept_daily(tmp_path: Path) -> 
 
 async def test_a_bucket_of_another_database_is_refused(tmp_path: Path) -> None:
     url = f"file://{tmp_path / 'bucket'}"
-    async with open_segments(url, tmp_path / "one", None, cache_bytes=CACHE):
-        pass
-    async with open_segments(url, tmp_path / "one", None, cache_bytes=CACHE):
-        pass
+    one, other = (ManifestFile(tmp_path / f"{name}.sqlite") for name in ("one", "other"))
+    for _ in range(2):
+        async with open_segments(url, tmp_path, one, cache_bytes=CACHE):
+            pass
 
     with pytest.raises(SegmentsUnavailable, match="belongs to another cluster"):
-        async with open_segments(url, tmp_path / "other", None, cache_bytes=CACHE):
+        async with open_segments(url, tmp_path, other, cache_bytes=CACHE):
             pass

@@ -17,6 +17,7 @@ from bot.repositories.segments import SharedSegments, open_segments
 from bot.settings import RepositoryTable, Settings
 from indexer import IndexerError, LocalGenerations, NamedRef, UnknownRevision, sweep_segments
 from tests.bot.repositories.test_segments import make_parts
+from tests.fakes.manifests import ManifestFile
 from tests.fakes.repositories import GitRepo
 from tests.fakes.watched import Unseen
 
@@ -53,13 +54,13 @@ async def machines(tmp_path: Path) -> AsyncIterator[Machines]:
     repository.write("money.py", OLD_PRICE)
     repository.commit("Count money")
     repository.checkout("main")
-    jobs = LocalRefreshJobs()
+    jobs, manifests = LocalRefreshJobs(), ManifestFile(tmp_path / "manifests.sqlite")
 
     @asynccontextmanager
     async def open_machine(name: str, *, indexes: bool) -> AsyncIterator[tuple[TeamRepositories, SharedSegments]]:
         settings = Settings(home=tmp_path / name, repositories=(RepositoryTable(path=repository.root, name="shop"),))
         async with (
-            open_segments(f"file://{tmp_path / 'bucket'}", tmp_path, None, cache_bytes=CACHE) as segments,
+            open_segments(f"file://{tmp_path / 'bucket'}", tmp_path, manifests, cache_bytes=CACHE) as segments,
             open_team_repositories(
                 settings, tmp_path, Unseen(), refreshes=jobs, segments=segments, indexes=indexes, answers=not indexes
             ) as stock,

@@ -17,12 +17,11 @@ from indexer.index import CodeIndex
 from indexer.search.ranking import RankingWeights
 from indexer.segments.bucket import Bucket, open_bucket
 from indexer.segments.local_generations import LocalGenerations
-from indexer.segments.manifest_file import ManifestFile
 from indexer.segments.manifest_store import Manifests
-from indexer.segments.object_store import ObjectStore
 from indexer.segments.opened_generation import ReadingParts
 from indexer.segments.publisher import Publication, Publisher
 from indexer.segments.shared_index import SharedIndex
+from tests.fakes.manifests import ManifestFile
 from tests.fakes.postgres import lend_database
 from tests.fakes.repositories import GitRepo
 from tests.fakes.s3 import BUCKET, FakeS3, serve_s3
@@ -32,17 +31,17 @@ OpenManifests = Callable[[], AbstractAsyncContextManager[Manifests]]
 
 
 @asynccontextmanager
-async def open_memory(_: Path) -> AsyncIterator[ObjectStore]:
+async def open_memory(_: Path) -> AsyncIterator[Bucket]:
     yield open_bucket("memory://")
 
 
 @asynccontextmanager
-async def open_folder(folder: Path) -> AsyncIterator[ObjectStore]:
+async def open_folder(folder: Path) -> AsyncIterator[Bucket]:
     yield open_bucket(f"file://{folder / 'bucket'}")
 
 
 @asynccontextmanager
-async def open_s3(_: Path) -> AsyncIterator[ObjectStore]:
+async def open_s3(_: Path) -> AsyncIterator[Bucket]:
     async with serve_s3() as fake:
         fake.page = 2
         yield open_bucket(f"s3://{BUCKET}/indexes", options=fake.options)
@@ -52,7 +51,7 @@ STORES = {"memory": open_memory, "folder": open_folder, "s3": open_s3}
 
 
 @pytest_asyncio.fixture(params=STORES)
-async def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ObjectStore]:
+async def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bucket]:
     async with STORES[request.param](tmp_path) as store:
         yield store
 

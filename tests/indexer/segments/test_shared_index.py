@@ -310,7 +310,7 @@ async def test_a_follower_survives_a_store_that_is_away(cluster: Cluster) -> Non
 
 
 async def test_what_could_not_be_published_is_not_indexed_yet(cluster: Cluster) -> None:
-    index = PublishedIndex(cluster.index, cluster.publisher, cluster.manifests)
+    index = PublishedIndex(cluster.index, cluster.publisher)
     cluster.fake.always = 503
     with pytest.raises(IndexerError):
         await index.refresh()

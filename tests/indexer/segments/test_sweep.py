@@ -10,11 +10,10 @@ from datetime import timedelta
 import pytest
 
 from indexer.errors import ForeignBucket, PublicationLost, SegmentsUnavailable
-from indexer.segments.bucket import Bucket
-from indexer.segments.manifest_file import ManifestFile
-from indexer.segments.object_store import StoredObject
+from indexer.segments.bucket import Bucket, StoredObject
 from indexer.segments.publisher import Publisher, name_prefix
 from indexer.segments.sweep import claim_bucket, sweep_segments
+from tests.fakes.manifests import ManifestFile
 from tests.indexer.segments.conftest import Cluster
 
 pytestmark = pytest.mark.exhaustive
@@ -23,7 +22,7 @@ AT_ONCE = timedelta(0)
 
 
 @dataclass
-class GatedStore:
+class GatedStore(Bucket):
     """A store whose writes, or deletions, wait for a test."""
 
     inner: Bucket

@@ -1,4 +1,4 @@
-"""Manifests in a SQLite file, for processes that share a folder of one machine."""
+"""The manifests of a cluster without Postgres: in a SQLite file, which processes may share."""
 
 from __future__ import annotations
 
