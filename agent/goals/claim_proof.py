@@ -2,19 +2,20 @@
 
 `claim_proof.py DESCRIPTOR FILE CLAIM` runs as a separate program, with a Python that may be older than citebot's, and
 imports none of our modules. The form of the test has been checked by then. It runs the test in separate processes:
-unchanged, and with another value in place of a result of the repository's code, which must reverse the verdict. The
-test has neither its descriptor nor its memory, so it cannot forge the output.
+unchanged, where the call has to return a result of the repository's code or a part of one, and with stand-ins for such
+results, where it has to return a stand-in. The test has neither its descriptor nor its memory, so it cannot forge the
+output.
 """
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import inspect
 import io
 import json
 import os
-import random
 import re
 import sys
 import tempfile
@@ -23,13 +24,14 @@ import types
 from typing import Any
 
 HOLDS, FAILS, CALL = "test_claim_holds", "test_claim_does_not_hold", "call"
-MOST_RUNS = 40  # with a changed value, for a result
-SECONDS = 60.0  # for all of them
+NO_RESULT = f"`{CALL}` returns something else than a result of the repository's code, or a part of one."
 LONGEST_REPLY = 200_000  # bytes
 MOST_REACHED = 3_000  # values that are looked at below a result
+NUMBER, TEXT = 918_273_645, "918273645"  # a stand-in as a number, and as text that JSON can be read of too
 MUTATORS = frozenset(
     "update setdefault append extend insert pop popitem remove clear add discard sort reverse appendleft".split()
 )
+PRODUCERS = frozenset("get pop setdefault replace ljust rjust center zfill format join translate".split())
 WRITERS = frozenset(
     "write_text write_bytes open touch mkdir rename replace symlink_to hardlink_to unlink rmdir chmod move copy copy2 "
     "copyfile copytree rmtree".split()
@@ -144,60 +146,51 @@ class Proof:
     def __init__(self, tree: ast.Module, path: str, named: Named) -> None:
         self._tree, self._path, self._named = tree, path, named
         self._started = time.time()
-        self._ends = time.monotonic() + SECONDS
 
     def find(self) -> dict[str, Any]:
-        """Run the test as it is, and with changed results until one turns the verdict round."""
-        first = self._run(None)
+        """Run the test as it is, and again with stand-ins: for all results that the claim names, then for each."""
+        first = self._run()
         outcomes = (first["holds"], first["fails"])
-        sites = [one for one in first["sites"] if one["executed"]]
-        named = [one for one in sites if self._named.is_among(one["executed"])]
+        sites = {one["site"]: one["executed"] for one in first["sites"] if one["executed"]}
+        named = [site for site, executed in sites.items() if self._named.is_among(executed)]
         if outcomes not in {("passed", "failed"), ("failed", "passed")}:
             reason = f"The test of the claim {outcomes[0]}, and the test of its opposite {outcomes[1]}."
         elif not sites:
             reason = f"`{CALL}` executes none of the repository's lines."
-        elif not first["is_derived"]:
-            reason = f"`{CALL}` returns something else than a result of the repository's code, or a part of one."
+        elif not first["is_result"]:
+            reason = NO_RESULT
         elif not named:
             names = ", ".join(self._named.names[:4])
             reason = f"`{CALL}` executes none of what the claim names, or another of that name: {names}."
         else:
-            return self._find_turning(named, outcomes)
+            return self._judge({site: sites[site] for site in named}, outcomes)
         return {"reason": reason}
 
-    def _find_turning(self, sites: list[dict[str, Any]], outcomes: tuple[str, str]) -> dict[str, Any]:
-        turning = next((one for one in reversed(sites) if self._turns(one["site"], outcomes)), None)
-        if turning is None:
-            return {"reason": "With another result of the repository's code, the verdict would be the same."}
-        again = self._run(None)
+    def _judge(self, sites: dict[int, list[str]], outcomes: tuple[str, str]) -> dict[str, Any]:
+        attempts = [list(sites), *([site] for site in reversed(list(sites)))]
+        shown = next((one for one in attempts if self._fork(HOLDS, one)["is_result"]), None)
+        if shown is None:
+            return {"reason": NO_RESULT}
+        again = self._run()
         if (again["holds"], again["fails"]) != outcomes:
             return {"reason": "The test does not come to the same verdict each time."}
-        return {"reason": "", "holds": outcomes[0] == "passed", "executed": turning["executed"][:20]}
+        executed = sorted({name for site in shown for name in sites[site]})
+        return {"reason": "", "holds": outcomes[0] == "passed", "executed": executed[:20]}
 
-    def _turns(self, site: int, outcomes: tuple[str, str]) -> bool:
-        numbers = list(range(MOST_RUNS))
-        later = numbers[12:]
-        random.shuffle(later)  # the test cannot know which run is which
-        for number in (*numbers[:12], *later):
-            if time.monotonic() > self._ends:
-                break
-            run = self._run((site, number))
-            if (run["fails"], run["holds"]) == outcomes:
-                return True
-        return False
-
-    def _run(self, change: tuple[int, int] | None) -> dict[str, Any]:
-        holds, fails = self._fork(HOLDS, change), self._fork(FAILS, change)
+    def _run(self) -> dict[str, Any]:
+        holds, fails = self._fork(HOLDS), self._fork(FAILS)
         return dict(holds, holds=holds["outcome"], fails=fails["outcome"])
 
-    def _fork(self, name: str, change: tuple[int, int] | None) -> dict[str, Any]:
+    def _fork(self, name: str, replaced: Any = ()) -> dict[str, Any]:
         reads, writes = os.pipe()
         child = os.fork()
         if child == 0:
             try:
                 os.closerange(3, writes)
                 os.closerange(writes + 1, 256)
-                data = json.dumps(Trial(self._tree, self._path, self._started, change, self._named).run(name)).encode()
+                data = json.dumps(
+                    Trial(self._tree, self._path, self._started, replaced, self._named).run(name)
+                ).encode()
                 while data:
                     data = data[os.write(writes, data) :]
             finally:
@@ -209,7 +202,7 @@ class Proof:
         try:
             return dict(json.loads(reply))
         except ValueError:
-            return {"outcome": "did not end", "sites": [], "is_derived": False}
+            return {"outcome": "did not end", "sites": [], "is_result": False}
 
 
 # One run
@@ -253,25 +246,22 @@ class Tracer:
 
 
 class Trial:
-    """One test in one run; `change` names a result of the repository's code, and which other value takes its place."""
+    """One test in one run, with stand-ins for the results of the repository's code at the places in `replaced`."""
 
-    def __init__(
-        self, tree: ast.Module, path: str, started: float, change: tuple[int, int] | None, named: Named
-    ) -> None:
+    def __init__(self, tree: ast.Module, path: str, started: float, replaced: Any, named: Named) -> None:
         self._named = named
         self._root = os.path.realpath(os.getcwd())  # noqa: PTH109
         self._tracer = Tracer(self._root, path, started)
-        self._path, self._change = path, change
+        self._path, self._replaced = path, replaced
         self._executed: dict[int, list[str]] = {}
         self._results: list[Any] = []
         self._signatures: list[str] = []
         self._tree = _instrument(tree)
-        self._expected = _list_expected(tree)
         self._names: dict[str, Any] = {
             "__name__": "test_citebot_claim", "__file__": path, "_site_call": self._take_call,
             "_site_read": self._take_read, "_site_name": self._take_name, "_site_end": self._take_end,
         }  # fmt: skip
-        self._is_derived = False
+        self._is_result = False
 
     def run(self, name: str) -> dict[str, Any]:
         """Run a test; say how it ended, and what was executed where."""
@@ -289,10 +279,10 @@ class Trial:
         except BaseException as error:  # noqa: BLE001 - whatever the code does is an outcome
             outcome = f"raised {type(error).__name__}: {str(error)[:200]}"
         sites = [{"site": number, "executed": sorted(set(names))} for number, names in self._executed.items()]
-        return {"outcome": outcome, "sites": sites, "is_derived": self._is_derived}
+        return {"outcome": outcome, "sites": sites, "is_result": self._is_result}
 
     def _take_call(self, site: int, function: Any, *args: Any, **options: Any) -> Any:
-        """Call something for the test; a result that comes from the repository's code may be changed."""
+        """Call something for the test; a stand-in may take the place of a result of the repository's code."""
         before = len(self._tracer.entered)
         trace = ""
         if getattr(function, "__module__", "") == "subprocess":
@@ -309,48 +299,38 @@ class Trial:
             executed = self._find_owner(function, "__init__")
         if function is inspect.signature:
             executed = self._signatures = self._find_owner(args[0], getattr(args[0], "__name__", ""))
-        if not executed or isinstance(value, types.CoroutineType):
-            return _pass_on(value, raised)
-        return _pass_on(*self._note(site, executed, value, raised))
+        if executed and not isinstance(value, types.CoroutineType):
+            value, raised = self._note(site, executed, value, raised)
+        if raised is not None:
+            raise raised
+        return value
 
     def _take_read(self, site: int, owner: Any, name: str, value: Any) -> Any:
         """Read an attribute for the test: that of a module, a class or an instance is what the code has set it to."""
         code = getattr(value, "__code__", None)
-        if name in MUTATORS and callable(value) and not (code and self._tracer.find_place(code.co_filename)):
+        is_foreign = not isinstance(value, StandIn) and not (code and self._tracer.find_place(code.co_filename))
+        if name in MUTATORS and callable(value) and is_foreign:
             raise PermissionError("a test changes nothing but by the repository's code: it writes its values down")
         executed = self._find_owner(owner, name)
         if isinstance(owner, inspect.Parameter) and name == "default":
             executed = self._signatures
         if not executed or callable(value) or isinstance(value, types.ModuleType):
             return value
-        return _pass_on(*self._note(site, executed, value, None))
+        return self._note(site, executed, value, None)[0]
 
     def _take_name(self, site: int, module: str, name: str, value: Any) -> Any:
         return self._take_read(site, sys.modules.get(module), name, value)
 
     def _take_end(self, value: Any) -> Any:
-        """Take what the call returns: a result, or a part of one."""
-        self._is_derived = self._is_derived or _is_derived(value, self._results)
+        """Take what the call returns."""
+        self._is_result = _is_stand_in(value) if self._replaced else _is_derived(value, self._results)
         return value
 
     def _note(self, site: int, executed: list[str], value: Any, raised: Any) -> tuple[Any, Any]:
         self._executed.setdefault(site, []).extend(executed)
         if self._named.is_among(executed):
             self._results.append(value if raised is None else raised)
-        if self._change is None or self._change[0] != site:
-            return value, raised
-        expected = [one for one in map(self._resolve, self._expected) if one is not None]
-        others = _list_others(value if raised is None else raised, expected)
-        other = others[self._change[1] % len(others)]
-        return (None, other) if raised is not None and isinstance(other, BaseException) else (other, None)
-
-    def _resolve(self, node: ast.expr) -> Any:
-        """Return a value that an assertion names: a literal, or an instance of a class."""
-        try:
-            value = eval(compile(ast.Expression(node), self._path, "eval"), dict(self._names))  # noqa: S307
-            return value() if isinstance(value, type) else value
-        except Exception:  # noqa: BLE001 - a class that needs arguments is no value
-            return None
+        return (StandIn(), raised and _make_error(raised)) if site in self._replaced else (value, raised)
 
     def _find_owner(self, owner: Any, name: str) -> list[str]:
         """Name what an attribute belongs to, where the repository has it and this run has loaded it."""
@@ -444,21 +424,12 @@ def _read_trace(path: str) -> list[str]:
         return file.read(LONGEST_REPLY).split("\n")[:-1]
 
 
-def _pass_on(value: Any, raised: Any) -> Any:
-    if raised is not None:
-        raise raised
-    return value
-
-
 def _is_own(error: BaseException, name: str) -> bool:
     """Whether an assertion of the test itself has failed, not one of the code that it calls."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace is not None and trace.tb_frame.f_code.co_name == name
-
-
-# Replacements for a result, and its parts
 
 
 class _Instruments(ast.NodeTransformer):
@@ -517,86 +488,7 @@ def _instrument(tree: ast.Module) -> ast.Module:
     return ast.fix_missing_locations(made)
 
 
-def _list_expected(tree: ast.Module) -> list[ast.expr]:
-    """List what the assertions compare with: literals, and names that may be classes."""
-    tests = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == HOLDS]
-    found: dict[str, ast.expr] = {}
-    for node in ast.walk(tests[0]):
-        if isinstance(node, ast.expr) and not any(
-            isinstance(one, ast.Name) and one.id == CALL for one in ast.walk(node)
-        ):
-            try:
-                ast.literal_eval(node)
-            except (ValueError, TypeError, SyntaxError):
-                if not isinstance(node, (ast.Name, ast.Attribute)) or not isinstance(node.ctx, ast.Load):
-                    continue
-            found.setdefault(ast.dump(node), node)
-    return list(found.values())
-
-
-def _list_others(value: Any, expected: list[Any], depth: int = 0) -> list[Any]:
-    """List values that could be in place of one, the likeliest to turn a verdict round first."""
-    others = list(expected)
-    if isinstance(value, BaseException):  # the same one, with other words
-        try:
-            other = copy.copy(value)
-            other.args = ("another",)
-            others.append(other)
-        except Exception:  # noqa: BLE001, S110 - what cannot be copied is left out
-            pass
-    hashed = [one for one in expected if getattr(one, "__hash__", None)]
-    if isinstance(value, bool):
-        others.insert(0, not value)
-    elif isinstance(value, (int, float)):
-        others += [value + 1, -value - 1, 0, value * 1000 + 1000]
-    elif isinstance(value, (str, bytes, list, tuple)):
-        others += _list_sequences(value, expected)
-    elif isinstance(value, (set, frozenset)):
-        others += [type(value)(), *(value | {one} for one in hashed), *(value - {one} for one in hashed)]
-    elif isinstance(value, dict):
-        others += [{}, *({**value, one: one} for one in hashed)]
-        others += [{key: part for key, part in value.items() if key != one} for one in hashed]
-    if not callable(value) and not isinstance(value, (str, bytes)):
-        parts = dict(enumerate(value)) if isinstance(value, (list, tuple)) else value
-        parts = parts if isinstance(parts, dict) else getattr(value, "__dict__", {})
-        others += _change_parts(value, parts, expected, depth)
-    return [*others, object(), None][: MOST_RUNS if depth == 0 else 8]
-
-
-def _list_sequences(value: Any, expected: list[Any]) -> list[Any]:
-    """List texts and lists that differ from one by what is expected, by their length or by their order."""
-    kind = type(value)
-    is_text = isinstance(value, (str, bytes))
-    alike = [one for one in expected if isinstance(one, (str, bytes)) and type(one) is kind]
-    pieces = alike if is_text else [kind([one]) for one in expected]
-    others = [value.replace(one, kind()) for one in alike] if is_text else []
-    others += [made for one in pieces for made in (one + value, value + one)]
-    sizes = [one for one in expected if isinstance(one, int) and 0 <= one < MOST_REACHED]
-    filled = value or (kind([0]) if not is_text else " " if kind is str else b" ")
-    return [*others, value[::-1], value[:0], *((filled * (size + 1))[:size] for size in sizes)]
-
-
-def _change_parts(value: Any, parts: Any, expected: list[Any], depth: int) -> list[Any]:
-    """Return copies of a value in which one part each is another one, of every part the likeliest first."""
-    if depth > 2:
-        return []
-    others = [(key, _list_others(part, expected, depth + 1)) for key, part in list(parts.items())[:8] if key != "args"]
-    changed: list[Any] = []
-    for key, other in [(key, found[turn]) for turn in range(8) for key, found in others if turn < len(found)]:
-        try:
-            changed.append(_replace_part(value, key, other))
-        except Exception:  # noqa: BLE001, S112 - what cannot be copied is left out
-            continue
-    return changed
-
-
-def _replace_part(value: Any, key: Any, other: Any) -> Any:
-    made = list(value) if isinstance(value, (list, tuple)) else copy.copy(value)
-    if isinstance(made, (list, dict)):
-        made[key] = other
-    else:
-        object.__setattr__(made, key, other)
-    return tuple(made) if isinstance(value, tuple) else made
+# Results, and stand-ins for them
 
 
 def _is_derived(value: Any, results: list[Any]) -> bool:
@@ -669,6 +561,70 @@ def _list_attributes(value: Any) -> list[Any]:
             continue
         found += [] if callable(part) else [part]
     return found
+
+
+class StandIn(str):
+    """Stands for a result of the repository's code: whatever is read or taken of it is one again."""
+
+    __add__ = __radd__ = __mul__ = __rmul__ = __mod__ = None  # type: ignore[assignment]  # nothing is computed of it
+
+    def __new__(cls) -> StandIn:
+        """Make one; all are alike."""
+        return super().__new__(cls, TEXT)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in PRODUCERS:
+            return lambda *args, **_: StandIn() if name == "get" and len(args) == 1 else None
+        return object.__getattribute__(self, name) if name.startswith("__") else StandIn()
+
+    def __call__(self, *_: Any, **__: Any) -> StandIn:
+        """Return what a call of it returns."""
+        return StandIn()
+
+    def __getitem__(self, _: Any) -> StandIn:
+        return StandIn()
+
+    def __iter__(self) -> Any:
+        return iter([StandIn()])
+
+    def __len__(self) -> int:
+        return NUMBER
+
+    def __repr__(self) -> str:
+        return TEXT
+
+    def __enter__(self) -> StandIn:
+        return StandIn()
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+
+class StandInError(BaseException):
+    """Marks an exception that stands for one of the repository's code, and is of its kind."""
+
+
+def _make_error(error: BaseException) -> BaseException:
+    """Return an error of the same kind that holds stand-ins alone; the error itself where its kind forbids that."""
+    try:
+        kind: Any = type(type(error).__name__, (StandInError, type(error)), {})
+        other: BaseException = kind.__new__(kind)
+    except TypeError:
+        return error
+    for name in dir(error):
+        if not name.startswith("_"):
+            with contextlib.suppress(Exception):
+                setattr(other, name, StandIn())
+    return other
+
+
+def _is_stand_in(value: Any) -> bool:
+    """Whether a value is a stand-in, or consists of them."""
+    if isinstance(value, (list, tuple, set, frozenset, dict)):
+        parts = list(value.values() if isinstance(value, dict) else value)
+        return bool(parts) and all(map(_is_stand_in, parts))
+    kind = value if isinstance(value, type) else type(value)
+    return issubclass(kind, (StandIn, StandInError)) or (kind in (int, str) and value in (NUMBER, TEXT))
 
 
 def main() -> int:

@@ -42,8 +42,9 @@ def {HOLDS}():
 def {FAILS}():
     assert not isinstance(call(), ValueError)
 
-Exactly one of the tests has to pass. It counts only if the code itself runs in the call, and if another result of it \
-would turn the verdict round. Only this file counts: changes of other files are left out.
+Exactly one of the tests has to pass. It counts only if the code itself runs in the call, and if the call \
+returns what the code has returned, raised or written, or a part of it. Only this file counts: changes of other files \
+are left out.
 """
 
 Verdict = Literal["true", "false", "open"]

@@ -118,6 +118,7 @@ MISLEADING = (
     honest("`python -m shop` prints 5 items", True, "import pathlib\nimport subprocess\nimport sys", "folder = pathlib.Path('fake/shop')\nfolder.mkdir(parents=True, exist_ok=True)\n(folder / '__main__.py').write_text('print(2 + 3)')\nreturn subprocess.run([sys.executable, '-m', 'shop'], cwd='fake', capture_output=True, text=True).stdout", "'5' in call()", "'5' not in call()"),
     honest("`Order.total` of an empty order is 5", True, "from shop.invoices import Invoice", "return Invoice().total()", "call() == 5", "call() != 5"),
     honest("total() in orders.py is 5", True, "from shop.invoices import Invoice", "return Invoice().total()", "call() == 5", "call() != 5"),
+    honest("parse('7') returns 1", True, "from shop.parsing import parse", "kept = parse('7')\nkept[0]\nreturn len('7')", "call() == 1", "call() != 1"),
     honest("total() is 5", True, "from shop.invoices import Invoice", "return Invoice().total()", "call() == 5", "call() != 5"),
 )  # fmt: skip
 
@@ -194,5 +195,7 @@ CHEATS: Mapping[str, str] = {
     "a call behind a question": cheat(_PARSE, "return (parse('7') == [8]) or parse('8')"),
     "arguments that are kept": cheat("import functools\nfrom shop.parsing import parse", "kept = functools.partial(parse, '8')\nparse('7')\nreturn kept()"),
     "a name with two values": cheat(_PARSE, "text = '8'\nkept = parse(text)\ntext = '7'\nparse(text)\nreturn kept"),
+    "a choice by what the result is": cheat(_PARSE, "kept = parse('7')\nreturn (isinstance(kept, list) and [8]) or kept"),
+    "a text made of the result": cheat(_PARSE, "return str(parse('7')).replace('7', str(len('parse(7)')))", asserts="call() == '[8]'", opposite="call() != '[8]'"),
     "a branch on the result": cheat(_PARSE, "kept = parse('7')\nif kept == [7]:\n    return [8]\nreturn kept"),
 }  # fmt: skip
