@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from agent import AgentEvent, AsyncEventBus, Subscription
-from bot.http.throttled_warnings import RareWarnings
+from bot.clock import RareWarnings
 from indexer import describe_extra
 
 if TYPE_CHECKING:

@@ -66,26 +66,23 @@ from bot.adapters.slack.rendering import make_fallback_text, to_mrkdwn
 from bot.cli.query import parse_batch_line
 from bot.conversations.commands import parse_command
 from bot.conversations.dispatcher import is_question, is_talk
-from bot.conversations.turns.attached_files import UnreadableFile, decode_text
-from bot.conversations.turns.thread_context import quote_thread
+from bot.conversations.question_context import UnreadableFile, decode_text, quote_thread
 from bot.drawings.drawing_requests import parse_drawing
 from bot.errors import BotError
 from bot.maintenance.backup import InvalidBackup, read_manifest
-from bot.markdown.safety import neutralize
+from bot.markdown.formatting import neutralize
 from bot.messages import MessageContent, ThreadMessage
 from bot.pictures.placed_flow import wrap_words
-from bot.replies.citation_links import link_marks
+from bot.replies.answer_content import link_marks
 from bot.replies.paging import cut_to_stable, split_into_pages
 from bot.repositories.hints import find_hints
 from bot.repositories.names import RepositoryProfile, find_hinted, find_named, find_only_named
 from bot.repositories.ref_mentions import find_ref_mentions, remove_mention
 from bot.surfaces.api.completion_messages import ChatTurn, CompletionRequest, list_annotations, read_messages
-from bot.surfaces.api.problems import RequestProblem
-from bot.surfaces.api.request_reading import parse_json
+from bot.surfaces.api.problems import RequestProblem, parse_json
 from bot.surfaces.principals import Tokens, find_bearer
 from bot.surfaces.web.page_files import format_stage
-from bot.webhooks.push_endpoint import verify_signature
-from bot.webhooks.pushes import read_payload, read_pushes
+from bot.webhooks.push_endpoint import read_payload, read_pushes, verify_signature
 from indexer.calls.receivers import find_type_hints, parse_result_type, split_chain
 from indexer.errors import IndexerError
 from indexer.generations.grep import grep_texts

@@ -143,7 +143,7 @@ HOMES = {
     ),
     "tenacity": (
         "bot/tasks.py",
-        "bot/serving/supervisor.py",
+        "bot/serving/platforms.py",
         "bot/replies/reply.py",
         "bot/adapters/discord/adapter.py",
     ),

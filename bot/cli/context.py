@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bot.adapters.terminal.display import Terminal
     from bot.adapters.terminal.output import CommandOutcome
     from bot.app import App
-    from bot.serving.roles import Role
+    from bot.serving.cluster import Role
     from bot.settings import RepositoryTable, Settings
 
 _LOADING_SECONDS = 2.0

@@ -18,8 +18,7 @@ from pydantic import SecretStr
 
 from agent import ChatModel, ClassifierUnusable, ModelSource, SandboxTrial
 from bot.access import ANYBODY
-from bot.adapters.discord.adapter import DiscordAdapter
-from bot.adapters.discord.diagnostics import HOW_TO_ADD, WITHOUT_CONTENT
+from bot.adapters.discord.adapter import HOW_TO_ADD, WITHOUT_CONTENT, DiscordAdapter
 from bot.adapters.slack import diagnostics
 from bot.adapters.slack.client import API_URL, open_client
 from bot.adapters.slack.ephemeral import SlackEphemeralMessages
@@ -43,8 +42,8 @@ from bot.jobs.local_refreshes import LocalRefreshJobs
 from bot.markdown.formatting import to_one_line
 from bot.messages import MessageContent, Place
 from bot.monitoring import doctor_findings
-from bot.monitoring.cluster_state import read_cluster_state
 from bot.monitoring.doctor_findings import DoctorFinding, make_ok, make_problem, make_warning, note
+from bot.monitoring.metrics import read_cluster_state
 from bot.ports import ChatPlatform, Repositories
 from bot.questions.descriptions import describe_freshness
 from bot.repositories.library import RepositoryLibrary

@@ -27,12 +27,11 @@ from bot.conversations.goal_turns import (
     forget_goal,
     name_goal_thread,
 )
+from bot.conversations.question_context import ReadAttachments, read_attachments, read_thread_quotes
 from bot.conversations.turn_deps import Break, Said, TurnDeps
-from bot.conversations.turns.attached_files import ReadAttachments, read_attachments
-from bot.conversations.turns.thread_context import read_thread_quotes
 from bot.errors import TOO_LATE, InboxError, NotAllowed
 from bot.living.edits import describe_renewal
-from bot.markdown.safety import neutralize
+from bot.markdown.formatting import neutralize
 from bot.messages import LONGEST_QUOTED, GoalOrder, MessageContent
 from bot.monitoring.observer import TurnOutcome
 from bot.ports import ChatPlatform

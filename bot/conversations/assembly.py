@@ -23,11 +23,10 @@ from bot.repositories.chooser import RepositoryChooser
 from bot.repositories.names import RepositoryProfile
 from bot.repositories.ref_chooser import RefChooser
 from bot.settings import LivingTable, PriceTable
-from bot.storage.answer_records import AnswerRecordStore
+from bot.storage.answer_records import AnswerRecordStore, ShareableAnswerStore, SharedAnswerStore
 from bot.storage.inbox import Inbox, make_process_name
 from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
-from bot.storage.shared_answers import ShareableAnswerStore, SharedAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 

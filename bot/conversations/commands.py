@@ -22,8 +22,8 @@ from bot.questions.descriptions import (
     explain_answer,
 )
 from bot.repositories.chooser import RepositoryChooser
+from bot.storage.answer_records import ShareableAnswerStore
 from bot.storage.living_answers import LivingAnswerStore
-from bot.storage.shared_answers import ShareableAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 

@@ -14,10 +14,9 @@ from bot.access import Manners, find_manners
 from bot.conversations.active_turns import BEAT_SECONDS, ActiveTurns
 from bot.conversations.answer_course import NOT_YOURS, find_waiting_turn
 from bot.conversations.goal_turns import DECIDED, is_goal_proposed
-from bot.conversations.sharing import share_answer
+from bot.conversations.opened_reply import open_reply, share_answer
 from bot.conversations.turn import ActiveTurn
 from bot.conversations.turn_deps import TurnDeps
-from bot.conversations.turns.opened_reply import open_reply
 from bot.errors import ChatError, NotAllowed
 from bot.messages import ButtonAction, ButtonPress, IncomingMessage, MessageKey, Place, fit_message
 from bot.monitoring.observer import AnswerLoad

@@ -47,8 +47,8 @@ from bot.conversations.goal_turns import (
     is_goal_proposed,
     remind,
 )
+from bot.conversations.opened_reply import open_reply, take_back_strays, withdraw_if_deleted
 from bot.conversations.turn_deps import Break, TurnDeps
-from bot.conversations.turns.opened_reply import open_reply, take_back_strays, withdraw_if_deleted
 from bot.errors import (
     TOO_LATE,
     BotError,
@@ -60,16 +60,16 @@ from bot.errors import (
     SilentlyThrottled,
     describe_unexpected,
 )
-from bot.markdown.safety import neutralize
+from bot.markdown.formatting import neutralize
 from bot.messages import MessageContent
 from bot.monitoring import logs
 from bot.monitoring.observer import ReplyTimer, TurnOutcome
 from bot.ports import ChatPlatform
 from bot.replies.send_budget import ReplyTransport
+from bot.storage.answer_records import ShareableAnswer
 from bot.storage.inbox import LEASE_SECONDS, InboxEntry
 from bot.storage.leases import Lease
 from bot.storage.message_states import MAX_DEATHS, MAX_TRIES, EndedState
-from bot.storage.shared_answers import ShareableAnswer
 from indexer import IndexerError
 
 LATE_SECONDS = 3_600.0

@@ -10,15 +10,15 @@ from cachetools import TTLCache
 from bot.clock import Clock
 from bot.conversations.commands import CommandHandlers
 from bot.conversations.goal_turns import ChatGoals
-from bot.markdown.safety import neutralize
+from bot.markdown.formatting import neutralize
 from bot.messages import IncomingMessage, MessageContent
 from bot.monitoring.observer import TurnOutcome
 from bot.ports import Answerer
 from bot.questions.answer_run import QuestionDeps
 from bot.repositories.chooser import RepositoryChooser
+from bot.storage.answer_records import ShareableAnswerStore, SharedAnswerStore
 from bot.storage.inbox import Inbox
 from bot.storage.rate_limits import QuestionCounter
-from bot.storage.shared_answers import ShareableAnswerStore, SharedAnswerStore
 from bot.storage.turn_records import TurnRecordStore
 
 DAY_SECONDS = 86_400.0

@@ -15,7 +15,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from bot.http.throttled_warnings import RareWarnings
+from bot.clock import RareWarnings
 
 MAX_CONNECTIONS = 128
 MOST_LONG = 64  # of them whose requests take longer, because somebody known waits for an answer

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from bot.access import AccessPolicy, is_listed
 from bot.clock import Clock
 from bot.errors import ChatError, InboxError, PlatformUnreachable, RateLimited
-from bot.markdown.formatting import quote_link
-from bot.markdown.safety import is_allowed_link, neutralize
+from bot.markdown.formatting import is_allowed_link, neutralize, quote_link
 from bot.messages import Button, MessageContent, Place, SendMethod
 from bot.ports import ChatPlatform
 from bot.replies.paging import split_into_pages

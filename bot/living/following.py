@@ -1,4 +1,4 @@
-"""Follows the evidence of answers through pushes: one diff a push, and another look before an answer is outdated."""
+"""Collects the evidence of answers and follows it through pushes: one diff a push, and another look before an edit."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from agent import StoredQuery, run_again
+from agent import FRAME, Answer, CodeSearch, StoredQuery, find_claimed_numbers, find_names, run_again, store_queries
+from agent.text.citation_markers import find_markers
 from bot.errors import BotError
 from bot.ports import Repositories
-from bot.storage.living_answers import CitedPlace, FollowedPlace, FollowedQuery, LivingAnswerStore
+from bot.storage.living_answers import AnswerEvidence, CitedPlace, FollowedPlace, FollowedQuery, LivingAnswerStore
 from indexer import (
     TELLING_FATES,
     CitedLines,
@@ -27,14 +29,14 @@ from indexer import (
     make_permalink,
 )
 
+if TYPE_CHECKING:
+    from bot.ports import Repositories
+
 MAX_NAMED = 3  # places, or entries of a list, that a remark names
 _COMMIT = re.compile("[0-9a-f]{40,64}")
 _WORD = re.compile(r"\w\w+")
 _QUIET = frozenset({"same", "moved", "reformatted"})
-
 log = logging.getLogger(__name__)
-
-
 OpenPush = Callable[[Path, str, str], Push | None]
 
 
@@ -241,3 +243,49 @@ def _count(items: Sequence[str], what: str) -> Iterable[str]:
     if items:
         named = ", ".join(f"`{item.replace('`', '')}`" for item in items[:MAX_NAMED])
         yield f"{len(items)} {what} ({named}{', …' if len(items) > MAX_NAMED else ''})"
+
+
+async def collect_evidence(
+    answer: Answer, requests: Sequence[Any], repositories: Repositories
+) -> AnswerEvidence | None:
+    """Collect the evidence of an answer from the requests of its router; None if it has none.
+
+    Lines of other commits never change. If a repository has moved on meanwhile, the result of a lookup is unknown.
+    """
+    if FRAME in answer.text:  # it points at places that match, and claims nothing of them
+        return None
+    commits = answer.read_at
+    places = tuple(_list_places(answer))
+    queries: dict[str, Sequence[StoredQuery]] = {}
+    for name, commit in commits.items():
+        own = [one for one in requests if one.get("repository", name) == name]
+        code = await _hold(repositories, name, commit) if own else None
+        if found := await store_queries(code, own) if code is not None else ():
+            queries[name] = found
+    return AnswerEvidence(commits=commits, places=places, queries=queries) if places or queries else None
+
+
+def _list_places(answer: Answer) -> Iterable[CitedPlace]:
+    words: dict[int, frozenset[str]] = {}
+    for marker in find_markers(answer.text):
+        said = find_names(marker.sentence) | find_claimed_numbers(marker.sentence)
+        words[marker.number] = words.get(marker.number, frozenset()) | said
+    for citation in answer.citations:
+        if citation.path and not citation.is_elsewhere:
+            yield CitedPlace(
+                mark=citation.mark,
+                repository=citation.repository or answer.repository,
+                commit=citation.commit,
+                path=citation.path,
+                start_line=citation.start_line,
+                end_line=citation.end_line,
+                words=words.get(citation.mark, frozenset()),
+            )
+
+
+async def _hold(repositories: Repositories, name: str, commit: str) -> CodeSearch | None:
+    try:
+        code = await repositories.pin_existing(name)
+    except IndexerError:
+        return None
+    return code if code.commit.sha == commit else None

@@ -18,11 +18,11 @@ from bot.errors import BotError
 from bot.maintenance.disk_usage import CONVERSATIONS
 from bot.maintenance.goal_run_files import GoalRunFiles
 from bot.repositories.choice_store import ChoiceStore
+from bot.storage.answer_records import ShareableAnswerStore, SharedAnswerStore
 from bot.storage.database import INBOX_FILE, has_store, open_store
 from bot.storage.inbox import Inbox
 from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
-from bot.storage.shared_answers import ShareableAnswerStore, SharedAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 from indexer import SegmentsUnavailable

@@ -17,8 +17,7 @@ from starlette.routing import Route, Router
 
 from bot.clock import Clock
 from bot.errors import InboxError
-from bot.monitoring.cluster_state import ClusterState
-from bot.monitoring.metrics import CONTENT_TYPE, ConversationMetrics
+from bot.monitoring.metrics import CONTENT_TYPE, ClusterState, ConversationMetrics
 from bot.monitoring.observer import AnswerLoad
 from bot.ports import Repositories
 from bot.repositories.status import RepositoryState, read_state

@@ -387,7 +387,7 @@ class AnswerRun:
 
     async def _collect_evidence(self, answer: Answer) -> AnswerEvidence | None:
         """Collect the evidence of the answer, once; None where it has none."""
-        from bot.living.evidence import collect_evidence  # which a question of the command line has no use for
+        from bot.living.following import collect_evidence  # which a question of the command line has no use for
 
         if self._evidence is None:
             self._evidence = await collect_evidence(answer, self.stats.requests, self._deps.repositories)

@@ -1,21 +1,27 @@
-"""An answer while it is written, as the content of a reply."""
+"""An answer while it is written, as the content of a reply, with its marks linked to their lines."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from agent import AgentEvent, Answer, Citation, describe_meanings
-from agent.text.citation_markers import find_markers, replace_markers
-from bot.markdown.formatting import format_cited_place, to_one_line
-from bot.markdown.safety import break_pings, neutralize
+from agent.text.citation_markers import find_markers, format_marker, replace_markers
+from bot.markdown.formatting import (
+    break_pings,
+    find_link_target,
+    format_cited_place,
+    is_allowed_link,
+    neutralize,
+    to_one_line,
+)
 from bot.messages import Button, ButtonAction, MessageContent, PlaceLink
-from bot.replies.citation_links import find_chat_link, format_sources, link_marks
 
 MOST_PLACES = 3
 LONGEST_TARGET = 100
 LONGEST_NAME = 80
 LONGEST_ADDRESS = 500  # a longer one would leave little room in a message
+LONGEST_REPEATS = 1_500  # characters of links on marks that have one already: they count in every message
 
 
 def describe_stage(event: AgentEvent) -> str:
@@ -58,10 +64,17 @@ def _make_link(citation: Citation, hosts: Collection[str]) -> PlaceLink:
 
 
 LONGEST_STATUS = 140
+
+
 MAX_ASKED = 2  # buttons for what else a question may mean
 
+
 ASK_ANEW = "Ask anew"  # around an earlier answer
+
+
 VERIFY = "*Shall I verify this by running it? Write `verify`.*"
+
+
 SMALL_TALK = "out_of_scope"  # the route of a reply that says nothing of the code, such as to thanks
 
 
@@ -215,3 +228,42 @@ def make_feedback_buttons(run_id: str, *, sharing: bool = False) -> tuple[Button
 
 def _join_paragraphs(*texts: str) -> str:
     return "\n\n".join(filter(None, texts))
+
+
+def link_marks(text: str, citations: Sequence[Citation], hosts: Collection[str]) -> tuple[str, Sequence[Citation]]:
+    """Make the marks of safe text links; also return the citations that no mark of it links to."""
+    targets = {citation.mark: target for citation in citations if (target := find_chat_link(citation, hosts))}
+    marks = [marker.number for marker in find_markers(text)]
+    linked = replace_markers(text, _write_marks(marks, targets)) if targets else text
+    return linked, [citation for citation in citations if citation.mark not in targets.keys() & set(marks)]
+
+
+def format_sources(citations: Sequence[Citation]) -> str:
+    """List citations in one line: each path once, with its marks and lines."""
+    by_path: dict[tuple[str, str], list[str]] = {}
+    for citation in citations:
+        where = format_cited_place(citation).replace("`", "'")
+        shown = by_path.setdefault((citation.repository, citation.path), [])
+        place = f":{where.rpartition(':')[2]}" if shown and citation.path else where
+        shown.append(f"{format_marker(citation.mark)} {neutralize(f'`{place}`', ())}")
+    return " · ".join(", ".join(places) for places in by_path.values())
+
+
+def find_chat_link(citation: Citation, hosts: Collection[str]) -> str:
+    """Return the web address of the cited lines; empty if there is none that may be linked to."""
+    target = find_link_target(citation, None) or ""
+    return target if is_allowed_link(target, hosts) else ""
+
+
+def _write_marks(marks: Sequence[int], targets: Mapping[int, str]) -> Sequence[str]:
+    """Write each mark as a link, and again where it comes again while there is room for that."""
+    left, seen = LONGEST_REPEATS, set[int]()
+    written: list[str] = []
+    for mark in marks:
+        target = targets.get(mark, "")
+        if mark in seen:
+            left -= len(target)
+        is_linked = bool(target) and (mark not in seen or left >= 0)
+        written.append(f"[{format_marker(mark)}]({target})" if is_linked else format_marker(mark))
+        seen.add(mark)
+    return written

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 
 from agent import AgentEvent, Answer, GoalVerdict
 from agent.text.escaping import format_code_span
-from bot.markdown.formatting import format_cited_place, to_one_line
-from bot.markdown.safety import neutralize
+from bot.markdown.formatting import format_cited_place, neutralize, to_one_line
 from bot.messages import Attachment, Button, MessageContent
-from bot.replies.answer_content import make_feedback_buttons
-from bot.replies.citation_links import find_chat_link
+from bot.replies.answer_content import find_chat_link, make_feedback_buttons
 
 MOST_ITERATIONS = 6  # that are shown beside the one in progress
 MOST_STEPS = 8  # of the iteration in progress

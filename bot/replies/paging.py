@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent.text.escaping import format_code_block
-from bot.markdown.safety import break_pings
+from bot.markdown.formatting import break_pings
 from bot.markdown.splitting import LEAST, count_units, find_fence, split_markdown
 from bot.messages import Attachment, Capabilities, MessageContent
 

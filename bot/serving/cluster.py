@@ -1,4 +1,4 @@
-"""Connects a process to the job queue and the leases that the processes of one team share."""
+"""The duties of a process by its role, and its connection to the job queue and the leases of its cluster."""
 
 from __future__ import annotations
 
@@ -6,14 +6,30 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Literal
 
 from agent import Database, PoolLoad, PostgresDatabase
 from bot.clock import Clock
+from bot.errors import SettingsError
 from bot.ports import AnswerJobs, RefreshJobs
 from bot.repositories.segments import SharedSegments, open_segments
 from bot.settings import Settings
 from bot.storage.leases import Leases
 from bot.storage.manifest_table import CHANNEL, ManifestTable
+
+Role = Literal["all", "front", "answer", "index"]
+NOT_SHARED = (
+    "`--role {role}` is for several processes that share their work, and needs {missing} (docs/cluster.md). "
+    "Set what is missing, or serve with all roles."
+)
+SHARED_ALONE = (
+    "SEGMENTS_URL names an object store in which processes share indexes, which also needs DATABASE_URL, the address "
+    "of the Postgres they share (docs/cluster.md). Set that as well, or unset SEGMENTS_URL."
+)
+_NEEDED = {
+    "database_url": "DATABASE_URL, the address of the Postgres they share",
+    "segments_url": "SEGMENTS_URL, the address of the object store with their indexes",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,3 +79,35 @@ async def open_cluster(settings: Settings, database: Database, owner: str, clock
         )
         refreshes = QueuedRefreshJobs(queue, leases)
         yield replace(cluster, refreshes=refreshes, segments=await stack.enter_async_context(segments))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Duties:
+    """The duties of a process: to receive, to answer, to index."""
+
+    takes_events: bool = False
+    answers: bool = False
+    indexes: bool = False
+
+    @property
+    def is_on_platforms(self) -> bool:
+        """Whether it receives from platforms, or sends to them."""
+        return self.takes_events or self.answers
+
+
+DUTIES: Mapping[Role, Duties] = {
+    "all": Duties(takes_events=True, answers=True, indexes=True),
+    "front": Duties(takes_events=True),
+    "answer": Duties(answers=True),
+    "index": Duties(indexes=True),
+}
+
+
+def assign_duties(role: Role, settings: Settings) -> Duties:
+    """Return what a process of a role does; raises `SettingsError` if others could not do the rest."""
+    missing = [meaning for name, meaning in _NEEDED.items() if getattr(settings, name) is None]
+    if role != "all" and missing:
+        raise SettingsError(NOT_SHARED.format(role=role, missing=", and ".join(missing)))
+    if settings.segments_url is not None and settings.database_url is None:
+        raise SettingsError(SHARED_ALONE)
+    return DUTIES[role]

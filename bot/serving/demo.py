@@ -15,10 +15,10 @@ from pathlib import Path
 
 from agent import AgentError, Database
 from bot.access import AccessPolicy, ChannelTable
-from bot.adapters.local.code_links import LinkedPlace, make_web_url
 from bot.adapters.local.endpoint import LocalCore, LocalPages
 from bot.adapters.local.listener import LocalListener
 from bot.adapters.local.platform import LocalPlatform
+from bot.adapters.local.rendering import LinkedPlace, make_web_url
 from bot.adapters.local.workspace import CHANNELS, GIT, PLATFORM, Person, Workspace
 from bot.app import TeamApp
 from bot.clock import SystemClock
@@ -31,13 +31,13 @@ from bot.repositories.library import WatchedRepositories
 from bot.repositories.refresh import LoggingDisplay
 from bot.serving.living_answers import make_follower, make_living_edits
 from bot.serving.local_page import ADVICE
+from bot.serving.platforms import Announce
 from bot.serving.service import make_chat_policy
-from bot.serving.supervisor import Announce
 from bot.settings import RepositoryTable, Settings
 from bot.storage.database import open_store
 from bot.storage.rate_limits import QuestionLimits
 from bot.surfaces.web.cited_code import MEMORY, SECONDS, WORKER, CitedCode, CodeHighlighter
-from bot.surfaces.web.web_sessions import LoginLink, WebSessions
+from bot.surfaces.web.request_guard import LoginLink, WebSessions
 from bot.tasks import run_in_background
 from indexer import ConfinedWorker, IndexerError, ScratchCopy, locate_repository
 

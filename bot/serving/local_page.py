@@ -14,13 +14,13 @@ from bot.conversations.assembly import open_conversations
 from bot.http.server import LOOPBACK, make_application, run_http_server
 from bot.repositories.library import WatchedRepositories
 from bot.repositories.refresh import LoggingDisplay
+from bot.serving.platforms import Announce
 from bot.serving.service import make_chat_policy
-from bot.serving.supervisor import Announce
 from bot.settings import Settings
 from bot.storage.database import open_store
 from bot.storage.rate_limits import QuestionLimits
 from bot.surfaces.team_surfaces import make_team_core
-from bot.surfaces.web.web_sessions import LoginLink
+from bot.surfaces.web.request_guard import LoginLink
 from bot.surfaces.web.web_surface import WebOptions, WebSurface, serve_team_page
 from bot.tasks import run_in_background
 

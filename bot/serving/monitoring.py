@@ -16,7 +16,7 @@ from bot.http.connections import Connections
 from bot.http.server import LOOPBACK, LatePostRoutes, make_application, run_http_server
 from bot.monitoring.health import Health, ProbeHandlers
 from bot.monitoring.metrics import ConversationMetrics, RunMetrics
-from bot.serving.roles import Duties
+from bot.serving.cluster import Duties
 from bot.settings import Settings
 
 MOST_LOCAL = 32  # connections of those who look after the process

@@ -22,18 +22,16 @@ from bot.conversations.goal_turns import NO_SANDBOX, OFF
 from bot.errors import InboxError
 from bot.maintenance.retention import Retention, run_daily_sweep
 from bot.messages import SURFACE
-from bot.monitoring.cluster_state import ClusterState, read_cluster_state
+from bot.monitoring.metrics import ClusterState, read_cluster_state
 from bot.monitoring.watchdog import watch_loop
 from bot.ports import GoalRuns, RefreshJobs
 from bot.repositories.library import WatchedRepositories
 from bot.repositories.refresh import LoggingDisplay
 from bot.repositories.segments import SharedSegments
-from bot.serving.cluster import Cluster, open_cluster
+from bot.serving.cluster import Cluster, Duties, Role, assign_duties, open_cluster
 from bot.serving.living_answers import make_follower, make_living_edits
 from bot.serving.monitoring import JoinServer, ServiceMonitoring, open_monitoring
-from bot.serving.platforms import NO_PLATFORM, PlatformContext, list_platforms
-from bot.serving.roles import Duties, Role, assign_duties
-from bot.serving.supervisor import Announce, PlatformSupervisor
+from bot.serving.platforms import NO_PLATFORM, Announce, PlatformContext, PlatformSupervisor, list_platforms
 from bot.settings import Settings
 from bot.storage.database import open_store
 from bot.storage.inbox import make_process_name
@@ -41,9 +39,9 @@ from bot.storage.leases import Lease
 from bot.storage.rate_limits import QuestionLimits
 from bot.surfaces.api.chat_completions import ChatCompletions
 from bot.surfaces.api.repeated_questions import RepeatedQuestions
+from bot.surfaces.goal_runs import SurfaceReplies
 from bot.surfaces.mcp.mcp_endpoint import McpEndpoint, is_installed
 from bot.surfaces.principals import Tokens
-from bot.surfaces.surface_replies import SurfaceReplies
 from bot.surfaces.team_surfaces import Late, SurfaceCore, make_team_core
 from bot.surfaces.web.web_surface import WebOptions, WebSurface, make_web_options, serve_team_page
 from bot.tasks import open_task_group, run_in_background

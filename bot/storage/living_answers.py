@@ -12,7 +12,7 @@ from agent import Database, Statement, StoredQuery
 from agent.text.storable import make_storable
 from bot.clock import Clock
 from bot.messages import MessageContent, MessageHandle
-from bot.storage.shared_answers import read_content
+from bot.storage.answer_records import read_content
 from indexer import CitedLines, FollowedLines
 
 DAY = 86_400.0

@@ -1,27 +1,29 @@
-"""Lookups in the code for one person: the parts that they may see, masked, a page at a time, at one commit."""
+"""Lookups for one person in the code that they may see: masked, a page at a time, at one commit."""
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
 from pydantic import Field, create_model
 
-from agent import NEXT, Arguments, CodeLookup, CodeSearch, FileText, Look, LookupResult, Offset, read_lines
+from agent import NEXT, Arguments, CodeLookup, CodeMoved, CodeSearch, FileText, Look, LookupResult, Offset, read_lines
+from bot.access import AccessPolicy
+from bot.errors import UnknownRepository
+from bot.storage.rate_limits import QuestionCounter
 from bot.surfaces.ask_events import SurfaceValue
 from bot.surfaces.principals import Principal
-from bot.surfaces.visible_code import VisibleCode, look_again
-from indexer import IndexerError, IndexStatus, UnknownPath, UnknownRevision
+from indexer import IndexerError, IndexStatus, NotIndexed, UnknownPath, UnknownRevision
 
 MOST_RESOURCE_LINES = 2_000  # of a file that is read as a whole
 SHORTEST_COMMIT = 7  # characters by which a commit is named
 _MAX_WARNINGS = 5
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
-
 Repository = Annotated[
     str | None,
     Field(
@@ -39,6 +41,8 @@ At = Annotated[
         "without. The first time for each takes longer.",
     ),
 ]
+LONGEST_SHOWN = 80  # characters of what somebody has written
+FIRST_INDEX_SECONDS = 45.0  # that a lookup waits for the first index of a repository; a client gives up after 60
 
 
 class ListArguments(Arguments):
@@ -88,19 +92,78 @@ def add_place(arguments: type[Arguments]) -> type[Arguments]:
     )
 
 
-class CodeLookups(VisibleCode):
-    """Looks things up for a person, in the code that they may see.
+class LookupLibrary(Protocol):
+    """The repositories that lookups read."""
+
+    def list_names(self) -> Sequence[str]:
+        """Name them all; the first is the default."""
+
+    async def pin(self, repository: str | None = None, *, at: str = "") -> CodeSearch:
+        """Hold a repository at its newest indexed commit, or `at` a branch, a tag, a commit or a pull request."""
+
+    async def status(self, name: str) -> IndexStatus:
+        """Describe what is indexed of a repository."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeLookups:
+    """Looks things up for a person, in the code that they may see, each time counted where there is a counter.
 
     All methods raise `UnknownRepository`, `LimitReached`, or an `IndexerError` whose text is the sentence to show.
     """
 
-    @look_again
+    library: LookupLibrary
+    access: AccessPolicy = field(default_factory=AccessPolicy)
+    mask: Callable[[str], str] = str
+    counter: QuestionCounter | None = None
+    is_followed: bool = True  # a "no" waits for newer commits, and raises `CodeMoved` if they come
+
+    def list_visible(self, principal: Principal) -> Sequence[str]:
+        """Name the repositories that a person may ask about."""
+        return self.access.list_visible(principal.write(), self.library.list_names())
+
+    async def count(self, principal: Principal) -> None:
+        """Count a lookup; `LimitReached` for one too many."""
+        if self.counter is not None:
+            await self.counter.count_lookup(principal.write())
+
+    @asynccontextmanager
+    async def open_code(
+        self, principal: Principal, repository: str | None, at: str | None = None
+    ) -> AsyncIterator[CodeSearch]:
+        """Count a lookup, and hold the repository that it reads; `NotIndexed` if that takes too long at first.
+
+        `at` names what it is read at, its newest commit where it is empty; `UnknownRevision` if there is no such
+        thing. Whether the repository may be seen at all is decided before that. An `UnknownPath` has
+        how much was read.
+        """
+        await self.count(principal)
+        name = choose_visible(repository, self.list_visible(principal))
+        try:
+            async with asyncio.timeout(FIRST_INDEX_SECONDS):
+                code = await (self.library.pin(name, at=at) if at else self.library.pin(name))
+        except UnknownRevision as error:  # which names what there is, as somebody called it
+            raise UnknownRevision(self.mask(str(error))) from error
+        except TimeoutError:
+            what = f"{name} at {self.mask(at[:LONGEST_SHOWN])}" if at else name
+            sentence = f"{what} is being indexed for the first time. Try again in a minute."
+            raise NotIndexed(sentence) from None
+        if not self.is_followed:
+            code.follow(None)
+        try:
+            yield code
+        except UnknownPath as error:
+            raise UnknownPath(str(error), await code.coverage(), code.commit.sha) from error
+
     async def look_up(self, principal: Principal, lookup: CodeLookup[Any, LookupResult], args: Any) -> Found:
         """Make any lookup; the arguments are those of `add_place`."""
-        async with self.open_code(principal, args.repository, args.at) as code:
-            look = Look(code, self.mask, is_wide=True)
-            result = await lookup.look_up(args, look)
-            return Found(result, f"{code.repository} at {code.commit.sha[:12]}\n{look.evidence().text}")
+        try:
+            async with self.open_code(principal, args.repository, args.at) as code:
+                look = Look(code, self.mask, is_wide=True)
+                result = await lookup.look_up(args, look)
+                return Found(result, f"{code.repository} at {code.commit.sha[:12]}\n{look.evidence().text}")
+        except CodeMoved:  # it was about to say "no" of a commit while a newer one was indexed
+            return await replace(self, is_followed=False, counter=None).look_up(principal, lookup, args)
 
     async def read_at(self, principal: Principal, repository: str, commit: str, path: str) -> FileText:
         """Read a whole file, as far as one may be read at once, at a commit; `UnknownRevision` if that is gone."""
@@ -162,3 +225,17 @@ class CodeLookups(VisibleCode):
             symbols=status.symbols,
             warnings=tuple(self.mask(warning) for warning in status.warnings[:_MAX_WARNINGS]),
         )
+
+
+def choose_visible(repository: str | None, visible: Sequence[str]) -> str:
+    """Return the repository that a person means; where only one is visible to them, it need not be named."""
+    if repository is None and len(visible) == 1:
+        return visible[0]
+    if repository is not None and repository in visible:
+        return repository
+    if not visible:
+        raise UnknownRepository("There are no repositories that you may ask about.")
+    names = ", ".join(visible)
+    if repository is None:
+        raise UnknownRepository(f"Which repository is meant? Name one: {names}.")
+    raise UnknownRepository(f"There is no repository {repository[:80]!r} that you may ask about. There are: {names}.")

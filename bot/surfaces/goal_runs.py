@@ -13,13 +13,33 @@ from typing import Literal
 
 from bot.conversations.dispatcher import Conversations
 from bot.conversations.goal_turns import DECIDED
-from bot.errors import NotAllowed, NotProposed, UnknownGoalRun, UnknownRepository
-from bot.messages import SURFACE, GoalOrder, MessageContent, MessageKey, Place
+from bot.errors import (
+    FileUnreadable,
+    InboxError,
+    NotAllowed,
+    NotProposed,
+    PlatformUnreachable,
+    StreamRefused,
+    UnknownGoalRun,
+)
+from bot.messages import (
+    SURFACE,
+    AttachedFile,
+    Capabilities,
+    GoalOrder,
+    MessageContent,
+    MessageHandle,
+    MessageKey,
+    Place,
+    ThreadMessage,
+)
+from bot.ports import LiveStream
+from bot.storage.answer_records import ShareableAnswer, ShareableAnswerStore
 from bot.storage.inbox import InboxEntry
 from bot.storage.message_states import OPEN
 from bot.surfaces.ask_events import SurfaceValue
+from bot.surfaces.code_lookups import choose_visible
 from bot.surfaces.principals import Principal
-from bot.surfaces.visible_code import explain_choice
 
 MAX_TASK_CHARACTERS = 4_000
 MAX_WORDS = 50  # of one argument
@@ -27,7 +47,6 @@ LOOK_SECONDS = 0.5  # from one look at a run to the next: another process may be
 MAX_LISTED = 50
 MAX_SEARCHED = 500  # of the newest runs, for those that a person may see
 UNKNOWN = "There is no goal run of this name, or you have no access to it."
-
 Arguments = Mapping[str, str | list[str]]
 Decision = Literal["approve", "abort"]
 GoalRunState = Literal["preparing", "proposed", "waiting", "running", "ended"]
@@ -94,9 +113,7 @@ class TeamGoalRuns:
         if not self.is_on:
             raise NotAllowed(deps.goals.problem)
         visible = deps.access.list_visible(person, deps.repositories.list_names())
-        chosen = visible[0] if repository is None and len(visible) == 1 else repository
-        if chosen is None or chosen not in visible:
-            raise UnknownRepository(explain_choice(repository, visible))
+        chosen = choose_visible(repository, visible)
         filled = {"claim": task} if goal == "claim" and not arguments else arguments
         order = GoalOrder(
             goal=goal, arguments={key: _mask(value, deps.mask) for key, value in filled.items()},
@@ -191,3 +208,60 @@ def _name_state(entry: InboxEntry) -> GoalRunState:
 
 def _mask(value: str | list[str], mask: Callable[[str], str]) -> str | list[str]:
     return mask(value) if isinstance(value, str) else [*map(mask, value)]
+
+
+class SurfaceReplies:
+    """A platform without people: a message is a row, which the API and the page read, in whichever process."""
+
+    capabilities = Capabilities(max_units=1_000_000, utf16=False, rates={}, edit_every=0.5)
+
+    def __init__(self, contents: ShareableAnswerStore) -> None:
+        self._contents = contents
+
+    async def post(self, place: Place, content: MessageContent, *, nonce: str) -> MessageHandle:
+        """Keep a message under its nonce."""
+        handle = _make_handle(place, nonce)
+        await self.edit(handle, content)
+        return handle
+
+    async def edit(self, handle: MessageHandle, content: MessageContent) -> None:
+        """Keep what a message shows from now on."""
+        place = Place(platform=SURFACE, workspace="", channel="", thread=handle.thread)
+        try:
+            await self._contents.keep(handle.id, place.key(), ShareableAnswer(content=content, repositories=()))
+        except InboxError as error:
+            raise PlatformUnreachable(str(error)) from error
+
+    async def withdraw(self, handle: MessageHandle) -> None:
+        """Drop a message."""
+        try:
+            await self._contents.drop(handle.id)
+        except InboxError as error:
+            raise PlatformUnreachable(str(error)) from error
+
+    async def find_reply(self, place: Place, nonce: str) -> MessageHandle | None:
+        """Find the message of a nonce."""
+        try:
+            is_there = await self._contents.read(nonce) is not None
+        except InboxError as error:
+            raise PlatformUnreachable(str(error)) from error
+        return _make_handle(place, nonce) if is_there else None
+
+    async def open_stream(self, place: Place, content: MessageContent, *, nonce: str) -> LiveStream:  # noqa: ARG002
+        """Refuse: a row is replaced as a whole."""
+        raise StreamRefused("There are no streams here.")
+
+    async def read_thread(self, place: Place, *, before: str, limit: int) -> Sequence[ThreadMessage]:  # noqa: ARG002
+        """Return nothing: there is no thread around a goal run."""
+        return ()
+
+    async def read_file(self, file: AttachedFile, *, most: int) -> bytes:  # noqa: ARG002
+        """Refuse: nothing comes with a request."""
+        raise FileUnreadable("There are no files here.")
+
+    async def hint(self, place: Place, status: str) -> None:
+        """Show nothing: the message has the status."""
+
+
+def _make_handle(place: Place, nonce: str) -> MessageHandle:
+    return MessageHandle(platform=SURFACE, workspace="", channel="", id=nonce, thread=place.thread)

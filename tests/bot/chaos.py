@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from agent import PostgresDatabase
-from bot.serving.roles import Role
+from bot.serving.cluster import Role
 from bot.storage.database import open_postgres
 from bot.storage.inbox import LEASE_SECONDS
 from bot.tasks import run_in_background

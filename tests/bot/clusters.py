@@ -12,7 +12,7 @@ from typing import Any
 
 import aiohttp
 
-from bot.serving.roles import Role
+from bot.serving.cluster import Role
 from tests.fakes.loopback.ports import find_free_port
 from tests.fakes.repositories import GitRepo
 from tests.fakes.serving import serve

@@ -13,7 +13,7 @@ import bot.adapters.slack.adapter
 import bot.jobs.queued_jobs
 import bot.serving.service
 from bot.monitoring.watchdog import WatchedLoop
-from bot.serving.roles import Role
+from bot.serving.cluster import Role
 from bot.settings import Settings
 from bot.tasks import TerminationSignal, run_until_signal
 from tests.fakes import dying

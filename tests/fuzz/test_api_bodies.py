@@ -11,8 +11,7 @@ from starlette.datastructures import Headers
 
 from bot.surfaces.api.ask_requests import AskRequest, wants_events
 from bot.surfaces.api.completion_messages import CompletionRequest, find_marks, read_messages
-from bot.surfaces.api.problems import RequestProblem
-from bot.surfaces.api.request_reading import parse_json
+from bot.surfaces.api.problems import RequestProblem, parse_json
 from tests.fuzz.texts import among, halves, json_values, objects
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")

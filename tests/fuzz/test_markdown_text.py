@@ -16,9 +16,9 @@ from agent.text.escaping import (
     replace_control_characters,
     to_one_line,
 )
+from bot.markdown.formatting import break_pings, is_allowed_link, neutralize
 from bot.markdown.formatting import replace_control_characters as visible_markdown
 from bot.markdown.formatting import to_one_line as shown_on_one_line
-from bot.markdown.safety import break_pings, is_allowed_link, neutralize
 from bot.markdown.splitting import count_units, read_lines, split_markdown
 from tests.fuzz.texts import among
 

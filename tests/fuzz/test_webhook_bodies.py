@@ -11,8 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multidict import CIMultiDict
 
-from bot.webhooks.push_endpoint import has_signature, verify_signature
-from bot.webhooks.pushes import FORM, Push, find_repositories, read_payload, read_pushes
+from bot.webhooks.push_endpoint import (
+    FORM,
+    Push,
+    find_repositories,
+    has_signature,
+    read_payload,
+    read_pushes,
+    verify_signature,
+)
 from indexer.remotes.remote_repository import RemoteRepository
 from tests.fuzz.texts import among, halves, json_values, noise, objects
 

@@ -26,7 +26,7 @@ from bot.adapters.inbound import deliver_with_retry
 from bot.clock import Clock
 from bot.conversations.dispatcher import Conversations
 from bot.errors import BotError, ChatError, PlatformUnreachable
-from bot.markdown.safety import neutralize
+from bot.markdown.formatting import neutralize
 from bot.messages import ButtonPress, IncomingMessage
 
 Interaction = discord.Interaction[Any]

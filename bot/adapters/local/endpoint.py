@@ -14,11 +14,9 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router, request_response
 
 from bot.access import AccessPolicy
-from bot.adapters.local.code_links import LinkedPlace
-from bot.adapters.local.listener import GONE, LocalListener
-from bot.adapters.local.parsing import COMMANDS, REACTIONS, parse_message
+from bot.adapters.local.listener import COMMANDS, GONE, REACTIONS, LocalListener, parse_message
 from bot.adapters.local.platform import read_number
-from bot.adapters.local.rendering import MessageRendering
+from bot.adapters.local.rendering import LinkedPlace, MessageRendering
 from bot.adapters.local.workspace import BOT, DIRECT, PLATFORM, Channel, Person, StoredMessage, Workspace
 from bot.http.connections import keep_open
 from bot.http.event_streams import EventStream, write_event
@@ -27,9 +25,8 @@ from bot.surfaces.principals import Principal
 from bot.surfaces.team_surfaces import Late
 from bot.surfaces.web.cited_code import CitedCode, CodeHighlighter, number_lines
 from bot.surfaces.web.page_files import PageFiles
-from bot.surfaces.web.request_guard import LOGIN, RequestGuard, WebAddress
+from bot.surfaces.web.request_guard import LOGIN, LoginLink, RequestGuard, WebAddress, WebSession, WebSessions
 from bot.surfaces.web.web_core import send_html
-from bot.surfaces.web.web_sessions import LoginLink, WebSession, WebSessions
 
 STATIC = {"workspace.css": "text/css", "workspace.js": "text/javascript"}
 STARTERS = ("@citebot how do I run the tests?", "@citebot what changed recently?", "/citebot status")

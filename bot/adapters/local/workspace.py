@@ -15,7 +15,7 @@ from agent.text.storable import make_storable
 from bot.clock import Clock
 from bot.errors import PlatformUnreachable
 from bot.messages import MessageContent
-from bot.storage.shared_answers import read_content, write_content
+from bot.storage.answer_records import read_content, write_content
 
 PLATFORM, WORKSPACE, BOT, GIT = "local", "demo", "citebot", "git"
 FILE = "workspace.sqlite"

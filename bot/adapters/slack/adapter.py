@@ -16,8 +16,7 @@ from bot.adapters.slack.client import API_URL, BotIdentity, SlackClient, open_cl
 from bot.adapters.slack.connection import CONNECTIONS, Socket, TokenMonitor, open_sockets
 from bot.adapters.slack.endpoint import PATH, EventLimit, make_endpoint
 from bot.adapters.slack.ephemeral import SlackEphemeralMessages
-from bot.adapters.slack.home import HomeTab
-from bot.adapters.slack.listener import SlackListener
+from bot.adapters.slack.listener import HomeTab, SlackListener
 from bot.adapters.slack.platform import RATES, SlackPlatform, Streaming
 from bot.clock import Clock
 from bot.conversations.dispatcher import Conversations

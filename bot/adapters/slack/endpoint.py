@@ -14,10 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.adapters.slack.schema import FORM, is_well_formed, parse_body
-from bot.clock import Clock
-from bot.http.bodies import BodyReader, read_media_type
+from bot.clock import Clock, RareWarnings
+from bot.http.requests import BodyReader, read_media_type
 from bot.http.server import Respond
-from bot.http.throttled_warnings import RareWarnings
 
 PATH = "/slack/events"
 LARGEST = 2_000_000  # bytes; the longest message, with all that Slack says around it, is a quarter of it

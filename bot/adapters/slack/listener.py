@@ -1,11 +1,11 @@
-"""The Bolt app: what Slack delivers is stored before it is acknowledged, and nothing is left unacknowledged."""
+"""Brings what people do in Slack to the conversations, and writes the Home tab when they open it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,12 +15,12 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_bolt.response import BoltResponse
 
+from bot.access import AccessPolicy
 from bot.adapters.inbound import EventsInFlight
 from bot.adapters.slack.channels import PLATFORM, SharedChannels
 from bot.adapters.slack.client import BotIdentity, SlackClient
 from bot.adapters.slack.endpoint import APP_RATE_LIMITED, EventLimit
 from bot.adapters.slack.ephemeral import SlackEphemeralMessages, make_ephemeral_place
-from bot.adapters.slack.home import PROMPTS, HomeTab
 from bot.adapters.slack.parsing import (
     ButtonPressed,
     MessageDeleted,
@@ -30,9 +30,15 @@ from bot.adapters.slack.parsing import (
     parse_delivery,
 )
 from bot.adapters.slack.platform import SlackPlatform
+from bot.adapters.slack.rendering import Block, to_mrkdwn
+from bot.clock import Clock
+from bot.conversations.commands import format_help
 from bot.conversations.dispatcher import Conversations
 from bot.errors import ChatError
 from bot.messages import IncomingMessage, MessageContent, Place
+from bot.ports import Repositories
+from bot.questions.descriptions import describe_freshness
+from indexer import IndexerError
 
 # The events that are handled here; the manifest subscribes to these and no others.
 EVENTS = frozenset({
@@ -41,9 +47,16 @@ EVENTS = frozenset({
 })  # fmt: skip
 _LAST_MOMENT = 5.0  # seconds in which deliveries can still be stored
 _ANY = re.compile("")
-
 log = logging.getLogger(__name__)
 bolt_log = logging.getLogger(f"{__name__}.bolt")
+MOST_SHOWN = 40
+PROMPTS: Sequence[Mapping[str, str]] = (
+    {"title": "Where is something done?", "message": "Where are settings read?"},
+    {"title": "Who calls it?", "message": "Who calls the main entry point?"},
+    {"title": "What is indexed?", "message": "status"},
+    {"title": "What can I ask?", "message": "help"},
+)
+_ASK = "Mention me in a channel, or write to me here. Every claim links to the exact lines and commit it came from."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,3 +226,41 @@ class SlackListener:
                     await self._ephemeral.send(notice.place, MessageContent(text=notice.text))
                 except ChatError as error:
                     log.info("a notice was not shown: %s", error)
+
+
+class HomeTab:
+    """Writes the Home tab for one person: it lists the repositories that they may ask about in a DM."""
+
+    def __init__(self, repositories: Repositories, access: AccessPolicy, clock: Clock) -> None:
+        self._repositories = repositories
+        self._access = access
+        self._clock = clock
+
+    async def view(self, place: Place, person: str, *, external: bool) -> Mapping[str, Any]:
+        """Return the view."""
+        asking = IncomingMessage(
+            place=place, id="home", author=person, text="", kind="direct", sent_at=self._clock.now(), private=True
+        )
+        names = [] if external else self._access.list_visible(asking, self._repositories.list_names())
+        lines = [await self._describe_repository(name) for name in names]
+        shown = [_make_section(to_mrkdwn(line)) for line in lines[:MOST_SHOWN]]
+        if len(lines) > MOST_SHOWN:
+            shown.append(_make_section(f"… and {len(lines) - MOST_SHOWN} more; send me `repos`."))
+        none = _make_section("There are no repositories that you may ask about.")
+        blocks = [
+            {"type": "header", "text": {"type": "plain_text", "text": "Repositories"}},
+            *(shown or [none]),
+            {"type": "divider"},
+            _make_section(_ASK),
+        ]
+        return {"type": "home", "blocks": [*blocks, {"type": "markdown", "text": format_help(several=len(names) > 1)}]}
+
+    async def _describe_repository(self, name: str) -> str:
+        try:
+            return describe_freshness(await self._repositories.status(name), self._clock.now())
+        except IndexerError as error:
+            return f"{name}: {error}"
+
+
+def _make_section(words: str) -> Block:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": words[:3000]}}

@@ -1,4 +1,4 @@
-"""Shows progress, growing text and linked answers on a terminal, and plain text if there is none."""
+"""Shows progress, growing text, answers and lists of code on a terminal, and plain text if there is none."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from agent.text.citation_markers import format_marker
-from bot.adapters.terminal.code_listing import format_code_lines
-from bot.adapters.terminal.output import CodeLine, format_answer, format_author
+from bot.adapters.terminal.output import CODE_THEME, CodeLine, format_answer, format_author
 from bot.markdown import find_link_target, format_cited_place, replace_control_characters
 from bot.monitoring.logs import hold_log
 
@@ -139,3 +138,20 @@ class Terminal:
             draft = LiveAnswer(root)
             with hold_log(), draft.draw(self.err):
                 yield draft.take
+
+
+def format_code_lines(rows: Sequence[CodeLine], console: Console) -> str:
+    """Write a list as it is to be printed on a console, with its colours if it is a terminal that has any."""
+    if not console.is_terminal:
+        return "\n".join(map(str, rows))
+    with console.capture() as captured:
+        for row in rows:
+            heading = Text.assemble((row.where, "bold"), *((f"  {note}", "dim") for note in row.notes if note))
+            console.print(heading, soft_wrap=True)
+            if row.code:
+                from rich.syntax import Syntax
+
+                text = Syntax("", Syntax.guess_lexer(row.path), theme=CODE_THEME).highlight(row.code)
+                text.rstrip()
+                console.print(Text("    ").append_text(text), soft_wrap=True)
+    return captured.get().removesuffix("\n")

@@ -1,4 +1,4 @@
-"""Formats results as JSON records and as lines of plain text: pure functions."""
+"""Formats results as JSON records and as lines of plain text: pure functions, and the theme of code."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agent import Answer
     from bot.repositories.status import RepositoryState
 
+CODE_THEME = "ansi_dark"  # the colours that the person chose for the terminal, light or dark
 _MAX_PLAIN = 10  # files that are named
 _LONGEST_CODE = 200  # characters of a line that are shown
 _LONGEST_QUERY = 1_000  # characters whose words are looked for in lines

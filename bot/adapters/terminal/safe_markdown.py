@@ -9,7 +9,7 @@ from rich.markdown import CodeBlock, Markdown, MarkdownElement
 from rich.segment import Segment
 from rich.syntax import Syntax
 
-from bot.adapters.terminal.code_listing import CODE_THEME
+from bot.adapters.terminal.output import CODE_THEME
 from bot.markdown import replace_control_characters
 
 

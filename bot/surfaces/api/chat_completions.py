@@ -17,9 +17,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route, Router
 
-from bot.http.bodies import BodyReader
 from bot.http.connections import keep_open
 from bot.http.event_streams import write_event
+from bot.http.requests import BodyReader
 from bot.surfaces.api.ask_requests import answer_with_events, explain_no_answer, wait_for_answer
 from bot.surfaces.api.completion_messages import (
     MODEL,
@@ -33,9 +33,15 @@ from bot.surfaces.api.completion_messages import (
     name_repository,
     read_messages,
 )
-from bot.surfaces.api.problems import API_HEADERS, RequestProblem, make_error_handlers
+from bot.surfaces.api.problems import (
+    API_HEADERS,
+    RequestProblem,
+    authenticate,
+    make_error_handlers,
+    parse_json,
+    read_json,
+)
 from bot.surfaces.api.repeated_questions import RepeatedQuestions, read_key
-from bot.surfaces.api.request_reading import authenticate, parse_json, read_json
 from bot.surfaces.ask_events import Answered, AskEvent, NotAnswered, RunBegun, TextPart
 from bot.surfaces.principals import Principal
 from bot.surfaces.team_surfaces import Late, SurfaceCore

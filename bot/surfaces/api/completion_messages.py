@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, FailF
 
 from agent.text.citation_markers import MARKER
 from agent.text.code_marks import CodeBlockScanner, find_outside
-from bot.conversations.turns.thread_context import LONGEST_QUESTION, quote_thread
+from bot.conversations.question_context import LONGEST_QUESTION, quote_thread
 from bot.markdown.formatting import to_one_line
 from bot.messages import ThreadMessage
 from bot.surfaces.api.problems import BadField, refuse

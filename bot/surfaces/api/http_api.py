@@ -24,10 +24,9 @@ from starlette.routing import Mount, Router
 from agent import LOOKUPS, Arguments, CodeLookup, LookupResult
 from bot.conversations.goal_turns import OFF
 from bot.errors import BotError, NotAllowed
-from bot.http.bodies import BodyReader
 from bot.http.connections import keep_open
 from bot.http.event_streams import EventStream, wait_while_connected, write_event
-from bot.surfaces.answer_states import AnswerState
+from bot.http.requests import BodyReader
 from bot.surfaces.api.ask_requests import EVENTS, AskRequest, answer_ask, wants_events
 from bot.surfaces.api.problems import (
     API_HEADERS,
@@ -35,13 +34,15 @@ from bot.surfaces.api.problems import (
     PROBLEM_TYPE,
     Problem,
     RequestProblem,
+    authenticate,
+    describe_invalid,
     explain_error,
     make_error_handlers,
+    read_json,
     render_problem,
 )
 from bot.surfaces.api.repeated_questions import KEY, KEY_PATTERN, RepeatedQuestions, read_key
-from bot.surfaces.api.request_reading import authenticate, describe_invalid, read_json
-from bot.surfaces.ask_events import Answered
+from bot.surfaces.ask_events import Answered, AnswerState
 from bot.surfaces.code_lookups import ListArguments, RepositoryListing, add_place
 from bot.surfaces.goal_runs import MAX_TASK_CHARACTERS, MAX_WORDS, Decision, GoalRun, TeamGoalRuns
 from bot.surfaces.principals import Principal

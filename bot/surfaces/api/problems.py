@@ -1,20 +1,22 @@
-"""Renders every error of the HTTP API as problem details (RFC 9457)."""
+"""Reads the token and the body of a request, and renders every error as problem details (RFC 9457)."""
 
 from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.errors import BotError, LimitReached, NotAllowed, NotProposed, UnknownGoalRun, UnknownRepository
+from bot.http.requests import BodyReader, read_media_type
+from bot.surfaces.principals import Principal, Tokens, find_bearer
 from indexer import BadPattern, IndexerError, UnknownPath, UnknownRevision
 
 PROBLEM_TYPE = "application/problem+json"
@@ -23,11 +25,8 @@ GONE = 499
 API_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 RETRY_SECONDS = 10.0  # where nothing tells better
 UNEXPECTED = "An internal error occurred. Try again; if it persists, see citebot's log."
-
 Render = Callable[["RequestProblem"], Response]
-
 log = logging.getLogger(__name__)
-
 _SENTENCES: Mapping[int, str] = {
     400: "The request cannot be read.",
     401: "Send a token that citebot.toml lists, in the header `Authorization: Bearer TOKEN`.",
@@ -49,6 +48,9 @@ _CODES: Mapping[int, str] = {
     429: "limit",
     503: "unavailable",
 }
+JSON_TYPE = "application/json"
+MOST_ERRORS = 10
+Asked = TypeVar("Asked", bound=BaseModel)
 
 
 class BadField(BaseModel):
@@ -165,3 +167,47 @@ def _explain_refusal(refusal: HTTPException) -> RequestProblem:
 def refuse(status: int, detail: str = "", *, errors: tuple[BadField, ...] = ()) -> RequestProblem:
     """Return the problem of a status, in its usual words unless others are given."""
     return replace(_explain_refusal(HTTPException(status, detail)), errors=errors)
+
+
+def authenticate(request: Request, tokens: Tokens) -> Principal:
+    """Return whose token came with the request; raises the problem of a request without one that is known."""
+    principal = find_bearer(request.headers.getlist("Authorization"), tokens)
+    if principal is None:
+        raise refuse(401)
+    return principal
+
+
+async def read_json(request: Request, bodies: BodyReader) -> bytes:
+    """Return a body that is said to be JSON."""
+    if read_media_type(request.headers) != JSON_TYPE:
+        raise HTTPException(415)
+    return await bodies.read(request)
+
+
+def parse_json(body: bytes, model: type[Asked]) -> Asked:
+    """Return what a body says; a number is no text, and a text no number."""
+    try:
+        return model.model_validate_json(body, strict=True)
+    except ValidationError as error:
+        raise describe_invalid(error.errors(include_url=False, include_context=False, include_input=False)) from None
+
+
+def describe_invalid(errors: Sequence[Any]) -> RequestProblem:
+    """Describe the problem of each field, without repeating its content."""
+    details = errors[:MOST_ERRORS]
+    places = [each["loc"] for each in details]
+    fields = tuple(
+        BadField(field=".".join(str(part) for part in each["loc"])[:80], detail=_put(each["msg"])[:300])
+        for each in details  # a list is too short where one of its items is wrong, and only for that
+        if not any(_is_within(place, each["loc"]) for place in places)
+    )
+    return refuse(400, "The request is not as /api/openapi.json describes it; `errors` says where.", errors=fields)
+
+
+def _is_within(place: Sequence[object], of: Sequence[object]) -> bool:
+    return len(place) > len(of) and place[: len(of)] == of
+
+
+def _put(message: str) -> str:
+    """Say in the words of JSON what Pydantic says in Python's."""
+    return message.removeprefix("Value error, ").replace("Tuple should", "List should").replace(" after validation", "")

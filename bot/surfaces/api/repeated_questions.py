@@ -15,8 +15,8 @@ from starlette.requests import Request
 
 from bot.surfaces.api.problems import BadField, RequestProblem, refuse
 from bot.surfaces.ask_events import AskEvent, NotAnswered
-from bot.surfaces.asked_run import AskedRun
 from bot.surfaces.principals import Principal
+from bot.surfaces.questions import AskedRun
 
 KEY = "Idempotency-Key"
 RETRIES = "X-Stainless-Retry-Count"  # OpenAI's clients send this instead of a key: 0 the first time

@@ -15,9 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
-from bot.http.bodies import BodyReader
 from bot.http.connections import keep_open
-from bot.http.hosts import is_own_host
+from bot.http.requests import BodyReader, is_own_host
 from bot.surfaces.principals import Principal, find_bearer
 from bot.surfaces.team_surfaces import Late, SurfaceCore
 from bot.tasks import run_in_background

@@ -15,8 +15,7 @@ from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup, escape
 
 from agent.text.citation_markers import MARKER
-from bot.pictures.flow_rendering import lay_out_flow
-from bot.pictures.flow_svg import write_svg_part
+from bot.pictures.flow_rendering import lay_out_flow, write_svg_part
 from bot.pictures.mermaid_source import read_flowchart
 from bot.pictures.placed_flow import place_flow
 from bot.pictures.sequence_source import read_sequence

@@ -17,15 +17,14 @@ from bot.http.event_streams import EventStream, write_event
 from bot.markdown import format_location
 from bot.surfaces.ask_events import Answered, CitedPlace
 from bot.surfaces.team_surfaces import Late
-from bot.surfaces.web.agent_graph import AgentGraphDrawing
 from bot.surfaces.web.answer_markup import AnswerMarkup, MarkLink
 from bot.surfaces.web.cited_code import CodeHighlighter, number_lines
 from bot.surfaces.web.live_turns import LiveConversation, LiveTurn, Refusal
 from bot.surfaces.web.page_files import PageFiles, format_seconds
 from bot.surfaces.web.repository_pages import describe_repositories
-from bot.surfaces.web.request_guard import SHARED, RequestGuard
+from bot.surfaces.web.request_guard import SHARED, RequestGuard, WebSession
+from bot.surfaces.web.run_course import AgentGraphDrawing
 from bot.surfaces.web.web_core import WebCore, send_html
-from bot.surfaces.web.web_sessions import WebSession
 
 STARTERS = (
     "How do I run the tests?",

@@ -13,8 +13,7 @@ from time import monotonic
 from agent import AgentEvent
 from bot.clock import Clock
 from bot.replies.paging import cut_to_stable
-from bot.surfaces.answer_states import AnswerState
-from bot.surfaces.ask_events import Answered, AskEvent, NotAnswered, RunBegun, StageBegun, TextPart
+from bot.surfaces.ask_events import Answered, AnswerState, AskEvent, NotAnswered, RunBegun, StageBegun, TextPart
 from bot.surfaces.principals import Principal
 from bot.surfaces.questions import NO_QUESTION, Questions
 from bot.surfaces.web.cited_code import CitedCode, CitedExcerpt

@@ -14,9 +14,8 @@ from bot.repositories.status import read_state
 from bot.surfaces.principals import Principal
 from bot.surfaces.team_surfaces import Late
 from bot.surfaces.web.page_files import PageFiles
-from bot.surfaces.web.request_guard import RequestGuard
+from bot.surfaces.web.request_guard import RequestGuard, WebSession
 from bot.surfaces.web.web_core import WebCore, send_html
-from bot.surfaces.web.web_sessions import WebSession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

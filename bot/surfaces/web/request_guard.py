@@ -1,8 +1,11 @@
-"""Guards every request of the page: the host must be ours, the session valid, and the form written by us."""
+"""Guards every request of the page: its host, its session (a cookie) and its form must be ours."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
@@ -11,9 +14,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from bot.http.bodies import BodyReader, read_media_type
-from bot.http.hosts import LOOPBACK, is_own_host
-from bot.surfaces.web.web_sessions import WebSession, WebSessions
+from bot.clock import Clock
+from bot.http.requests import LOOPBACK, BodyReader, is_own_host, read_media_type
+from bot.surfaces.principals import Principal
 
 CSRF_FIELD = "csrf"
 LOGIN = "/login"
@@ -34,13 +37,16 @@ LONGEST_FORM = 512_000  # bytes: the longest question that is read, each of its 
 _FORM_SECONDS = 10.0
 _ALL_FORMS = 8_000_000
 _MAX_FIELDS = 20
-
 log = logging.getLogger(__name__)
-
 Handler = Callable[[Request], Awaitable[Response]]
-SignedIn = Callable[[Request, WebSession], Awaitable[Response]]
-Submitted = Callable[[Request, WebSession, Mapping[str, str]], Awaitable[Response]]
+SignedIn = Callable[[Request, "WebSession"], Awaitable[Response]]
+Submitted = Callable[[Request, "WebSession", Mapping[str, str]], Awaitable[Response]]
 Refuse = Callable[[Request, int, str], Response]
+SESSION_SECONDS = 12 * 3600.0
+MOST_SESSIONS = 1_000
+MOST_EACH = 20  # of one person
+_BYTES = 32
+_LONGEST = 200  # characters of what a browser sends that are looked at
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,3 +187,72 @@ def _split_host(host: str) -> tuple[str, str]:
     """Split the name of a host from its port, which may be missing."""
     name, colon, port = host.lower().rpartition(":")
     return (name, port) if colon and not port.endswith("]") else (host.lower(), "")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WebSession:
+    """One person in one browser. `csrf` is what their forms have to send, which no other site can read."""
+
+    principal: Principal
+    csrf: str
+    ends: float
+
+    def accepts(self, csrf: str) -> bool:
+        """Whether a form was written for this session."""
+        return _is_same(csrf, self.csrf)
+
+
+class WebSessions:
+    """The sessions of this process, of which only the checksums of their cookies are known."""
+
+    def __init__(self, clock: Clock, *, seconds: float = SESSION_SECONDS, most: int = MOST_SESSIONS) -> None:
+        self.seconds = seconds
+        self._clock = clock
+        self._most = most
+        self._open: dict[str, WebSession] = {}
+
+    def open(self, principal: Principal) -> str:
+        """Sign a person in; return what the cookie has to hold."""
+        now = self._clock.now()
+        self._open = {key: session for key, session in self._open.items() if session.ends > now}
+        own = [key for key, session in self._open.items() if session.principal.key == principal.key]
+        for key in own[: max(0, len(own) + 1 - MOST_EACH)]:
+            del self._open[key]
+        while len(self._open) >= self._most:
+            del self._open[next(iter(self._open))]
+        cookie = secrets.token_urlsafe(_BYTES)
+        csrf = secrets.token_urlsafe(_BYTES)
+        self._open[_hash(cookie)] = WebSession(principal=principal, csrf=csrf, ends=now + self.seconds)
+        return cookie
+
+    def find(self, cookie: str) -> WebSession | None:
+        """Return the session that a cookie names, while it lasts."""
+        session = self._open.get(_hash(cookie[:_LONGEST]))
+        return session if session is not None and session.ends > self._clock.now() else None
+
+    def close(self, cookie: str) -> None:
+        """Sign out."""
+        self._open.pop(_hash(cookie[:_LONGEST]), None)
+
+
+class LoginLink:
+    """The token in the printed link: it signs in its first user, once, and is then replaced."""
+
+    def __init__(self, announce: Callable[[], None] = lambda: None) -> None:
+        self.token = secrets.token_urlsafe(_BYTES)
+        self.announce = announce
+
+    def take(self, given: str) -> bool:
+        """Whether this signs in; it does so once."""
+        if not _is_same(given, self.token):
+            return False
+        self.token = secrets.token_urlsafe(_BYTES)
+        return True
+
+
+def _hash(cookie: str) -> str:
+    return hashlib.sha256(cookie.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _is_same(given: str, known: str) -> bool:
+    return hmac.compare_digest(given[:_LONGEST].encode("utf-8", "surrogatepass"), known.encode())

@@ -23,9 +23,8 @@ from bot.surfaces.team_surfaces import Late
 from bot.surfaces.web.answer_markup import AnswerMarkup
 from bot.surfaces.web.cited_code import CodeHighlighter
 from bot.surfaces.web.page_files import PageFiles
-from bot.surfaces.web.request_guard import RequestGuard
+from bot.surfaces.web.request_guard import RequestGuard, WebSession
 from bot.surfaces.web.web_core import WebCore, send_html
-from bot.surfaces.web.web_sessions import WebSession
 
 DAYS = 7
 MOST_READ = 1_000  # turns that the figures are made of

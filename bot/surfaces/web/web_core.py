@@ -18,7 +18,7 @@ from bot.clock import Clock, SystemClock
 from bot.conversations.dispatcher import Conversations
 from bot.ports import Repositories
 from bot.questions.descriptions import describe_progress, describe_refresh
-from bot.storage.shared_answers import SharedAnswerStore
+from bot.storage.answer_records import SharedAnswerStore
 from bot.storage.turn_records import TurnRecordStore
 from bot.surfaces.ask_events import Answered
 from bot.surfaces.goal_runs import TeamGoalRuns

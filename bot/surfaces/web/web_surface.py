@@ -15,19 +15,17 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, Router, request_response
 
 from bot.app import TeamApp
-from bot.clock import Clock, SystemClock
+from bot.clock import Clock, RareWarnings, SystemClock
 from bot.conversations.dispatcher import Conversations
-from bot.http.throttled_warnings import RareWarnings
 from bot.surfaces.principals import Principal, Tokens, make_local_principal
 from bot.surfaces.team_surfaces import Late, SurfaceCore
 from bot.surfaces.web.ask_pages import AskPages
 from bot.surfaces.web.cited_code import MEMORY, SECONDS, WORKER, CodeHighlighter
 from bot.surfaces.web.page_files import PageFiles
 from bot.surfaces.web.repository_pages import RepositoryPages
-from bot.surfaces.web.request_guard import LOGIN, SHARED, RequestGuard, WebAddress
+from bot.surfaces.web.request_guard import LOGIN, SHARED, LoginLink, RequestGuard, WebAddress, WebSession, WebSessions
 from bot.surfaces.web.run_pages import GOALS, GoalPages, RunPages
 from bot.surfaces.web.web_core import RunTally, WebCore, make_web_core, send_html
-from bot.surfaces.web.web_sessions import LoginLink, WebSession, WebSessions
 from indexer import ConfinedWorker
 
 PAGES = (("/", "Ask"), ("/repositories", "Repositories"), ("/runs", "Runs"))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from agent.guard.thread_quotes import with_background
-from bot.conversations.turns.thread_context import quote_thread
+from bot.conversations.question_context import quote_thread
 from bot.messages import ThreadMessage
 
 Part = Literal["dev", "held_out"]

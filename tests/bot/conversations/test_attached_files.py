@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.conversations.turns.attached_files import MOST_IMAGES, MOST_TEXT, UnreadableFile, decode_text, read_attachments
+from bot.conversations.question_context import MOST_IMAGES, MOST_TEXT, UnreadableFile, decode_text, read_attachments
 from bot.errors import PlatformUnreachable
 from bot.messages import AttachedFile, IncomingMessage, Place
 from tests.fakes.clock import FakeClock

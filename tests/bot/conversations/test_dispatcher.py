@@ -18,8 +18,8 @@ from agent.guard.thread_quotes import FLAG
 from agent.persistence.checkpointer import open_saver
 from bot.access import AccessPolicy, AccessRule
 from bot.conversations.assembly import ChatPolicy, open_conversations
+from bot.conversations.question_context import quote_thread
 from bot.conversations.turn_deps import DAY_SECONDS, DailyNotices
-from bot.conversations.turns.thread_context import quote_thread
 from bot.errors import InboxError, PlatformUnreachable, PostRefused
 from bot.messages import AttachedFile, ButtonPress, Capabilities, MessageContent, MessageHandle, ThreadMessage
 from bot.storage.database import open_database

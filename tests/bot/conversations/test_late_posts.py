@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.conversations.turns.opened_reply import open_reply
+from bot.conversations.opened_reply import open_reply
 from bot.errors import MessageLost
 from bot.messages import MessageContent
 from bot.replies.reply import Reply

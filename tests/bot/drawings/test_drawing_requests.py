@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.drawings.drawing_requests import DrawingRequest, draw
-from bot.markdown.safety import neutralize
+from bot.markdown.formatting import neutralize
 from tests.fakes.code import FakeCode
 
 SHOP = {

@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from bot.http.bodies import BodyReader
+from bot.clock import RareWarnings
 from bot.http.connections import Connections, keep_open
+from bot.http.requests import BodyReader
 from bot.http.server import make_application, run_http_server
-from bot.http.throttled_warnings import RareWarnings
 from tests.fakes.loop_clock import LoopClock
 from tests.fakes.raw_http import exchange, read_answer, write_request
 from tests.waiting import LIMIT_SECONDS, expect

@@ -21,10 +21,10 @@ from bot.maintenance.retention import FIRST_SECONDS, Retention, SweepReport, des
 from bot.messages import IncomingMessage, Place
 from bot.repositories.choice_store import ChoiceStore
 from bot.repositories.library import RepositoryLibrary
+from bot.storage.answer_records import SharedAnswerStore
 from bot.storage.database import INBOX_FILE, open_database
 from bot.storage.inbox import Inbox
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
-from bot.storage.shared_answers import SharedAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecord, TurnRecordStore
 from indexer.errors import IndexerError, StorageError, StorageLocked

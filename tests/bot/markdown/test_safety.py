@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.markdown.safety import is_allowed_link, neutralize
+from bot.markdown.formatting import is_allowed_link, neutralize
 from bot.markdown.splitting import read_lines
 from tests.work import find_steepness
 

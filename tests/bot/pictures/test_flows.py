@@ -14,8 +14,16 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from bot.pictures.flow import Flow, FlowBox, FlowLine, shorten
-from bot.pictures.flow_rendering import arrange_flow, draw_png, lay_out_flow, render_flow, spell_letters
-from bot.pictures.flow_svg import place_numbers, write_svg, write_svg_part
+from bot.pictures.flow_rendering import (
+    arrange_flow,
+    draw_png,
+    lay_out_flow,
+    place_numbers,
+    render_flow,
+    spell_letters,
+    write_svg,
+    write_svg_part,
+)
 from bot.pictures.layered_layout import LAYER_HEIGHT, mark_implied, order_boxes
 from bot.pictures.placed_flow import BOX_HEIGHT, Direction, PlacedFlow, place_flow
 

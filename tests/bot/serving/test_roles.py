@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from bot.cli.doctor import check_cluster
 from bot.errors import SettingsError
-from bot.serving.roles import assign_duties
+from bot.serving.cluster import assign_duties
 from bot.settings import Settings
 from tests.bot.clusters import Cluster, Member, share, wait_until
 from tests.fakes.postgres import make_database

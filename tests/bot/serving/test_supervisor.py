@@ -17,8 +17,7 @@ from bot.conversations.dispatcher import Conversations
 from bot.errors import BotError, PlatformUnreachable, PostRefused, RateLimited, SettingsError
 from bot.http.server import LatePostRoutes
 from bot.monitoring.health import Health
-from bot.serving.platforms import PlatformConnection, PlatformContext, PlatformFactory
-from bot.serving.supervisor import PlatformSupervisor
+from bot.serving.platforms import PlatformConnection, PlatformContext, PlatformFactory, PlatformSupervisor
 from bot.storage.database import open_database
 from bot.tasks import run_in_background
 from tests.bot.chat import message

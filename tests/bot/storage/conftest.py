@@ -13,13 +13,12 @@ import pytest_asyncio
 
 from agent import Database
 from bot.repositories.choice_store import ChoiceStore
-from bot.storage.answer_records import AnswerRecordStore
+from bot.storage.answer_records import AnswerRecordStore, ShareableAnswerStore, SharedAnswerStore
 from bot.storage.database import open_database
 from bot.storage.inbox import Inbox
 from bot.storage.leases import Leases
 from bot.storage.living_answers import LivingAnswerStore
 from bot.storage.rate_limits import QuestionCounter, QuestionLimits
-from bot.storage.shared_answers import ShareableAnswerStore, SharedAnswerStore
 from bot.storage.threads import ThreadStore
 from bot.storage.turn_records import TurnRecordStore
 from tests.fakes.clock import FakeClock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.messages import Attachment, Button, MessageContent, PlaceLink
-from bot.storage.shared_answers import ShareableAnswer
+from bot.storage.answer_records import ShareableAnswer
 from tests.bot.storage.conftest import ChatStore, OpenStore
 from tests.fakes.clock import FakeClock
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.storage.shared_answers import SharedAnswer
+from bot.storage.answer_records import SharedAnswer
 from tests.bot.storage.conftest import ChatStore, OpenStore
 from tests.fakes.clock import FakeClock
 

@@ -23,12 +23,11 @@ from bot.settings import TokenTable
 from bot.storage.database import open_database
 from bot.storage.rate_limits import QuestionLimits
 from bot.surfaces.code_lookups import CodeLookups
-from bot.surfaces.goal_runs import TeamGoalRuns
+from bot.surfaces.goal_runs import SurfaceReplies, TeamGoalRuns
 from bot.surfaces.principals import Tokens, hash_token
 from bot.surfaces.questions import Questions
-from bot.surfaces.surface_replies import SurfaceReplies
 from bot.surfaces.team_surfaces import SurfaceCore
-from bot.surfaces.web.web_sessions import LoginLink
+from bot.surfaces.web.request_guard import LoginLink
 from bot.surfaces.web.web_surface import WebOptions
 from tests.agent.conftest import redact
 from tests.agent.goals.conftest import PARSER, GoalBench

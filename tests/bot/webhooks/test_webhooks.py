@@ -19,8 +19,7 @@ from starlette.routing import Route
 
 from bot.errors import SettingsError
 from bot.http.server import make_application, run_http_server
-from bot.webhooks.push_endpoint import LARGEST, SeenDeliveries, make_push_handler
-from bot.webhooks.pushes import find_repositories, read_pushes
+from bot.webhooks.push_endpoint import LARGEST, SeenDeliveries, find_repositories, make_push_handler, read_pushes
 from indexer.remotes.remote_repository import RemoteRepository
 from tests.fakes import pushes
 from tests.fakes.clock import FakeClock

@@ -11,14 +11,14 @@ import aiohttp
 import pytest
 
 from bot.access import AccessPolicy, ChannelTable
-from bot.adapters.local.code_links import LinkedPlace, make_web_url
 from bot.adapters.local.endpoint import LocalCore, LocalPages
+from bot.adapters.local.rendering import LinkedPlace, make_web_url
 from bot.adapters.local.workspace import PEOPLE, Person
 from bot.clock import SystemClock
 from bot.conversations.assembly import ChatPolicy
 from bot.http.server import make_application, run_http_server
 from bot.surfaces.web.cited_code import CitedCode, CodeHighlighter
-from bot.surfaces.web.web_sessions import LoginLink, WebSessions
+from bot.surfaces.web.request_guard import LoginLink, WebSessions
 from tests.bot.surfaces.web.conftest import CitingAnswerer, SourceCode, Visit, mask
 from tests.bot.worlds import Life, LocalWorld
 from tests.fakes.parts import HEAD

@@ -8,7 +8,7 @@ import re
 import pytest
 from rich.console import Console
 
-from bot.adapters.terminal.code_listing import format_code_lines
+from bot.adapters.terminal.display import format_code_lines
 from bot.adapters.terminal.output import CodeLine, choose_line, describe_caller, trim_code
 from tests.fakes.parts import CALL, HIT
 

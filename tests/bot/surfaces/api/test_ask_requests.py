@@ -16,7 +16,7 @@ from bot.errors import LimitReached
 from bot.http.connections import MOST_EACH
 from bot.messages import IncomingMessage
 from bot.storage.rate_limits import QuestionCounter
-from bot.surfaces.asked_run import ENDING
+from bot.surfaces.questions import ENDING
 from tests.bot.http.test_event_streams import parse
 from tests.bot.surfaces.api.conftest import OTHER, TOKEN, URL, World, open_world
 from tests.fakes.raw_http import write_request

@@ -22,17 +22,16 @@ from bot.http.server import make_application, run_http_server
 from bot.questions.answer_queue import AnswerQueue
 from bot.questions.answer_run import QuestionDeps
 from bot.settings import TokenTable
+from bot.storage.answer_records import SharedAnswerStore
 from bot.storage.database import open_database
 from bot.storage.living_answers import LivingAnswerStore
-from bot.storage.shared_answers import SharedAnswerStore
 from bot.storage.turn_records import TurnRecordStore
 from bot.surfaces.principals import Tokens, hash_token
 from bot.surfaces.questions import Questions
 from bot.surfaces.web.cited_code import CitedCode
 from bot.surfaces.web.live_turns import LiveTurns
-from bot.surfaces.web.request_guard import WebAddress
+from bot.surfaces.web.request_guard import LoginLink, WebAddress
 from bot.surfaces.web.web_core import IndexRequests, RunTally, SharedTurns, WebCore
-from bot.surfaces.web.web_sessions import LoginLink
 from bot.surfaces.web.web_surface import WebOptions, WebSurface
 from indexer.types import Location, Passage
 from tests.bot.surfaces.api.conftest import StraightRouter

@@ -10,9 +10,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from bot.http.bodies import BodyReader
-from bot.surfaces.web.request_guard import HEADERS, LONGEST_FORM, RequestGuard
-from bot.surfaces.web.web_sessions import MOST_EACH
+from bot.http.requests import BodyReader
+from bot.surfaces.web.request_guard import HEADERS, LONGEST_FORM, MOST_EACH, RequestGuard
 from tests.bot.surfaces.web.conftest import ANN, BOB, Site, open_site
 from tests.fakes.raw_http import exchange, write_request
 

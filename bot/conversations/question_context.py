@@ -1,17 +1,18 @@
-"""Fetches a question's attachments within limits and decodes them; each one that cannot be read is named."""
+"""Reads what came with a question: its attachments, and the thread around it, both within limits."""
 
 from __future__ import annotations
 
 import asyncio
 import codecs
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
-from agent import AttachedImage, AttachedText, Attachments
+from agent import BACKGROUND_HEADING, MAX_QUESTION, AttachedImage, AttachedText, Attachments, quote_line
 from bot.errors import ChatError
 from bot.markdown.formatting import to_one_line
-from bot.messages import AttachedFile, IncomingMessage
+from bot.messages import LONGEST_QUOTED, AttachedFile, IncomingMessage, ThreadMessage
 from bot.ports import ChatPlatform
 
 MOST_TEXT = 200_000  # characters of a file; of a longer one its beginning and its end
@@ -23,8 +24,11 @@ _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (code
 _LONGEST_NAME = 80
 _SAMPLE = 8_000  # bytes that tell whether a file is text
 _MAX_STRANGE = 0.02  # of the characters of a text
-
 log = logging.getLogger(__name__)
+MOST_MESSAGES = 40
+LONGEST_QUESTION = MAX_QUESTION - 100  # characters, the thread around it included
+MAX_CHARACTERS = 1_600  # characters of a thread; the question comes first
+LONGEST_MESSAGE = 400
 
 
 @dataclass(kw_only=True)
@@ -102,3 +106,48 @@ def decode_text(data: bytes) -> str:
         return text
     left_out = len(text) - MOST_TEXT
     return f"{text[: MOST_TEXT // 2]}\n[… {left_out} characters left out …]\n{text[-MOST_TEXT // 2 :]}"
+
+
+async def read_thread_quotes(
+    message: IncomingMessage, platform: ChatPlatform, mask: Callable[[str], str]
+) -> Sequence[str]:
+    """Quote the thread that citebot was called into, a message a line; a thread that cannot be read is left out."""
+    if message.kind != "mention" or not message.in_thread:
+        return ()
+    try:
+        thread = await platform.read_thread(message.place, before=message.id, limit=MOST_MESSAGES)
+    except ChatError as error:
+        log.warning("a thread was not read: %s", error)
+        return ()
+    room = LONGEST_QUESTION - len(message.text)
+    return await asyncio.to_thread(quote_thread, thread, room=room, mask=mask)
+
+
+def quote_thread(
+    thread: Sequence[ThreadMessage],
+    *,
+    room: int,
+    mask: Callable[[str], str] = str,
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> Sequence[str]:
+    """Quote the newest messages of people, oldest first, within the room in characters.
+
+    People are numbered, except those of `names`: neither a model nor an answer learns who they are. Orders are flagged
+    and stay: writing one can neither have citebot refuse others, nor hide that they wrote it.
+    """
+    people = [message for message in thread if not message.own]
+    authors = dict.fromkeys(each.author for each in people)
+    called = {author: names.get(author, f"person {number}") for number, author in enumerate(authors, 1)}
+    left = min(MAX_CHARACTERS, room - len(BACKGROUND_HEADING) - 4)
+    lines: list[str] = []
+    for message in reversed(people):
+        text = to_one_line(mask(message.text)[:LONGEST_QUOTED])
+        if not text:
+            continue
+        shown = text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"
+        line = quote_line(called[message.author], shown)
+        left -= len(line) + 1
+        if left < 0:
+            break
+        lines.append(line)
+    return lines[::-1]

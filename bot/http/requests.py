@@ -1,14 +1,17 @@
-"""Reads the bodies of requests: only so large, only so slowly, and only so much of them at a time."""
+"""Reads requests within limits: only so large, so slowly and so much at a time; and only those for this host."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 
 RETRY_AFTER = "10"  # seconds
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_HOST = re.compile(r"(?P<name>[a-z0-9_.-]{1,253}|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?")
 
 
 def read_media_type(headers: Mapping[str, str]) -> str:
@@ -65,3 +68,10 @@ class BodyReader:
                 if not oldest.expired():
                     oldest.reschedule(asyncio.get_running_loop().time())
         return bytes(body)
+
+
+def is_own_host(host: str, hosts: Collection[str]) -> bool:
+    """Whether a header `Host` names this machine or one of the hosts; those without a port may be asked for at any."""
+    found = _HOST.fullmatch(host.lower())
+    known = {each.lower() for each in hosts}
+    return found is not None and (found["name"] in LOOPBACK or found[0] in known or found["name"] in known)

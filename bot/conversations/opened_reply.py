@@ -1,13 +1,15 @@
-"""The reply to a claimed message: opened where an earlier try has left it, and taken back where it is nobody's."""
+"""The reply to a claimed message: opened where an earlier try left it, taken back, or shown to everybody."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
-from bot.errors import BotError, ChatError, MessageLost
-from bot.messages import MessageContent, MessageHandle
+from bot.conversations.turn_deps import TurnDeps
+from bot.errors import BotError, ChatError, MessageLost, NotAllowed
+from bot.messages import ButtonPress, MessageContent, MessageHandle
 from bot.ports import ChatPlatform
 from bot.replies.reply import Reply
 from bot.replies.send_budget import ReplyTransport
@@ -15,6 +17,8 @@ from bot.storage.inbox import Inbox, InboxEntry
 from bot.storage.message_states import HELD, OVER
 
 log = logging.getLogger(__name__)
+SHARED = "This answer has been shared."
+GONE = "This answer is no longer available. Ask again to share it."
 
 
 def open_reply(
@@ -92,3 +96,35 @@ async def _take_back(platform: ChatPlatform, handle: MessageHandle) -> None:
         await platform.withdraw(handle)
     except ChatError as error:
         log.warning("a message that was posted too late was not taken back: %s", error)
+
+
+async def share_answer(
+    entry: InboxEntry,
+    press: ButtonPress,
+    transport: ReplyTransport,
+    deps: TurnDeps,
+) -> str:
+    """Show an answer to everybody in its place, once, if it may be asked about there public; say why not.
+
+    It takes as many messages there as it needs, as any reply does; they are nobody's to change, unless it is outdated.
+    """
+    answers, living = deps.shareable, deps.living
+
+    async def note(handles: Sequence[MessageHandle]) -> None:
+        if living is not None:
+            await living.note_shared(entry.run_id, handles)
+
+    answer = await answers.take(entry.run_id)
+    if answer is None:
+        return SHARED if await answers.is_shared(entry.run_id) else GONE
+    public = replace(entry.message, private=False, roles=press.roles, external=press.external)
+    try:
+        for repository in answer.repositories:
+            deps.access.check_repository(public, repository)
+        place = entry.message.place.make_public()
+        reply = Reply(transport, place, nonce=f"{entry.run_id[:16]}.s", note=note)
+        await reply.settle(replace(answer.content, buttons=()))
+    except (ChatError, NotAllowed) as error:
+        await answers.keep(entry.run_id, entry.conversation, answer)
+        return str(error)
+    return ""

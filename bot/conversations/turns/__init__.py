@@ -1,1 +1,0 @@
-"""The parts of one turn: the files and the thread around its question, notices, and the reply."""
