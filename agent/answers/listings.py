@@ -285,7 +285,6 @@ _NOUNS = {
     "flag": "command-line option",
     "environment": "environment variable",
     "setting": "setting",
-    "value": "assigned value",
     "table": "table",
     "index": "index",
     "service": "service",
@@ -297,7 +296,7 @@ _NOUNS = {
     "feature": "feature flag",
 }
 _PLURALS = {"index": "indexes"}
-_OPTIONS = frozenset({"flag", "environment", "setting", "value"})
+_OPTIONS = frozenset({"flag", "environment", "setting"})
 _OF_EVENTS = frozenset({"emitted", "handled"})
 _MIN_IN_FILE = 3
 _LONGEST_DETAIL = 60
@@ -330,12 +329,9 @@ def _write_default(draft: AnswerBuilder, material: AnswerContext, entries: list[
     first = entries[0]
     name, noun = format_code_span(first["symbol"]), _NOUNS.get(first["kind"], "setting")
     mark = draft.cite(to_location(first))
-    is_value = first["kind"] == "value"
-    place = name if is_value else f"{name}, {'an' if noun[0] in 'aeiou' else 'a'} {noun},"
-    default = " by default" * (not is_value)
-    value = f"is {format_code_span(first['signature'])}{default}" if first["signature"] else "has no visible default"
+    value = f"is {format_code_span(first['signature'])} by default" if first["signature"] else "has no visible default"
     about = quote_first_sentence(first, longest=240)
-    draft.say(f"{place} {value} {mark}." + (f" {about}" if about else ""))
+    draft.say(f"{name}, {'an' if noun[0] in 'aeiou' else 'a'} {noun}, {value} {mark}." + (f" {about}" if about else ""))
     more = None
     if len(entries) > 1:
         draft.say("The name has several meanings:")
@@ -350,10 +346,9 @@ def _write_list(draft: AnswerBuilder, material: AnswerContext, entries: list[Evi
         [format_count(totals[kind], noun, _PLURALS.get(noun, "")) for kind, noun in _NOUNS.items() if totals.get(kind)]
     )
     target = material.parts.get("target", "")
-    is_narrowed = "value" in totals or kept + totals.get("asides", 0) < whole
-    of_all = "" if "value" in totals else f" (of {whole} in all)"
+    is_narrowed = kept + totals.get("asides", 0) < whole
     is_named = is_narrowed and target and target.lower() != material.deps.code.repository.lower()
-    narrowed = f" for {format_code_span(target, longest=80)}{of_all}" if is_named else ""
+    narrowed = f" for {format_code_span(target, longest=80)} (of {whole} in all)" if is_named else ""
     is_option = not entries or entries[0]["kind"] in _OPTIONS
     registered = "" if is_option else " is registered" if kept == 1 else " are registered"
     sentence = f"{listed}{narrowed}{registered} in {format_count(totals.get('in files', 1), 'file')}"

@@ -400,21 +400,19 @@ async def _route_declared(question: str, asked: AskedIntent, code: CodeSearch) -
 
 
 async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """Show a declaration, the version of a library, or text about a default."""
+    """Show a declaration, the version of a library, or the default of an option."""
     if (chosen := await _route_set(question, asked, code)) is not None:
         return chosen
     if _VERSIONS.search(question):
         return await _route_version(asked.subject.split(), code)
     default = _DEFAULTS.search(question)
+    if default is None and _OPTIONS.search(question) is None:
+        return None
     if default is not None and (typed := find_mentions(question).names):
         return _decide_kind("options", question, {"name": typed[0]})
     target = question[default.end() :].strip(" ?!.") if default is not None else asked.subject
-    target = target if find_content_terms(target) - _UNITS else ""  # "timeout default, in seconds"
-    is_of_options = default is not None or _OPTIONS.search(question) is not None
-    sort = "default" if is_of_options else "constant"
-    return _decide_kind(
-        "options", question, {"target": target if is_of_options and target else question, "value": sort}
-    )
+    target = target if find_content_terms(target) - _UNITS else question  # "timeout default, in seconds"
+    return _decide_kind("options", question, {"target": target, "value": "default"})
 
 
 async def _route_version(words: Sequence[str], code: CodeSearch) -> RouterDecision | None:

@@ -1,4 +1,4 @@
-"""Fetches a repository's registrations and assigned values, narrowed to the words of a question."""
+"""Fetches a repository's registrations, narrowed to the words of a question."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import pairwise
 from agent.evidence.refs import is_test_or_docs, make_definition_ref, make_lines_ref
 from agent.evidence.requests import Retrieved
 from agent.ports import CodeSearch
-from agent.questions.terms import find_content_terms, match_terms, split_words
+from agent.questions.terms import find_content_terms, match_terms
 from agent.state import EvidenceRef, Lookup, RetrievalRequest
 from indexer.text.linear_patterns import compile_pattern
-from indexer.types import Match, RegistrationKind, RegistrationSite
+from indexer.types import RegistrationKind, RegistrationSite
 
 MAX_ENTRIES = 400  # that are kept; a list that is longer is counted, and cut
 _REPEATED = frozenset({"route", "table", "job", "resource", "service", "topic"})  # the same name may stand for several
@@ -69,7 +69,6 @@ _ALIKE: Mapping[tuple[RegistrationKind, ...], tuple[RegistrationKind, ...]] = {
     ("topic",): ("event",),
     ("event",): ("topic",),
 }
-_DEFAULTS = compile_pattern(r"(?i)\bdefaults?\b|standardwert|par d[ée]faut|por defecto|デフォルト|默认")
 # Separators between the nouns of one question: "tables and endpoints", "services, resources and CI jobs".
 _JOINS = compile_pattern(
     r"(?i)\s*(?:,|/|&|\+|\band\b|\bor\b|\bund\b|\boder\b|\bet\b|\bou\b|\by\b|\be\b|и|と|和)[\s,]*(?:\w+\s+){0,2}"
@@ -88,32 +87,24 @@ _PROSE = (".md", ".mdx", ".rst", ".txt", ".adoc", ".markdown")
 
 
 async def fetch_registered(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """List what the question asks for; where nothing registered says its words, the values that the code assigns."""
-    parts, question = request.get("parts", {}), request["query"]
-    groups = _read_kinds(request["lookup"], question)
+    """List what the question asks for; for a value, only the entries that have one and say all of the words."""
+    parts = request.get("parts", {})
+    groups = _read_kinds(request["lookup"], request["query"])
     if "name" in parts:
         found = await _list_entries(code, _OPTIONS)
         wanted = _fold(parts["name"])
         named = [ref for ref in found if wanted in map(_fold, ref["symbol"].split(","))]
-        return await _gather(code, named or await find_assigned(code, [find_content_terms(parts["name"])]), len(found))
-    if parts.get("value") == "constant":
-        values = await find_assigned(code, _read_terms(parts, code.repository)[:1], least=_MIN_WORDS)
-        return await _gather(code, values, len(values)) if values else Retrieved(refs=())
-    is_default = request["lookup"] == "options" and _DEFAULTS.search(question) is not None
+        return await _gather(code, named, len(found)) if named else Retrieved(refs=())
     if len(groups) > 1:
         return await _list_groups(code, groups, parts)
     for each in filter(None, (groups[0], _ALIKE.get(groups[0]))):
         found = await _list_entries(code, each)
         narrowed = _narrow(found, parts, code.repository)
-        # What says some of the words, or of no value, is no default where the code sets something by that name.
-        asked = _read_terms(parts, code.repository)
-        is_said = not is_default or _keep_saying(narrowed[:1], next(iter(asked), frozenset()) - _OF_NUMBERS)
-        is_known = not is_default or (is_said and any(ref["signature"] for ref in narrowed))
-        assigned = [] if is_known else await find_assigned(code, asked)
-        if narrowed and is_said and not assigned:
+        if "value" in parts:
+            asked = next(iter(_read_terms(parts, code.repository)), frozenset[str]()) - _OF_NUMBERS
+            narrowed = [ref for ref in _keep_saying(narrowed, asked) if ref["signature"]]
+        if narrowed:
             return await _gather(code, narrowed, len(found))
-    if is_default:
-        return await _gather(code, assigned, len(assigned))
     return Retrieved(refs=())
 
 
@@ -250,145 +241,9 @@ def _narrow(refs: Sequence[EvidenceRef], parts: Mapping[str, str], repository: s
 
 def _keep_saying(refs: Sequence[EvidenceRef], terms: frozenset[str], *, least: float = 1.0) -> list[EvidenceRef]:
     """Return the entries that say most of the words, in their names and help or else their paths, if enough do."""
-    meanings = list_meanings(terms)
     for fields in (("symbol", "doc", "signature"), ("symbol", "doc", "signature", "path")):
-        said = [count_meanings(" ".join(ref[name] for name in fields), meanings) for ref in refs]
+        said = [len(match_terms(" ".join(ref[name] for name in fields), terms)) for ref in refs]
         most = max(said, default=0)
-        if most and most >= least * len(meanings):
+        if most and most >= least * len(terms):
             return [ref for ref, count in zip(refs, said, strict=True) if count == most]
     return []
-
-
-_MIN_JOINED = 5  # letters of a word that is found in a longer one
-_MAX_LINES = 2_000
-_MIN_WORDS = 2  # of a name that a question spells out
-_UNITS = frozenset(
-    "ms millis milliseconds s sec secs seconds minutes mins hours days bytes kb mb default value".split()
-)
-_NOTHING = frozenset({"none", "null", "nil", '""', "''"})
-_BOUNDS = frozenset("max maximum limit min minimum".split())
-_NO_VALUES = frozenset({"()", "[]", "{}", "(", "["})
-_MAX_SHOWN = 3  # places that set one thing
-# Words that names shorten, or say otherwise; by stem.
-_ALIASES = (
-    frozenset({"db", "databas"}),
-    frozenset({"auth", "authentication", "login"}),
-    frozenset({"dir", "directory", "fold"}),
-    frozenset({"mail", "email", "smtp"}),
-    frozenset({"max", "maximum", "limit"}),
-    frozenset({"min", "minimum"}),
-    frozenset({"conn", "connection"}),
-    frozenset({"pass", "password"}),
-    frozenset({"color", "colour"}),
-    frozenset({"log", "logg"}),
-    frozenset({"numb", "num", "count"}),
-)
-_LITERAL = r"(?:[bfru]{0,2}[\"'\x60]|[(\[]|-?\d|true\b|false\b|none\b|null\b|nil\b"
-_LITERAL += r"|(?:new\s+)?[a-z_][\w.]*(?:<\w*>)?\()"  # or a call
-_CALL = compile_pattern(r"(?i)(?:new\s+)?[a-z_][\w.]*(?:<\w*>)?\(")
-_HOLDS_VALUE = compile_pattern(r"[\"']|\b\d")
-_CALL_LINES = 6
-_TYPE = r"(?:\s+(?:u?int(?:8|16|32|64)?|float(?:32|64)|string|bool|time\.Duration))?"  # of Go, behind the name
-_ASSIGNED = compile_pattern(
-    rf"(?i)([A-Za-z_$][\w$]*){_TYPE}\s*(?::[^=\n]{{0,60}})?(?:=|:)\s*({_LITERAL}[^;\n]{{0,120}})"
-)
-_DEFINED = compile_pattern(r"^\s*#\s*define\s+(\w+)\s+(\S[^\n]{0,120})")
-_REMARK = compile_pattern(r"(?:^;?|\s)\s*(?://|#|/\*)\s?(.*?)(?:\*/)?\s*$")
-
-
-async def find_assigned(
-    code: CodeSearch, alternatives: Sequence[frozenset[str]], *, least: int = 1
-) -> list[EvidenceRef]:
-    """Return the places that set what the question names, all of it or else each thing on its own.
-
-    Their names say as many words as `least`.
-    """
-    whole, each = alternatives[:1], alternatives[1:]
-    all_words = len(whole[0]) if each[1:] else least  # where it names several things
-    found = [ref for terms in whole for ref in await _find_for(code, terms, all_words)]
-    found = found or [ref for terms in each for ref in await _find_for(code, terms, least)]
-    return list({(ref["path"], ref["start_line"]): ref for ref in found}.values())
-
-
-async def _find_for(code: CodeSearch, terms: frozenset[str], least: int) -> list[EvidenceRef]:
-    """Return the assignments whose names surely mean some words, those that say most, the code's before tests'."""
-    ranked = sorted(await _rank_assignments(code, terms, least), key=lambda one: one[0])
-    best = [ref for rank, ref in ranked if rank == ranked[0][0]][:_MAX_SHOWN]
-    return [whole for ref in best if (whole := await _complete(code, ref)) is not None]
-
-
-async def _complete(code: CodeSearch, ref: EvidenceRef) -> EvidenceRef | None:
-    """Read a value to its end where it is a call; None where that holds no number or text."""
-    value, end = ref["signature"], ref["start_line"]
-    if _CALL.match(value) is None:
-        return ref
-    if value.endswith("("):
-        below = (await code.read(ref["path"], end + 1, end + _CALL_LINES)).text.split("\n")
-        for line in below:
-            value, end = f"{value}{' ' * value.endswith(',')}{line.strip()}", end + 1
-            if value.count("(") <= value.count(")"):
-                break
-        else:
-            return None
-        value = value.rstrip(" ;,")
-    is_telling = _HOLDS_VALUE.search(value) is not None
-    return {**ref, "signature": value, "end_line": end} if is_telling else None
-
-
-async def _rank_assignments(
-    code: CodeSearch, terms: frozenset[str], least: int
-) -> list[tuple[tuple[bool, int, int, bool, bool, int], EvidenceRef]]:
-    ranked: list[tuple[tuple[bool, int, int, bool, bool, int], EvidenceRef]] = []
-    meanings = list_meanings(terms)
-    said = sorted({each for same in meanings for each in same if each.isascii() and each.isalnum()})
-    if not said:
-        return ranked
-    name = rf"\w{{0,60}}(?:{'|'.join(said)})\w{{0,60}}"
-    pattern = rf"(?i)#\s*define\s+{name}\s+\S|(?:^|[^\w]){name}{_TYPE}\s*(?::[^=\n]{{0,60}})?[=:]\s*{_LITERAL}"
-    for match in (await code.grep(pattern, limit=_MAX_LINES)).lines:
-        ref = _read_assignment(match)
-        if ref is None or ref["signature"] in _NO_VALUES:
-            continue
-        named = count_meanings(ref["symbol"].replace("_", " "), meanings)
-        placed = count_meanings(f"{ref['symbol']} {ref['path']}".replace("_", " "), meanings)
-        extra = sum(not any(one in word for one in said) for word in split_words(ref["symbol"]) if word not in _UNITS)
-        missing = len(meanings) - named
-        is_exact = not extra and named >= _MIN_WORDS and named >= missing
-        is_nearly = missing == 1 and named > _MIN_WORDS
-        is_placed = placed == len(meanings) and named >= missing and not extra
-        bounds = [same for same in meanings if same & _BOUNDS]  # "max" is no word to do without
-        is_bound = count_meanings(ref["symbol"].replace("_", " "), bounds) == len(bounds)
-        is_meant = is_bound and (not missing or is_exact or is_nearly or is_placed)
-        aside = is_test_or_docs(ref["path"])
-        if named >= least and is_meant and not (aside and least > 1):
-            is_default, is_empty = "default" in match.text.lower(), ref["signature"].lower() in _NOTHING
-            is_empty = is_empty or _CALL.match(ref["signature"]) is not None
-            ranked.append(((aside, -placed, -named, is_empty, not is_default, extra), ref))
-    return ranked
-
-
-def _read_assignment(match: Match) -> EvidenceRef | None:
-    found = _DEFINED.search(match.text) or _ASSIGNED.search(match.text)
-    if found is None or match.text.lstrip().startswith(("//", "*", "/*")):
-        return None
-    remark = _REMARK.search(found[2])
-    behind = remark or _REMARK.search(match.text[found.end() :])
-    value = (found[2][: remark.start()] if remark is not None else found[2]).strip().rstrip(",;")
-    doc = behind[1] if behind is not None else ""
-    return make_lines_ref(match.location, "entry", symbol=found[1], kind="value", signature=value, doc=doc)
-
-
-def list_meanings(terms: frozenset[str]) -> list[frozenset[str]]:
-    """Return each word with the others that mean the same."""
-    return [next((same for same in _ALIASES if term in same), frozenset({term})) for term in sorted(terms)]
-
-
-def count_meanings(text: str, meanings: Sequence[frozenset[str]]) -> int:
-    """Count the meanings that a text says, in whatever word, and also within joined ones."""
-    words = frozenset().union(*meanings)
-    found = match_terms(text, words)
-    missing = [word for word in words - found if len(word) >= _MIN_JOINED and word in text.lower()]
-    if missing:  # names join words: TELNETCONSOLE_PORT
-        parts = split_words(text)
-        found |= {word for word in missing if any(part.startswith(word) or part.endswith(word) for part in parts)}
-    return sum(bool(found & same) for same in meanings)

@@ -291,20 +291,6 @@ async def test_uses_are_neither_denied_nor_taken_for_calls(
     assert said in (await answer_to(make_agent(saver, USES), question)).text
 
 
-async def test_a_value_that_does_not_bear_the_asked_name_is_not_given(saver: SqliteConversations) -> None:
-    files = {
-        "Keys.java": 'class Keys {\n    static final Key WEB_PORT = new Key(\n        "web.port",\n        8082);\n}\n',
-        "pool.c": "#define PAUSE_WORKER_THREADS 0\nvoid init() {\n    settings.num_threads = 4;\n}\n",
-        "Dolphin.proto": "  optional int32 SerialPort = 1 [default = 80];\n",
-    }
-    agent = make_agent(saver, files)
-
-    assert (await answer_to(agent, "default web port")).text == '`WEB_PORT` is `new Key("web.port", 8082)` [1].'
-    assert (await answer_to(agent, "default number of worker threads")).text == "`num_threads` is `4` [1]."
-    assert FRAME in (await answer_to(agent, "what is the default metrics port?")).text
-    assert (await answer_to(agent, "web port default, in minutes")).text.startswith("`WEB_PORT` is")
-
-
 async def test_only_a_text_that_is_quoted_is_said_not_to_appear(saver: SqliteConversations) -> None:
     answer = await answer_to(make_agent(saver, USES), "whats the beat interval of the hub socket")
 
