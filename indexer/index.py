@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from indexer.checksums import is_whole
 from indexer.embedding.factory import open_embedder
+from indexer.embedding.static_name import STATIC
 from indexer.errors import DamagedCatalog, DamagedVectors, IndexDamaged, NotIndexed, RepositoryError, StorageError
 from indexer.git.objects import NOT_FETCHED, OVER, describe_limits, describe_partial
 from indexer.git.repository import Repository
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
     from indexer.parser_pool.pool import ParserPool
     from indexer.search.ranking import Fusion
     from indexer.search.snapshot import Snapshot
-    from indexer.store.passing_vectors import PassingVectorPlace
-    from indexer.store.vectors import VectorStore
+    from indexer.store.vectors import ChromaCollection
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ _REBUILT = "The vector store was damaged and was rebuilt."
 class CodeIndex:
     """One repository's index on disk. Readers continue with their generation while a refresh makes the next.
 
-    One that `is_beside` another is at a commit off the followed branch, and shares the other's open parts.
+    One that is beside a `main` one is at a commit off the followed branch, and shares the open parts of that.
     """
 
     def __init__(
@@ -61,13 +61,13 @@ class CodeIndex:
         folder: DataFolder,
         embedder: Embedder,
         *,
-        vectors: VectorPlace | PassingVectorPlace,
+        vectors: VectorPlace,
         parsers: Parsers,
         provenance: str,
         fusion: Fusion,
         ref: str,
         limits: IndexLimits,
-        is_beside: bool = False,
+        main: CodeIndex | None = None,
     ) -> None:
         self._repository = repository
         self._folder = folder
@@ -78,9 +78,9 @@ class CodeIndex:
         self._fusion = fusion
         self._ref = ref
         self._limits = limits
-        self._is_beside = is_beside
+        self._main = main
         self._catalogs = LiveCatalog(folder)
-        self._store: VectorStore | None = None
+        self._store: ChromaCollection | None = None
         self._held: tuple[Generation, Snapshot] | None = None
         self._made: dict[int, Snapshot] = {}  # by a refresh that is not over
         self._contents: GenerationCache | None = None
@@ -147,19 +147,17 @@ class CodeIndex:
 
     def open_beside(self, folder: DataFolder, commit: str) -> CodeIndex:
         """Open an index of another commit in a folder of its own; it must be closed before this one."""
-        from indexer.store.passing_vectors import PassingVectorPlace
-
         beside = CodeIndex(
             self._repository,
             folder,
             self._embedder,
-            vectors=PassingVectorPlace(self._open_store),
+            vectors=self._vectors,
             parsers=self._parsers,
             provenance=self._provenance,
             fusion=self._fusion,
             ref=commit,
             limits=self._limits,
-            is_beside=True,
+            main=self,
         )
         beside._find_ref, beside._read_marks = self._find_ref, self._read_marks
         beside._held = self._held  # it begins as a copy of this one, whose arrays are in memory already
@@ -213,10 +211,10 @@ class CodeIndex:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
-        self._drop_store()
-        if self._is_beside:
+        if self._main is not None:
             self._catalogs.close()
             return
+        self._drop_store()
         self._parsers.close()
         with suppress(StorageError):  # another process that writes will note it itself
             if not (catalog := self._catalogs.get()).is_noted():
@@ -244,7 +242,7 @@ class CodeIndex:
             catalog=catalog,
             contents=self._contents,
             embedder=self._embedder,
-            open_store=self._open_store if self._vectors.keeps else None,
+            open_store=self._open_store if self._main is None else None,
             recipe=RankingWeights(fusion=self._fusion),
             past=HistoryReader(
                 self._repository, generation.commit.sha, self._contents, self._find_ref, self._read_marks
@@ -347,7 +345,8 @@ class CodeIndex:
             or not (is_loaded or _is_saved_whole(self._folder.snapshot(generation.id)))
         ):
             return None
-        return counts if self._store is not None or self._vectors.is_intact() else None
+        has_vectors = self._main is not None or self._store is not None or self._vectors.is_intact()
+        return counts if has_vectors else None
 
     def _index(self, commit: Commit, full: bool, progress: Callable[[Progress], None]) -> RefreshReport:
         progress(Progress(stage="listing", done=0, total=0))  # to import and open what is needed takes seconds
@@ -381,8 +380,6 @@ class CodeIndex:
             raise
         finally:
             self._made.clear()
-            if not self._vectors.keeps:
-                self._drop_store()
         # Note what is in a new generation at a glance, once it can be searched; without that it is found out later
         try:
             self._open_contents(self._catalogs.get(), generation).save_overview(self._repository.name)
@@ -409,22 +406,21 @@ class CodeIndex:
             repository=self._repository,
             folder=self._folder,
             catalog=self._catalogs.get(),
-            store=self._open_sound_store(),
+            store=self._open_sound_store() if self._main is None else self._main.lend_store(),
             embedder=self._embedder,
             parsers=self._parsers,
             kept=kept,
             provenance=self._provenance,
             limits=self._limits,
-            is_beside=self._is_beside,
+            is_beside=self._main is not None,
         )
-        if not self._vectors.keeps:
-            return parts
         # A store is as whole as it was when it was opened; looking again would take longer than a small refresh.
-        if parts.store is not open_before and current is not None and current[0].provenance == parts.provenance:
+        is_new = self._main is None and parts.store is not open_before
+        if is_new and current is not None and current[0].provenance == parts.provenance:
             restore_vectors(parts, current)
         return parts
 
-    def _open_sound_store(self) -> VectorStore:
+    def _open_sound_store(self) -> ChromaCollection:
         """Open the vector store, and replace a damaged one by an empty one: vectors can be made again."""
         if self._store is not None:  # it was sound when it was opened, and counting takes its time
             return self._store
@@ -445,7 +441,14 @@ class CodeIndex:
             self._store.close()
             self._store = None
 
-    def _open_store(self) -> VectorStore:
+    def lend_store(self) -> ChromaCollection | None:
+        """Open the vectors for an index beside this one, which adds none to them.
+
+        Those of the bundled embedder are computed again: that takes less time than to open a store.
+        """
+        return None if self._embedder.name.startswith(STATIC) else self._open_store()
+
+    def _open_store(self) -> ChromaCollection:
         if self._store is None:
             self._store = self._vectors.open(self._embedder)
         return self._store
@@ -474,7 +477,7 @@ class CodeIndex:
         gone = [each for each, _ in retired if each not in held and each not in recent]
         with catalog.begin_write() as writer:
             unused = writer.sweep(gone, most=most)
-        if unused:
+        if unused and self._main is None:
             self._open_store().remove(sorted(unused))
         current = catalog.current()
         kept = {str(each) for each, _ in retired if each not in gone} | ({str(current.id)} if current else set())

@@ -27,7 +27,7 @@ from indexer.store.catalog import Catalog, Generation
 from indexer.store.catalog_writer import CatalogWriter
 from indexer.store.data_folder import DataFolder
 from indexer.store.kept_parses import KeptParses
-from indexer.store.vectors import VectorStore
+from indexer.store.vectors import ChromaCollection
 from indexer.text.tokens import add_path
 from indexer.types import Chunk, Commit, FileEntry, IndexLimits, ParsedFile, Progress, RefreshReport
 
@@ -43,13 +43,13 @@ ProgressSink = Callable[[Progress], None]
 class RefreshParts:
     """The inputs of a refresh; `provenance` is the fingerprint of format, rules and embedder.
 
-    Where the current generation `is_beside` the commit, it is one of another branch.
+    Where the current generation `is_beside` the commit, it is one of another branch, and the store only lends vectors.
     """
 
     repository: Repository
     folder: DataFolder
     catalog: Catalog
-    store: VectorStore
+    store: ChromaCollection | None
     embedder: Embedder
     parsers: Parsers
     kept: KeptParses
@@ -62,7 +62,7 @@ def restore_vectors(parts: RefreshParts, current: tuple[Generation, Snapshot]) -
     """Restore the vectors of the current generation that the store has lost, without embedding anything again."""
     generation, snapshot = current
     keys = parts.catalog.map_chunk_keys(generation.id)
-    if parts.store.count() >= len(set(keys.values())):
+    if parts.store is None or parts.store.count() >= len(set(keys.values())):
         return
     ordinals = {keys[int(chunk)]: place for place, chunk in enumerate(snapshot.chunks.ids)}
     lost = sorted(parts.store.find_missing(list(ordinals)))
@@ -208,8 +208,7 @@ class _Build:
         self._progress = progress
         self._chunks, self._names = _count_kept(plan)
         self._assembly = SnapshotBuilder(plan.previous, dimensions=parts.embedder.dimensions)
-        is_fresh = plan.previous is None and parts.store.count() == 0
-        self._vectors = _VectorFeed(parts.embedder, parts.store, is_fresh=is_fresh)
+        self._vectors = _VectorFeed(parts, is_first=plan.previous is None)
 
     def run(self, history: CommitHistory) -> Snapshot:
         total = len(self._plan.entries)
@@ -277,12 +276,13 @@ def _count_kept(plan: RefreshPlan) -> tuple[int, int]:
 
 
 class _VectorFeed:
-    """Embeds chunks in batches, except those that the store already has, and stores the new ones."""
+    """Embeds chunks in batches, except those that are known already, and stores the new ones where they are kept."""
 
-    def __init__(self, embedder: Embedder, store: VectorStore, *, is_fresh: bool) -> None:
-        self._embedder = embedder
-        self._store = store
-        self._is_fresh = is_fresh
+    def __init__(self, parts: RefreshParts, *, is_first: bool) -> None:
+        self._embedder = parts.embedder
+        is_empty = is_first and parts.store is not None and parts.store.count() == 0
+        self._known = None if is_empty else parts.store
+        self._kept = None if parts.is_beside else parts.store
         self._keys: list[str] = []
         self._inputs: list[EmbeddingInput] = []
         self._done: list[NDArray[np.float16]] = []  # as they are stored beside the postings
@@ -298,7 +298,8 @@ class _VectorFeed:
         """Return the vectors of everything added, in order and half precision; memory holds them once."""
         if self._keys:
             self._flush(len(self._keys))
-        self._store.settle()
+        if self._kept is not None:
+            self._kept.settle()
         vectors = np.empty((sum(map(len, self._done)), self._embedder.dimensions), dtype=np.float32)
         end = len(vectors)
         while self._done:
@@ -310,15 +311,16 @@ class _VectorFeed:
     def _flush(self, count: int) -> None:
         keys, inputs = self._keys[:count], self._inputs[:count]
         del self._keys[:count], self._inputs[:count]
-        missing = set(keys) if self._is_fresh else self._store.find_missing(keys)
+        missing = set(keys) if self._known is None else self._known.find_missing(keys)
         absent = [place for place, key in enumerate(keys) if key in missing]
         present = [place for place, key in enumerate(keys) if key not in missing]
         vectors = np.empty((len(keys), self._embedder.dimensions), dtype=np.float32)
         if absent:
             vectors[absent] = self._embedder.embed_documents([inputs[place] for place in absent])
-            self._store.add([keys[place] for place in absent], vectors[absent])
-        if present:
-            vectors[present] = self._store.get([keys[place] for place in present])
+            if self._kept is not None:
+                self._kept.add([keys[place] for place in absent], vectors[absent])
+        if self._known is not None and present:
+            vectors[present] = self._known.get([keys[place] for place in present])
         self._done.append(vectors.astype(np.float16))
 
 

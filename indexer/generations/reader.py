@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from indexer.search.signals import Scores
     from indexer.search.snapshot import Snapshot
     from indexer.store.catalog import Catalog, Generation
-    from indexer.store.vectors import VectorStore
+    from indexer.store.vectors import ChromaCollection
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ class IndexReader:
         catalog: Catalog,
         contents: GenerationCache,
         embedder: Embedder,
-        open_store: Callable[[], VectorStore] | None,
+        open_store: Callable[[], ChromaCollection] | None,
         recipe: RankingWeights,
         past: HistoryReader,
     ) -> None:

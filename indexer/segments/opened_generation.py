@@ -28,7 +28,7 @@ from indexer.store.data_folder import DataFolder, map_storage_errors
 from indexer.store.fingerprint import FORMAT, is_readable_fingerprint
 
 if TYPE_CHECKING:
-    from indexer.store.vectors import VectorStore
+    from indexer.store.vectors import ChromaCollection
 
 _LOCK = "in-use.lock"
 
@@ -41,7 +41,7 @@ class ReadingParts:
     web_url: str | None
     embedder: Embedder
     recipe: RankingWeights
-    open_store: Callable[[], VectorStore] | None = None
+    open_store: Callable[[], ChromaCollection] | None = None
     read_marks: DeployMarks | None = None
 
     @classmethod

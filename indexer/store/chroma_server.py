@@ -44,10 +44,6 @@ class ServerVectors(ChromaCollection):
             client = open_server_client(url)
         super().__init__(client, collection, dimensions)
 
-    def close(self) -> None:
-        """Close the connections."""
-        close_client(self._client)
-
     def _describe_place(self) -> str:
         return f"the Chroma server at {self._url}"
 

@@ -14,23 +14,19 @@ from indexer.store.data_folder import REPOSITORIES_FOLDER, DataFolder, map_stora
 
 if TYPE_CHECKING:
     from indexer.embedding.embedder import Embedder
-    from indexer.store.vectors import VectorStore
+    from indexer.store.vectors import ChromaCollection
 
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
 class VectorPlace:
-    """The place of a repository's vectors; `server` is the address of a Chroma server, None for the folder.
-
-    It `keeps` every vector of the current generation, so that one that is lost there is put back.
-    """
+    """The place of a repository's vectors; `server` is the address of a Chroma server, None for the folder."""
 
     folder: DataFolder
     server: str | None = None
-    keeps: bool = True
 
-    def open(self, embedder: Embedder) -> VectorStore:
+    def open(self, embedder: Embedder) -> ChromaCollection:
         """Open the vectors of an embedder; raises as `ChromaVectors` and `ServerVectors` do."""
         digest = hashlib.blake2b(embedder.name.encode(), digest_size=8).hexdigest()
         if self.server is None:

@@ -1,4 +1,4 @@
-"""Keeps unit vectors by key: the port, and an adapter for collections of Chroma that stores them in a folder."""
+"""Keeps unit vectors by key in collections of Chroma, and those in a folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,34 +45,6 @@ _UNWRITABLE = re.compile(
 _LOCKED = re.compile(r"database (table )?is locked", re.IGNORECASE)
 
 
-class VectorStore(Protocol):
-    """Unit vectors of one length by key. Its methods block, and may be called from several threads at once."""
-
-    def find_missing(self, keys: Sequence[str]) -> set[str]:
-        """Return those of the keys that have no vector."""
-
-    def add(self, keys: Sequence[str], vectors: FloatArray) -> None:
-        """Store a unit (or zero) row for each key, in place of what the key had; of a repeated key the last row."""
-
-    def settle(self) -> None:
-        """Have what was added read fast by anyone who opens the store next; call it after many additions."""
-
-    def get(self, keys: Sequence[str]) -> FloatArray:
-        """Return the rows in the order of the keys; `MissingVectors` if one has none."""
-
-    def remove(self, keys: Sequence[str]) -> None:
-        """Delete the vectors of the keys; keys without one are ignored."""
-
-    def find_nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:
-        """Return up to `k` keys with their cosine to the query, best first."""
-
-    def count(self) -> int:
-        """Return the number of keys."""
-
-    def close(self) -> None:
-        """Release files and memory; a second call does nothing."""
-
-
 class BatchSize:
     """The number of vectors in one call of Chroma, which holds the interpreter lock while it runs.
 
@@ -93,7 +65,10 @@ class BatchSize:
 
 
 class ChromaCollection(ABC):
-    """Vectors in a collection of Chroma, searched through its HNSW index (98 of 100 neighbours found)."""
+    """Unit vectors of one length by key in a collection of Chroma, searched by its index (98 of 100 neighbours found).
+
+    Its methods block, and may be called from several threads at once.
+    """
 
     def __init__(self, client: Client, name: str, dimensions: int) -> None:
         self._client = client
@@ -115,7 +90,10 @@ class ChromaCollection(ABC):
         return wanted
 
     def add(self, keys: Sequence[str], vectors: FloatArray) -> None:
-        """Store a row for each key; a batch that was stored stays if a later one fails."""
+        """Store a unit (or zero) row for each key, in place of what the key had; of a repeated key the last row.
+
+        A batch that was stored stays if a later one fails.
+        """
         _check_shape(keys, vectors, self._dimensions)
         last = {key: row for row, key in enumerate(keys)}  # Chroma refuses a key twice in a call
         waiting = list(last)
@@ -127,10 +105,10 @@ class ChromaCollection(ABC):
                 del waiting[: len(batch)]
 
     def settle(self) -> None:  # noqa: B027 - a server sees to that itself
-        """Do nothing."""
+        """Have what was added read fast by anyone who opens the store next; call it after many additions."""
 
     def get(self, keys: Sequence[str]) -> FloatArray:
-        """Return the rows in the order of the keys; some 30,000 rows a second."""
+        """Return the rows in the order of the keys, some 30,000 a second; `MissingVectors` if one has none."""
         rows: dict[str, FloatArray] = {}
         with self._map_errors():
             for batch in _split_batches(list(dict.fromkeys(keys)), _READ_BATCH):
@@ -139,13 +117,13 @@ class ChromaCollection(ABC):
         return _stack_in_order(keys, rows, self._dimensions)
 
     def remove(self, keys: Sequence[str]) -> None:
-        """Delete the vectors of the keys; files do not shrink, but their space is reused."""
+        """Delete the vectors of the keys, of which some may have none; files do not shrink, but space is reused."""
         with self._track_changes():
             for batch in _split_batches(list(dict.fromkeys(keys)), self._batch.size):
                 self._collection.delete(ids=batch)
 
     def find_nearest(self, query: FloatArray, k: int) -> list[tuple[str, float]]:
-        """Return up to `k` keys; approximate."""
+        """Return up to `k` keys with their cosine to the query, best first; approximate."""
         if k < 1:
             return []
         with self._map_errors():
@@ -156,6 +134,10 @@ class ChromaCollection(ABC):
         """Return the number of keys."""
         with self._map_errors():
             return self._collection.count()
+
+    def close(self) -> None:
+        """Release files and connections; a second call does nothing."""
+        close_client(self._client)
 
     def _open_collection(self) -> Collection:
         with self._map_errors():

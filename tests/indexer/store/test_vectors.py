@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 from indexer.errors import DamagedVectors, MissingVectors, StorageUnwritable
 from indexer.store import vectors
 from indexer.store.chroma_server import ServerVectors
-from indexer.store.vectors import BatchSize, ChromaVectors, FloatArray, VectorStore
+from indexer.store.vectors import BatchSize, ChromaCollection, ChromaVectors, FloatArray
 from tests.fakes.chroma_server import running_chroma
-from tests.fakes.memory_vectors import MemoryVectors
 
 DIMENSIONS = 8
 KEYS = [f"key{number}" for number in range(12)]
@@ -34,21 +33,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-def open_memory(_: pytest.FixtureRequest) -> VectorStore:
-    return MemoryVectors(DIMENSIONS)
-
-
-def open_folder(request: pytest.FixtureRequest) -> VectorStore:
+def open_folder(request: pytest.FixtureRequest) -> ChromaCollection:
     return ChromaVectors(request.getfixturevalue("tmp_path"), "vectors", DIMENSIONS)
 
 
-def open_server(request: pytest.FixtureRequest) -> VectorStore:
+def open_server(request: pytest.FixtureRequest) -> ChromaCollection:
     return ServerVectors(request.getfixturevalue("server"), f"vectors-{uuid.uuid4().hex}", DIMENSIONS)
 
 
-@pytest.fixture(params=[open_memory, open_folder, pytest.param(open_server, marks=pytest.mark.exhaustive)])
-def store(request: pytest.FixtureRequest) -> Iterator[VectorStore]:
-    opened: VectorStore = request.param(request)
+@pytest.fixture(params=[open_folder, pytest.param(open_server, marks=pytest.mark.exhaustive)])
+def store(request: pytest.FixtureRequest) -> Iterator[ChromaCollection]:
+    opened: ChromaCollection = request.param(request)
     yield opened
     opened.close()
 
@@ -62,14 +57,14 @@ def units(count: int, seed: int = 0) -> FloatArray:
 # --- the contract
 
 
-def test_rows_come_back_in_the_order_they_are_asked_for(store: VectorStore) -> None:
+def test_rows_come_back_in_the_order_they_are_asked_for(store: ChromaCollection) -> None:
     rows = units(3)
     store.add(["a", "b", "c"], rows)
     np.testing.assert_allclose(store.get(["c", "a", "c"]), rows[[2, 0, 2]], atol=1e-6)
     assert store.get(["b"]).dtype == np.float32
 
 
-def test_a_row_added_again_takes_the_place_of_the_first(store: VectorStore) -> None:
+def test_a_row_added_again_takes_the_place_of_the_first(store: ChromaCollection) -> None:
     first, second = units(2)
     store.add(["a"], first[None])
     store.add(["a"], first[None])
@@ -78,25 +73,25 @@ def test_a_row_added_again_takes_the_place_of_the_first(store: VectorStore) -> N
     np.testing.assert_allclose(store.get(["a"]), second[None], atol=1e-6)
 
 
-def test_of_a_key_given_twice_the_last_row_stays(store: VectorStore) -> None:
+def test_of_a_key_given_twice_the_last_row_stays(store: ChromaCollection) -> None:
     rows = units(3)
     store.add(["a", "b", "a"], rows)
     assert store.count() == 2
     np.testing.assert_allclose(store.get(["a", "b"]), rows[[2, 1]], atol=1e-6)
 
 
-def test_only_keys_without_a_vector_are_missing(store: VectorStore) -> None:
+def test_only_keys_without_a_vector_are_missing(store: ChromaCollection) -> None:
     store.add(["a", "b"], units(2))
     assert store.find_missing(["a", "x", "b", "y", "x"]) == {"x", "y"}
 
 
-def test_asking_for_a_missing_key_names_it(store: VectorStore) -> None:
+def test_asking_for_a_missing_key_names_it(store: ChromaCollection) -> None:
     store.add(["a"], units(1))
     with pytest.raises(MissingVectors, match="'nowhere'"):
         store.get(["a", "nowhere"])
 
 
-def test_removed_keys_are_gone_and_unknown_ones_ignored(store: VectorStore) -> None:
+def test_removed_keys_are_gone_and_unknown_ones_ignored(store: ChromaCollection) -> None:
     store.add(["a", "b", "c"], units(3))
     store.remove(["b", "unknown", "b"])
     assert store.count() == 2
@@ -104,7 +99,7 @@ def test_removed_keys_are_gone_and_unknown_ones_ignored(store: VectorStore) -> N
     assert {key for key, _ in store.find_nearest(units(1)[0], 9)} == {"a", "c"}
 
 
-def test_the_nearest_come_best_first_with_their_cosine(store: VectorStore) -> None:
+def test_the_nearest_come_best_first_with_their_cosine(store: ChromaCollection) -> None:
     rows = units(20)
     store.add([str(number) for number in range(20)], rows)
     found = store.find_nearest(rows[7], 5)
@@ -113,19 +108,19 @@ def test_the_nearest_come_best_first_with_their_cosine(store: VectorStore) -> No
     np.testing.assert_allclose([score for _, score in found], np.sort(exact)[::-1][:5], atol=1e-5)
 
 
-def test_rows_of_zeros_are_kept_and_near_to_nothing(store: VectorStore) -> None:
+def test_rows_of_zeros_are_kept_and_near_to_nothing(store: ChromaCollection) -> None:
     store.add(["zero", "one"], np.stack([np.zeros(DIMENSIONS, np.float32), units(1)[0]]))
     np.testing.assert_array_equal(store.get(["zero"]), np.zeros((1, DIMENSIONS)))
     assert dict(store.find_nearest(units(1)[0], 2))["zero"] == pytest.approx(0, abs=1e-6)
 
 
-def test_rows_of_the_wrong_length_are_refused(store: VectorStore) -> None:
+def test_rows_of_the_wrong_length_are_refused(store: ChromaCollection) -> None:
     with pytest.raises(ValueError, match=r"shape \(1, 8\)"):
         store.add(["a"], np.ones((1, 5), np.float32))
     assert store.count() == 0
 
 
-def test_what_is_added_may_be_changed_by_the_caller_afterwards(store: VectorStore) -> None:
+def test_what_is_added_may_be_changed_by_the_caller_afterwards(store: ChromaCollection) -> None:
     rows = units(1)
     store.add(["a"], rows)
     kept = rows.copy()
@@ -133,13 +128,13 @@ def test_what_is_added_may_be_changed_by_the_caller_afterwards(store: VectorStor
     np.testing.assert_allclose(store.get(["a"]), kept, atol=1e-6)
 
 
-def test_tens_of_thousands_of_keys_can_be_looked_up(store: VectorStore) -> None:
+def test_tens_of_thousands_of_keys_can_be_looked_up(store: ChromaCollection) -> None:
     store.add(["a"], units(1))
     keys = [f"unknown{number}" for number in range(50_000)]
     assert len(store.find_missing([*keys, "a"])) == 50_000
 
 
-def test_threads_may_add_and_read_at_once(store: VectorStore) -> None:
+def test_threads_may_add_and_read_at_once(store: ChromaCollection) -> None:
     rows = units(8)
 
     def add_and_read(number: int) -> FloatArray:
@@ -191,15 +186,19 @@ steps = st.lists(
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps)
 @pytest.mark.exhaustive
-def test_chroma_holds_what_memory_holds_after_any_changes(tmp_path: Path, changes: list[Step]) -> None:
-    chroma, memory = ChromaVectors(tmp_path, "any-changes", DIMENSIONS), MemoryVectors(DIMENSIONS)
+def test_a_store_holds_what_a_dictionary_holds_after_any_changes(tmp_path: Path, changes: list[Step]) -> None:
+    chroma, memory = ChromaVectors(tmp_path, "any-changes", DIMENSIONS), dict[str, FloatArray]()
     chroma.remove(KEYS)
     for kind, keys, seed in changes:
-        for each in (chroma, memory):
-            _ = each.add(keys, units(len(keys), seed)) if kind == "add" else each.remove(keys)
-    present = sorted(set(KEYS) - memory.find_missing(KEYS))
-    assert chroma.find_missing(KEYS) == memory.find_missing(KEYS)
-    np.testing.assert_allclose(chroma.get(present), memory.get(present), atol=1e-6)
+        if kind == "add":
+            chroma.add(keys, units(len(keys), seed))
+            memory.update(zip(keys, units(len(keys), seed), strict=True))
+        else:
+            chroma.remove(keys)
+            memory = {key: row for key, row in memory.items() if key not in keys}
+    assert chroma.find_missing(KEYS) == {key for key in KEYS if key not in memory}
+    for key, row in memory.items():
+        np.testing.assert_allclose(chroma.get([key])[0], row, atol=1e-6)
     chroma.close()
 
 
