@@ -1,10 +1,9 @@
-"""BM25 by rank-bm25, scored through sparse postings: the same scores as its own loop, some 200 times faster."""
+"""rank-bm25's BM25, scored through sparse postings: the same scores as by its own loop, some 200 times faster."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,7 @@ Scores = NDArray[np.float64]
 class Bm25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
     """Okapi BM25 over term counts, with the idf of Lucene, which unlike Robertson's is never negative.
 
-    Everything that `BM25Okapi` keeps in lists and dictionaries (`doc_freqs`, `doc_len`, `idf`) is a view of the
-    postings, so that the inherited `get_scores` works on it unchanged; `scores` is the fast way to the same numbers.
+    What `BM25Okapi` counts in lists and dictionaries is in the postings, and in arrays by term.
     Method: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
     """
 
@@ -48,20 +46,18 @@ class Bm25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
         self.doc_len = corpus[self._postings.live]
         # A corpus of nothing but blank documents has no tokens at all; any positive average serves.
         self.avgdl = float(self.doc_len.mean()) if self.doc_len.any() else 1.0
-        self.doc_freqs = _DocumentBags(self._vocabulary, self._postings)
         return self._frequencies
 
     def _calc_idf(self, nd: NDArray[np.int64]) -> None:
         idf = np.log1p((self.corpus_size - nd + 0.5) / (nd + 0.5))
-        self.term_weights: NDArray[np.float64] = np.where(nd > 0, idf, 0.0)
-        self.idf = _TermWeights(self._vocabulary, self.term_weights)
+        self.idf: NDArray[np.float64] = np.where(nd > 0, idf, 0.0)
 
     def weight(self, term: str) -> float:
         """The idf of a term, 0 for one that no document has."""
-        return float(self.idf.get(term, 0.0))
+        return next((weight for _, weight in self._find_known_terms((term,))), 0.0)
 
-    def scores(self, query: Sequence[str]) -> Scores:
-        """Score the live documents for query tokens; equal to `get_scores` except for rounding."""
+    def get_scores(self, query: Sequence[str]) -> Scores:
+        """Score the live documents for query tokens."""
         scores = np.zeros(self._postings.documents)
         for term, weight in self._find_known_terms(query):
             docs, counts = self._postings.find_documents(term)
@@ -88,47 +84,5 @@ class Bm25Index(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
     def _find_known_terms(self, query: Sequence[str]) -> Iterator[tuple[int, float]]:
         for token in query:
             term = self._vocabulary.number(token)
-            if term is not None and term < len(self.term_weights) and self.term_weights[term] > 0:
-                yield term, float(self.term_weights[term])
-
-
-class _TermWeights(Mapping[str, float]):
-    """The idf dictionary that `BM25Okapi` expects, read from an array."""
-
-    def __init__(self, vocabulary: Vocabulary, weights: NDArray[np.float64]) -> None:
-        self._vocabulary = vocabulary
-        self._weights = weights
-
-    def __getitem__(self, term: str) -> float:
-        number = self._vocabulary.number(term)
-        if number is None or number >= len(self._weights):
-            raise KeyError(term)
-        return float(self._weights[number])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._vocabulary.words()[: len(self._weights)])
-
-    def __len__(self) -> int:
-        return len(self._weights)
-
-
-class _DocumentBags(Sequence[Mapping[str, int]]):
-    """The list of term-count dictionaries that `BM25Okapi` expects, made from the postings when first asked for."""
-
-    def __init__(self, vocabulary: Vocabulary, postings: PostingsStack) -> None:
-        self._vocabulary = vocabulary
-        self._postings = postings
-
-    @cached_property
-    def _bags(self) -> list[dict[str, int]]:
-        words = self._vocabulary.words()
-        return [{words[term]: count for term, count in bag.items()} for bag in self._postings.bags()]
-
-    def __getitem__(self, index: int) -> Mapping[str, int]:  # type: ignore[override]  # slices are never asked for
-        return self._bags[index]
-
-    def __iter__(self) -> Iterator[Mapping[str, int]]:
-        return iter(self._bags)
-
-    def __len__(self) -> int:
-        return len(self._postings.live)
+            if term is not None and term < len(self.idf) and self.idf[term] > 0:
+                yield term, float(self.idf[term])

@@ -150,11 +150,11 @@ class HistoryIndex:
 
     def score_files(self, tokens: Sequence[str]) -> Scores:
         """BM25 of each file, where all that commits say of it is one document."""
-        return self._by_file.scores(tokens)
+        return self._by_file.get_scores(tokens)
 
     def score_commits(self, tokens: Sequence[str]) -> Scores:
         """The sum of those of the best matching commits that touched each file."""
-        scores = self._by_commit.scores(tokens)
+        scores = self._by_commit.get_scores(tokens)
         if len(scores) > _BEST_COMMITS:
             scores[scores < np.partition(scores, -_BEST_COMMITS)[-_BEST_COMMITS]] = 0.0
         return sum_by_key(self._file_of_pairs, scores[self._commit_of_pairs], self._files)

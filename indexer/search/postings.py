@@ -119,17 +119,6 @@ class PostingsStack:
         sums: NDArray[np.float64] = np.concatenate([part.weight_sums(weights) for part, _ in self._parts])[self.live]
         return sums
 
-    def bags(self) -> list[dict[int, int]]:
-        """The terms of each live document with their counts; slow."""
-        numbers = invert_rows(self.live, self.documents)
-        bags: list[dict[int, int]] = [{} for _ in self.live]
-        for part, offset in self._parts:
-            entries = zip(part.term_of_entries(), numbers[part.docs + offset], part.counts, strict=True)
-            for term, document, count in entries:
-                if document >= 0:
-                    bags[document][int(term)] = int(count)
-        return bags
-
 
 _NO_DOCUMENTS = np.empty(0, dtype=np.int32)
 _NO_COUNTS = np.empty(0, dtype=np.uint16)

@@ -130,7 +130,7 @@ def _score_parts(
     if mode != "vector":
         words = (*question.tokens, *question.compounds)
         by_file = snapshot.lexical.score_groups(words, snapshot.file_of_rows, snapshot.files.tokens)
-        parts.append((recipe.lexical, snapshot.lexical.scores(words)))
+        parts.append((recipe.lexical, snapshot.lexical.get_scores(words)))
         parts.append((recipe.file, by_file[snapshot.chunks.file]))
     if cosines is not None and mode != "lexical":
         is_long = mode == "hybrid" and len(question.tokens) > recipe.long_question

@@ -112,12 +112,12 @@ class Snapshot:
     @cached_property
     def definition_weights(self) -> NDArray[np.float64]:
         """The summed weight of each definition's name, never zero."""
-        return _replace_zeros(self.definition_terms.weight_sums(self.lexical.term_weights))
+        return _replace_zeros(self.definition_terms.weight_sums(self.lexical.idf))
 
     @cached_property
     def topic_weights(self) -> NDArray[np.float64]:
         """The summed weight of each file's topic, never zero."""
-        return _replace_zeros(self.topic_terms.weight_sums(self.lexical.term_weights))
+        return _replace_zeros(self.topic_terms.weight_sums(self.lexical.idf))
 
     @cached_property
     def history_index(self) -> HistoryIndex:

@@ -19,6 +19,7 @@ from indexer.search.postings import (
     merge_postings,
     select_term_lists,
 )
+from tests.fakes.bags import read_bags
 
 Bags = list[list[str]]
 bags = st.lists(st.lists(st.sampled_from("a b c d e f".split()), max_size=8), max_size=8)
@@ -35,11 +36,6 @@ def build(documents: Bags, vocabulary: Vocabulary) -> Postings:
     return builder(documents, vocabulary).build()
 
 
-def read(stack: PostingsStack, vocabulary: Vocabulary) -> list[Counter[str]]:
-    words = vocabulary.words()
-    return [Counter({words[term]: count for term, count in bag.items()}) for bag in stack.bags()]
-
-
 def every_other(documents: Bags) -> Rows:
     """Some documents, the last ones first."""
     return np.arange(len(documents))[::-2].astype(np.int64)
@@ -50,7 +46,7 @@ def test_what_was_added_can_be_read_back(documents: Bags) -> None:
     vocabulary = Vocabulary()
     postings = build(documents, vocabulary)
     stack = PostingsStack([postings], np.arange(len(documents)))
-    assert read(stack, vocabulary) == [Counter(bag) for bag in documents]
+    assert read_bags(stack, vocabulary.words()) == [Counter(bag) for bag in documents]
     assert postings.lengths().tolist() == [len(bag) for bag in documents]
     for number, word in enumerate(vocabulary.words()):
         found, counts = stack.find_documents(number)
@@ -66,8 +62,9 @@ def test_several_postings_read_as_one_and_merge_into_one(old: Bags, new: Bags) -
     parts = [each.build() for each in made]
     chosen = every_other(old + new)
     expected = [Counter((old + new)[place]) for place in chosen]
-    assert read(PostingsStack(parts, chosen), vocabulary) == expected
-    assert read(PostingsStack([merge_postings(parts, chosen)], np.arange(len(chosen))), vocabulary) == expected
+    assert read_bags(PostingsStack(parts, chosen), vocabulary.words()) == expected
+    merged = PostingsStack([merge_postings(parts, chosen)], np.arange(len(chosen)))
+    assert read_bags(merged, vocabulary.words()) == expected
     weights = np.arange(1.0, len(vocabulary) + 1)
     numbers = [[vocabulary.number(word) or 0 for word in bag] for bag in expected]
     assert PostingsStack(parts, chosen).weight_sums(weights).tolist() == [sum(weights[bag]) for bag in numbers]

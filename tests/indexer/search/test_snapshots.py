@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.search.compaction import compact, compact_if_needed, replace_centrality
+from indexer.search.postings import PostingsStack
 from indexer.search.ranking import RankingWeights, rank_chunks, score_cosine
 from indexer.search.snapshot import Snapshot
+from tests.fakes.bags import read_bags
 from tests.indexer.search.test_ranking import EMBEDDER, PROJECT, Files, grown
 
 QUESTIONS = ("RetryPolicy", "how does the session send a request?", "should_retry waits in test")
@@ -68,9 +71,14 @@ def facts(snapshot: Snapshot) -> list[object]:
     ]
 
 
+def read_words(snapshot: Snapshot) -> list[Counter[str]]:
+    postings = [segment.terms for segment in snapshot.segments]
+    return read_bags(PostingsStack(postings, snapshot.selection.chunks), snapshot.terms.words())
+
+
 def assert_same(one: Snapshot, other: Snapshot) -> None:
     assert facts(one) == facts(other)
-    assert list(one.lexical.doc_freqs) == list(other.lexical.doc_freqs)
+    assert read_words(one) == read_words(other)
     for question in QUESTIONS:
         vector = EMBEDDER.embed_query(question)
         cosines = [score_cosine(each, vector) for each in (one, other)]
