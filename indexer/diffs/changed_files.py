@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from indexer.diffs.patch import RawChange, read_raw
 from indexer.git.git_command import GitCommand, decode_output
 from indexer.git.objects import TreeEntry, TreeListing
 from indexer.git.repository import Repository
 from indexer.search.path_traits import read_path_traits
-from indexer.types import ChangedFile, FileFate
+from indexer.types import ChangedFile
 
 MOST_FILES = 20_000  # that are looked at
 _TIMEOUT_SECONDS = 10.0
 _MAX_RENAMES = 500  # of which git compares the contents
 _OPTIONS = ("-r", "-z", "-M", f"-l{_MAX_RENAMES}", "--no-ext-diff", "--no-textconv")
-_FATES: Mapping[str, FileFate] = {"A": "added", "D": "removed", "R": "renamed"}
 _SIDE_WEIGHTS = {"code": 0, "config": 1, "test": 2, "doc": 3}
 
 
@@ -38,15 +38,6 @@ class FileDifferences:
     is_complete: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Raw:
-    """A line of git's list; names are as git has them, and empty on the side if there is no such file."""
-
-    fate: FileFate
-    old: bytes
-    new: bytes
-
-
 def list_differences(repository: Repository, older: str, newer: str, paths: Sequence[str]) -> FileDifferences:
     """List the files below some paths, or all, that differ between two commits, given by their ids.
 
@@ -55,7 +46,7 @@ def list_differences(repository: Repository, older: str, newer: str, paths: Sequ
     output = repository.git.try_run(
         "diff-tree", "--raw", "--no-abbrev", *_OPTIONS, older, newer, "--", seconds=_TIMEOUT_SECONDS
     )
-    raws = [raw for raw in _read_raw(output or b"") if _is_below(raw, paths)]
+    raws = [raw for raw in read_raw(output or b"") if _is_below(raw, paths)]
     chosen = raws[:MOST_FILES]
     listings = (
         _list_side(repository, older, [raw.old for raw in chosen if raw.old]),
@@ -74,22 +65,7 @@ def list_differences(repository: Repository, older: str, newer: str, paths: Sequ
     return FileDifferences(files=files, folded=folded, is_complete=output is not None and len(raws) <= MOST_FILES)
 
 
-def _read_raw(output: bytes) -> Iterator[_Raw]:
-    """Read what `git diff-tree --raw -z` printed: facts, a name, and of a renamed file a second one."""
-    fields = iter(output.split(b"\0"))
-    for facts in fields:
-        if not facts.startswith(b":"):
-            continue
-        letter = facts.rpartition(b" ")[2][:1].decode("ascii", "replace")
-        first = next(fields, b"")
-        fate = _FATES.get(letter, "changed")
-        if letter in {"R", "C"}:
-            yield _Raw(fate="renamed", old=first, new=next(fields, b""))
-        else:
-            yield _Raw(fate=fate, old=b"" if fate == "added" else first, new=b"" if fate == "removed" else first)
-
-
-def _is_below(raw: _Raw, paths: Sequence[str]) -> bool:
+def _is_below(raw: RawChange, paths: Sequence[str]) -> bool:
     names = [decode_output(name) for name in (raw.old, raw.new) if name]
     return not paths or any(f"{name}/".startswith(f"{path}/") for name in names for path in paths)
 
@@ -107,7 +83,7 @@ def _list_side(repository: Repository, sha: str, names: Sequence[bytes]) -> _Sid
     return _Side({one.path: one for one in listing.entries}, {one.path: one.reason for one in listing.omissions})
 
 
-def _judge(raw: _Raw, older: _Side, newer: _Side) -> FileDifference | str:
+def _judge(raw: RawChange, older: _Side, newer: _Side) -> FileDifference | str:
     """Return the contents of both sides, or why they are not to be shown."""
     found: list[TreeEntry | None] = []
     for name, side in ((raw.old, older), (raw.new, newer)):

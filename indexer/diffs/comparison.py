@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
 from indexer.diffs.changed_files import FileDifference, FileDifferences, list_differences
+from indexer.diffs.patch import PATCH_OPTIONS, Hunk, read_patch
 from indexer.git.file_contents import read_masked_lines
 from indexer.git.git_command import GitCommand
 from indexer.git.objects import TreeEntry
@@ -18,31 +19,8 @@ MOST_PLACES = 12  # of one file
 MOST_LINES = 30  # of each side of a place
 _LONGEST_LINE = 300
 _TIMEOUT_SECONDS = 5.0
-# Git reads a person's settings for `diff`, unlike for `diff-tree`, which takes no contents by their names.
-_OPTIONS = (
-    "--no-color", "--no-ext-diff", "--no-textconv", "--unified=0", "--inter-hunk-context=0", "--text", "-O/dev/null",
-    "--diff-algorithm=histogram",
-)  # fmt: skip
-_HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Hunk:
-    """A place of replaced lines; of a side without any, the line before."""
-
-    old_line: int
-    old_count: int
-    new_line: int
-    new_count: int
-
-    def touches(self, lines: tuple[int, int] | None) -> bool:
-        """Whether some lines of the newer side were replaced, or surround deleted ones."""
-        if lines is None:
-            return True
-        last = self.new_line + max(self.new_count - 1, 0)
-        return self.new_line <= lines[1] and (last >= lines[0] if self.new_count else last >= lines[0] - 1)
-
-
+# `git diff` takes contents by their names, and `git diff-tree` does not.
+_OPTIONS = (*PATCH_OPTIONS, "--text", "-O/dev/null")
 _TO_CHECKERS = re.compile(
     r"(?:#|//)\s?(?:type: ?ignore|noqa|nosec|pragma:|pylint:|pyright:|fmt:|eslint-|@ts-|nolint|prettier-).*"
 )
@@ -68,30 +46,16 @@ def _read_side(repository: Repository, entry: TreeEntry | None) -> list[str] | s
     return [] if entry is None else read_masked_lines(repository, entry)
 
 
-def _list_hunks(git: GitCommand, one: FileDifference, old: Sequence[str], new: Sequence[str]) -> list[_Hunk]:
+def _list_hunks(git: GitCommand, one: FileDifference, old: Sequence[str], new: Sequence[str]) -> list[Hunk]:
     if one.old is None or one.new is None:
-        return [_Hunk(old_line=min(1, len(old)), old_count=len(old), new_line=min(1, len(new)), new_count=len(new))]
+        return [Hunk(min(1, len(old)), len(old), min(1, len(new)), len(new))]
     if one.old.blob == one.new.blob:
         return []
     output = git.try_run("diff", *_OPTIONS, one.old.blob, one.new.blob, "--", seconds=_TIMEOUT_SECONDS)
-    return list(_read_hunks(output or b""))
+    return list(chain.from_iterable(read_patch(output or b"").hunks.values()))
 
 
-def _read_hunks(output: bytes) -> Iterator[_Hunk]:
-    """Read the headings of a diff; the lines below each are skipped by their count, whatever they look like."""
-    left = 0
-    for line in output.split(b"\n"):
-        if left > 0 and line[:1] in {b"+", b"-"}:
-            left -= 1
-            continue
-        found = _HUNK.match(line)
-        if found is not None:
-            old_count, new_count = int(found[2] or b"1"), int(found[4] or b"1")
-            left = old_count + new_count
-            yield _Hunk(old_line=int(found[1]), old_count=old_count, new_line=int(found[3]), new_count=new_count)
-
-
-def _is_trivial(hunk: _Hunk, old: Sequence[str], new: Sequence[str]) -> bool:
+def _is_trivial(hunk: Hunk, old: Sequence[str], new: Sequence[str]) -> bool:
     """Whether nothing differs but white space, or comments that are addressed to a checker."""
     before, after = _take(old, hunk.old_line, hunk.old_count), _take(new, hunk.new_line, hunk.new_count)
     return _squeeze(before) == _squeeze(after)
@@ -102,7 +66,7 @@ def _squeeze(lines: Sequence[str]) -> str:
 
 
 def _make_place(
-    one: FileDifference, hunk: _Hunk, old: Sequence[str], new: Sequence[str], most: int | None
+    one: FileDifference, hunk: Hunk, old: Sequence[str], new: Sequence[str], most: int | None
 ) -> ChangedPlace:
     path = one.change.path
     return ChangedPlace(

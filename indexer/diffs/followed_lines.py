@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import accumulate
 from pathlib import Path, PurePosixPath
 
+from indexer.diffs.patch import (
+    MOST_MOVES,
+    MOST_WORDS_READ,
+    PATCH_OPTIONS,
+    WORD,
+    Hunk,
+    Patch,
+    list_words,
+    read_patch,
+    read_raw,
+)
 from indexer.diffs.python_types import drop_types
 from indexer.git.git_command import decode_output
 from indexer.git.repository import Repository
@@ -18,35 +28,16 @@ from indexer.text.decoding import decode_file
 from indexer.text.languages import find_language_by_ending
 from indexer.types import TELLING_FATES, CitedLines, FollowedLines, LineFate
 
-MOST_WORDS_READ = 5_000_000  # bytes of a diff, beyond which nobody says which words it touches
 _TIMEOUT_SECONDS = 20.0
-_MAX_MOVES = 200_000  # lines that were added, among which lines that are gone are looked for
 _MAX_COMPARED = 20_000  # lines of a file that git does not compare
 _WINDOW = 3  # lines that have to come again together
 _SHARE_FOUND = 0.8  # of these windows, for a move
 _SHARE_KEPT = 0.5  # of the lines, below which it is another text
 _SHORTEST_LINE, _SHORTEST_MOVE = 4, 30  # characters, below which lines come again by chance
-# Git reads a person's settings for a patch; the same algorithm at every step keeps positions comparable.
-_PATCH = (
-    "diff-tree", "-r", "-p", "--unified=0", "--inter-hunk-context=0", "--full-index", "--diff-algorithm=histogram",
-    "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short",
-)  # fmt: skip
+_PATCH = ("diff-tree", "-r", "-p", *PATCH_OPTIONS, "--submodule=short")
 _RAW = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev")
-_HUNK = re.compile(rb"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
-_INDEX = re.compile(rb"index ([0-9a-f]{40,64})\.\.([0-9a-f]{40,64})")
-_WORD = re.compile(r"[^\W\d]\w+|\d+(?:\.\d+)?")
 _PYTHON = (".py", ".pyi")
 _NO_FILES = frozenset({"160000", "120000"})  # modes of submodules and symlinks
-
-
-@dataclass(frozen=True, slots=True)
-class Hunk:
-    """Lines that were replaced; of a side without any, the number of the line before."""
-
-    old_line: int
-    old_count: int
-    new_line: int
-    new_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +47,6 @@ class _Change:
     path: str
     old_blob: str
     new_blob: str
-
-
-@dataclass(slots=True)
-class _Patch:
-    """The hunks of files, by their contents before and after, and the lines that were added."""
-
-    hunks: dict[tuple[str, str], list[Hunk]] = field(default_factory=lambda: defaultdict(list))
-    added: list[tuple[str, int, str]] = field(default_factory=list)  # new blob, line, text
-    words: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +121,7 @@ class Push:
         self._repository = repository
         self._changes = changes
         self.paths = frozenset(changes)
-        self._patch = _read_patch(patch) if patch is not None else _Patch()
+        self._patch = read_patch(patch) if patch is not None else Patch()
         self.words = frozenset(self._patch.words) if patch is not None and len(patch) <= MOST_WORDS_READ else None
         self._texts: dict[str, list[str]] = {}
         self._places: dict[str, list[tuple[str, int]]] | None = None
@@ -175,7 +157,7 @@ class Push:
             return "gone"
         if _has_lines(new, _squeeze(old)) or _is_rewrapped(old, new):
             return "reformatted"
-        before, after = (Counter(word.lower() for word in _WORD.findall("\n".join(side))) for side in (old, new))
+        before, after = (Counter(word.lower() for word in WORD.findall("\n".join(side))) for side in (old, new))
         changed = frozenset((before - after) | (after - before))
         if not cited.words & changed and _means_the_same(old, new, change.path):
             return "commented"
@@ -228,47 +210,16 @@ class Push:
     def _index_added(self) -> Mapping[str, Sequence[tuple[str, int]]]:
         if self._places is None:
             self._places = defaultdict(list)
-            for blob, line, text in self._patch.added[:_MAX_MOVES]:
+            for blob, line, text in self._patch.added[:MOST_MOVES]:
                 self._places[_squeeze([text])].append((blob, line))
         return self._places
 
 
 def _read_changes(output: bytes) -> Iterator[tuple[str, _Change]]:
-    """Read what `git diff-tree --raw -z` printed: files by their older names, where new ones have no other."""
-    fields = iter(output.split(b"\0"))
-    for facts in fields:
-        if not facts.startswith(b":"):
-            continue
-        _, mode, old_blob, new_blob, fate = facts.decode("ascii", "replace").split(" ")
-        name = decode_output(next(fields, b""))
-        path = decode_output(next(fields, b"")) if fate[:1] in {"R", "C"} else name
-        is_gone = fate[:1] == "D" or mode in _NO_FILES
-        yield name, _Change("" if is_gone else path, old_blob, new_blob)
-
-
-def _read_patch(patch: bytes) -> _Patch:
-    """Read the hunks, by the contents that their header names, and what was added; lines are passed over by count."""
-    read, key, minus, plus, line = _Patch(), ("", ""), 0, 0, 0
-    for text in patch.split(b"\n"):
-        if plus and text[:1] == b"+":
-            plus -= 1
-            if len(read.added) < _MAX_MOVES:
-                read.added.append((key[1], line, text[1:].decode("utf-8", "replace")))
-            line += 1
-        elif minus and text[:1] == b"-":
-            minus -= 1
-        elif found := _HUNK.match(text):
-            minus, plus, line = int(found[2] or b"1"), int(found[4] or b"1"), int(found[3])
-            read.hunks[key].append(Hunk(int(found[1]), minus, line, plus))
-            continue
-        elif header := _INDEX.match(text):
-            key = header[1].decode(), header[2].decode()
-            continue
-        else:
-            continue
-        if len(patch) <= MOST_WORDS_READ:
-            read.words.update(_list_words([text[1:].decode("utf-8", "replace")]))
-    return read
+    """Read the files that differ, by their older names, where new ones have no other."""
+    for raw in read_raw(output):
+        path = "" if raw.mode in _NO_FILES else decode_output(raw.new)
+        yield decode_output(raw.old or raw.new), _Change(path, raw.old_blob, raw.new_blob)
 
 
 def _squeeze(lines: Sequence[str]) -> str:
@@ -305,11 +256,7 @@ def _means_the_same(old: Sequence[str], new: Sequence[str], path: str) -> bool:
 def _list_words_of_changed_lines(old: Sequence[str], new: Sequence[str]) -> frozenset[str]:
     """Return the words of the lines that only one side has."""
     before, after = (Counter(map(str.strip, side)) for side in (old, new))
-    return _list_words([*(before - after), *(after - before)])
-
-
-def _list_words(lines: Sequence[str]) -> frozenset[str]:
-    return frozenset(word.lower() for line in lines for word in _WORD.findall(line))
+    return list_words([*(before - after), *(after - before)])
 
 
 def _drop_comments(lines: Sequence[str], path: str) -> Sequence[str]:
