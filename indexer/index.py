@@ -226,6 +226,7 @@ class CodeIndex:
     async def pin(self) -> IndexReader:
         """Hold the newest finished generation; `NotIndexed` before there is one, or where it is damaged."""
         await asyncio.to_thread(_import_readers)
+        from indexer.generations.generation_cache import GenerationCache
         from indexer.generations.history_reader import HistoryReader
         from indexer.generations.reader import IndexReader
         from indexer.search.ranking import RankingWeights
@@ -233,7 +234,7 @@ class CodeIndex:
         catalog = await asyncio.to_thread(self._catalogs.get)
         generation, snapshot = await asyncio.to_thread(self._get_current, catalog)
         if self._contents is None or not self._contents.is_of(catalog, generation.id):
-            self._contents = self._open_contents(catalog, generation)
+            self._contents = GenerationCache(catalog, generation.id)
         reader = IndexReader(
             self._repository.name,
             self._repository.web_url,
@@ -250,12 +251,6 @@ class CodeIndex:
         )
         self._readers.add(reader)
         return reader
-
-    def _open_contents(self, catalog: Catalog, generation: Generation) -> GenerationCache:
-        from indexer.generations.generation_cache import GenerationCache
-        from indexer.generations.repository_facts import OVERVIEW_FILE
-
-        return GenerationCache(catalog, generation.id, self._folder.snapshot(generation.id) / OVERVIEW_FILE)
 
     def _get_current(self, catalog: Catalog | None = None) -> tuple[Generation, Snapshot]:
         catalog = catalog or self._catalogs.get()
@@ -374,17 +369,12 @@ class CodeIndex:
             ready = self._made.__setitem__
             parts = self._make_parts(current, kept)
             report = build_generation(parts, commit, current=current, full=full, ready=ready, progress=progress)
-            generation, _ = self._get_current()
+            self._get_current()
         except StorageError:
             self._drop_store()
             raise
         finally:
             self._made.clear()
-        # Note what is in a new generation at a glance, once it can be searched; without that it is found out later
-        try:
-            self._open_contents(self._catalogs.get(), generation).save_overview(self._repository.name)
-        except (OSError, StorageError) as error:
-            log.warning("The overview of %s was not kept: %s", self._repository.name, error)
         self._catalogs.was_damaged = False
         return report
 

@@ -8,13 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from pathlib import Path
 from threading import Lock
 
 from cachetools import LRUCache
 
 from indexer.calls.call_graph import CallGraph
-from indexer.generations.repository_facts import describe_repository, load_overview, save_overview
+from indexer.generations.repository_facts import describe_repository
 from indexer.store.catalog import Catalog, FileRow
 from indexer.types import FileEntry, RepositoryOverview, Symbol
 
@@ -64,9 +63,8 @@ class FileListing:
 class GenerationCache:
     """Data shared by the readers of a generation; a generation does not change, so nothing in here becomes stale."""
 
-    def __init__(self, catalog: Catalog, generation: int, overview_file: Path) -> None:
+    def __init__(self, catalog: Catalog, generation: int) -> None:
         self._generation = generation
-        self._overview_file = overview_file
         self.graph = CallGraph(catalog, generation)
         self._catalog = catalog
         # An entry larger than the whole cache counts as all of it, so it is kept alone.
@@ -91,19 +89,14 @@ class GenerationCache:
         return FileListing(rows=rows, entries=entries, folders=count_folders(entry.path for entry in entries))
 
     def describe_repository(self, name: str) -> RepositoryOverview:
-        """Return the overview noted at indexing, or make it once."""
+        """Describe the repository at a glance."""
         if self._overview is None:
-            self._overview = load_overview(self._overview_file) or self._find_overview(name)
+            listing = self.listing
+            blobs = {row.entry.path: row.blob for row in listing.rows}
+            self._overview = describe_repository(
+                name, listing.entries, listing.folders, lambda path: self._catalog.text(blobs[path])
+            )
         return self._overview
-
-    def save_overview(self, name: str) -> None:
-        """Save the overview of the repository with the generation; raises OSError."""
-        save_overview(self._overview_file, self._find_overview(name))
-
-    def _find_overview(self, name: str) -> RepositoryOverview:
-        listing = self.listing
-        texts = {row.entry.path: row.blob for row in listing.rows}
-        return describe_repository(name, listing.entries, listing.folders, lambda path: self._catalog.text(texts[path]))
 
     @property
     def listing_if_cached(self) -> FileListing | None:

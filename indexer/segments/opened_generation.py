@@ -18,7 +18,6 @@ from indexer.errors import DamagedCatalog, IndexDamaged, NotIndexed, RepositoryE
 from indexer.generations.generation_cache import GenerationCache
 from indexer.generations.history_reader import DeployMarks, HistoryReader
 from indexer.generations.reader import IndexReader
-from indexer.generations.repository_facts import OVERVIEW_FILE
 from indexer.git.repository import Repository
 from indexer.search.ranking import Fusion, RankingWeights
 from indexer.search.snapshot import Snapshot
@@ -67,7 +66,7 @@ class OpenedGeneration:
         self._lock = lock
         self._snapshot = Snapshot.load(files)
         self._snapshot.warm()
-        self._contents = GenerationCache(catalog, generation.id, files / OVERVIEW_FILE)
+        self._contents = GenerationCache(catalog, generation.id)
         self._readers: weakref.WeakSet[IndexReader] = weakref.WeakSet()
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
@@ -14,7 +14,6 @@ import pytest
 from agent.evidence.definitions import list_members
 from indexer.errors import BadPattern, IndexerError, NotIndexed, StorageLocked, UnknownPath
 from indexer.generations.reader import IndexReader
-from indexer.generations.repository_facts import OVERVIEW_FILE, load_overview
 from indexer.index import CodeIndex
 from indexer.search.path_traits import read_path_traits
 from indexer.search.snapshot import Snapshot
@@ -68,36 +67,6 @@ async def opened(repository: GitRepo, home: Path, **options: object) -> AsyncIte
 
 async def paths(reader: IndexReader) -> list[str]:
     return [entry.path for entry in await reader.files()]
-
-
-async def test_the_overview_is_noted_when_a_commit_is_indexed(repository: GitRepo, tmp_path: Path) -> None:
-    async with opened(repository, tmp_path / "home") as index:
-        await index.refresh()
-        found = await (await index.pin()).overview()
-        repository.write("README.md", "# Shop\n\nShop is a service that sells and delivers things to people.\n")
-        repository.commit("introduce it")
-        await index.refresh()
-        newer = await (await index.pin()).overview()
-
-    first, second = sorted((tmp_path / "home").rglob(OVERVIEW_FILE))
-    assert (load_overview(first), load_overview(second)) == (found, newer)
-    assert (found.files, found.introduction, newer.files) == (4, (), 5)
-    assert newer.introduction[0].text == "Shop is a service that sells and delivers things to people."
-
-
-@pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(file.read_bytes()[:-40])])
-@pytest.mark.exhaustive
-async def test_an_overview_that_is_gone_or_damaged_is_made_anew(
-    repository: GitRepo, tmp_path: Path, damage: Callable[[Path], object]
-) -> None:
-    async with opened(repository, tmp_path / "home") as index:
-        await index.refresh()
-        whole = await (await index.pin()).overview()
-    (file,) = (tmp_path / "home").rglob(OVERVIEW_FILE)
-    damage(file)
-
-    async with opened(repository, tmp_path / "home") as index:
-        assert await (await index.pin()).overview() == whole
 
 
 async def test_a_question_finds_the_lines_at_the_indexed_commit(repository: GitRepo, tmp_path: Path) -> None:

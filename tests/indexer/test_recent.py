@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from indexer.calls import call_graph
 from indexer.generations import generation_cache
 from indexer.generations.generation_cache import GenerationCache
-from indexer.generations.repository_facts import OVERVIEW_FILE
 from indexer.parsing.file_parser import parse_file
 from indexer.store.catalog import Catalog
 from indexer.text.decoding import pack
@@ -25,7 +23,7 @@ paths = st.lists(st.sampled_from(sorted(SOURCES)), min_size=1, max_size=12)
 
 
 @pytest.fixture(scope="module")
-def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Catalog, int, Path]]:
+def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Catalog, int]]:
     catalog = Catalog(tmp_path_factory.mktemp("recent") / "catalog.sqlite")
     with catalog.begin_write() as writer:
         commit = Commit(sha="a" * 40, branch="main", committed_at=1, subject="first")
@@ -35,7 +33,7 @@ def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Catal
             entry = FileEntry(path=path, language=parsed.language, source_type="code", lines=text.count("\n"))
             file = writer.add_file(number, entry, path, pack(text))
             writer.add_parsed(file, parsed, [f"{path}:{place}" for place in range(len(parsed.chunks))])
-    yield catalog, number, tmp_path_factory.mktemp("generation") / OVERVIEW_FILE
+    yield catalog, number
     catalog.close()
 
 
@@ -51,7 +49,7 @@ def _little_is_kept() -> Iterator[None]:
 
 @given(paths)
 def test_never_more_text_than_fits_is_kept_and_always_the_last(
-    generation: tuple[Catalog, int, Path], asked: list[str]
+    generation: tuple[Catalog, int], asked: list[str]
 ) -> None:
     read = GenerationCache(*generation)
     for path in asked:
@@ -65,7 +63,7 @@ def test_never_more_text_than_fits_is_kept_and_always_the_last(
 
 @given(paths)
 def test_no_more_outlines_than_fit_are_kept_and_always_the_last(
-    generation: tuple[Catalog, int, Path], asked: list[str]
+    generation: tuple[Catalog, int], asked: list[str]
 ) -> None:
     read = GenerationCache(*generation)
     for path in asked:
@@ -76,7 +74,7 @@ def test_no_more_outlines_than_fit_are_kept_and_always_the_last(
         assert len(kept) == 1 or sum(len(each) + 1 for each in kept.values()) <= 4
 
 
-def test_what_was_used_longest_ago_gives_way(generation: tuple[Catalog, int, Path]) -> None:
+def test_what_was_used_longest_ago_gives_way(generation: tuple[Catalog, int]) -> None:
     read = GenerationCache(*generation)
     first = read.file("a.py")
     read.file("b.py")
@@ -86,7 +84,7 @@ def test_what_was_used_longest_ago_gives_way(generation: tuple[Catalog, int, Pat
     assert (read.get_cached_file("a.py"), read.get_cached_file("b.py")) == (first, None)
 
 
-def test_definitions_of_only_so_many_names_are_remembered(generation: tuple[Catalog, int, Path]) -> None:
+def test_definitions_of_only_so_many_names_are_remembered(generation: tuple[Catalog, int]) -> None:
     calls = GenerationCache(*generation).graph
     for name in "abac":
         calls.definitions(name)
