@@ -89,7 +89,6 @@ HOMES = {
         "indexer/git/tags.py",
         "indexer/remotes/ref_list.py",
     ),
-    "filelock": ("indexer/store/data_folder.py",),
     "git": ("indexer/subprocesses.py",),
     "httpx": (
         "agent/llm/ollama.py",
@@ -393,7 +392,6 @@ IDLE_IN_LOOKUPS = IDLE | {
     "bot.repositories.library",
     "bot.repositories.ref_chooser",
     "bot.surfaces",
-    "filelock",
     "indexer.generations.pipeline",
     "indexer.secrets.masking",
     "rich.progress",
@@ -413,7 +411,7 @@ def test_a_question_without_a_model_loads_nothing_that_it_has_no_use_for(questio
     [
         (["callers", "parse_date"], set()),
         (["search", "parse dates", "--mode", "lexical"], set()),
-        (["index"], {"filelock", "indexer.secrets.masking"}),
+        (["index"], {"indexer.secrets.masking"}),
     ],
     ids=["callers", "search", "index"],
 )

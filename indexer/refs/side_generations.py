@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import hashlib
 import json
 import logging
@@ -21,7 +20,8 @@ from typing import TYPE_CHECKING, get_args
 from indexer.errors import IndexerError, NotIndexed, StorageError, StorageLocked
 from indexer.index import CodeIndex
 from indexer.remotes.ref_list import RefList
-from indexer.store.data_folder import DataFolder, map_storage_errors, seed_index
+from indexer.store.data_folder import DataFolder, copy_index, map_storage_errors
+from indexer.store.file_locks import lock_file
 from indexer.types import NamedRef, Progress, RefKind
 
 if TYPE_CHECKING:
@@ -96,12 +96,12 @@ class SideFolder:
         with map_storage_errors(self.root / _LOCK):
             while True:
                 self.root.mkdir(parents=True, exist_ok=True)
-                lock = os.open(self.root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-                fcntl.flock(lock, fcntl.LOCK_SH)
-                if _is_same(lock, self.root / _LOCK):  # else it was deleted meanwhile
+                lock = lock_file(self.root / _LOCK, shared=True, waits=True)
+                if lock is not None and _is_same(lock, self.root / _LOCK):  # else it was deleted meanwhile
                     os.utime(lock)
                     return lock
-                os.close(lock)
+                if lock is not None:
+                    os.close(lock)
 
     def touch(self) -> None:
         """Note that it was asked for again."""
@@ -111,13 +111,12 @@ class SideFolder:
     def remove(self) -> bool:
         """Delete the folder, unless somebody holds it."""
         with map_storage_errors(self.root / _LOCK):
-            lock = os.open(self.root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                gone = self.root.with_name(f"{_GONE}{uuid.uuid4().hex}")
-                self.root.rename(gone)
-            except BlockingIOError:
+            lock = lock_file(self.root / _LOCK)
+            if lock is None:
                 return False
+            gone = self.root.with_name(f"{_GONE}{uuid.uuid4().hex}")
+            try:
+                self.root.rename(gone)
             finally:
                 os.close(lock)
             shutil.rmtree(gone, ignore_errors=True)
@@ -141,16 +140,12 @@ def lock_building(index: DataFolder) -> Iterator[bool]:
     path = index.root / _PARENT / "building.lock"
     with map_storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = lock_file(path)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+        yield lock is not None
     finally:
-        os.close(lock)
+        if lock is not None:
+            os.close(lock)
 
 
 def _is_same(descriptor: int, path: Path) -> bool:
@@ -413,7 +408,7 @@ def _copy_into(source: SideFolder | CodeIndex, folder: SideFolder) -> None:
     draft = folder.root / "draft"
     lock = source.hold() if isinstance(source, SideFolder) else None
     try:
-        seed_index(source.data.root if isinstance(source, SideFolder) else source.folder.root, draft)
+        copy_index(source.data.root if isinstance(source, SideFolder) else source.folder.root, draft, links=True)
     finally:
         if lock is not None:
             os.close(lock)

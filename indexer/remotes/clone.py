@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import fcntl
 import json
 import logging
 import os
@@ -29,6 +28,7 @@ from indexer.remotes.ref_list import MOST_REFS, is_ref_name
 from indexer.remotes.remote_repository import RemoteRepository
 from indexer.remotes.transport import AnswerTooLong, CompletedCommand, FetchLimits, Transport
 from indexer.store.data_folder import REPOSITORIES_FOLDER, map_storage_errors
+from indexer.store.file_locks import lock_file
 from indexer.types import BranchHead, RemoteState
 
 log = logging.getLogger(__name__)
@@ -329,19 +329,16 @@ class RemoteClone:
         with map_storage_errors(self.path / _LOCK):
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
-                lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                lock = lock_file(self.path / _LOCK)
             except OSError as error:
                 if error.errno in _FULL:
                     raise fetch_errors.make_disk_full_error(self.path) from error
                 raise
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(lock)
+        if lock is None:
             raise StorageLocked(
                 f"Another citebot is fetching {self.name} (it holds {self.path / _LOCK}). It will be retried "
                 "automatically."
-            ) from error
+            )
         return lock
 
 

@@ -19,14 +19,13 @@ from indexer.segments.block_assembly import Assembled, LocalCopy
 from indexer.segments.listing import GenerationListing, decode_listing
 from indexer.segments.manifest_store import Manifest
 from indexer.segments.opened_generation import (
+    LOCK,
     OpenedGeneration,
     ReadingParts,
-    lock_folder,
-    read_last_use,
-    touch_folder,
 )
 from indexer.segments.publisher import name_prefix
 from indexer.store.data_folder import map_storage_errors
+from indexer.store.file_locks import lock_file
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +76,7 @@ class LocalGenerations:
                 return None
             self._opened.move_to_end(repository)
             with suppress(OSError):  # only the order of deleting depends on it
-                touch_folder(opened.folder)
+                (opened.folder / LOCK).touch()
             return opened.make_reader(parts)
 
     def put(self, repository: str, opened: OpenedGeneration) -> None:
@@ -126,7 +125,7 @@ class LocalGenerations:
         folder = self._root / name_prefix(repository)
         with map_storage_errors(folder / _LISTING):
             folder.mkdir(parents=True, exist_ok=True)
-            return lock_folder(folder, shared=False)
+            return lock_file(folder / LOCK)
 
     def begin(self, manifest: Manifest, listing: bytes) -> Path:
         """Make the folder in which a version is assembled, or continue with the one of an earlier attempt."""
@@ -169,7 +168,7 @@ class LocalGenerations:
         size = self.measure()
         own = self._root / name_prefix(repository)
         folders = [path for path in self._iter_folders() if path.parent != own]
-        for path in sorted(folders, key=read_last_use):
+        for path in sorted(folders, key=_read_last_use):
             if size + needed <= self._most_bytes:
                 return
             self._close_folder(path)
@@ -209,10 +208,15 @@ def read_version(folder: Path) -> int:
     return int(folder.name.partition("-")[0])
 
 
+def _read_last_use(folder: Path) -> float:
+    lock = folder / LOCK
+    return lock.stat().st_mtime if lock.exists() else 0.0
+
+
 def _delete_unused(folder: Path) -> None:
     """Delete a folder unless a process reads it."""
     try:
-        lock = lock_folder(folder, shared=False)
+        lock = lock_file(folder / LOCK)
     except OSError as error:  # a full disk has no room for a lock where none was; another attempt follows
         log.warning("%s is not deleted yet: %s", folder, error)
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import weakref
 from collections.abc import Callable
@@ -24,12 +23,13 @@ from indexer.search.snapshot import Snapshot
 from indexer.segments.publisher import GIT_FOLDER
 from indexer.store.catalog import Catalog
 from indexer.store.data_folder import DataFolder, map_storage_errors
+from indexer.store.file_locks import lock_file
 from indexer.store.fingerprint import FORMAT, is_readable_fingerprint
 
 if TYPE_CHECKING:
     from indexer.store.vectors import ChromaCollection
 
-_LOCK = "in-use.lock"
+LOCK = "in-use.lock"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +76,8 @@ class OpenedGeneration:
         Raises `IndexDamaged` if its files are not as they were written, `NotIndexed` where this version cannot read
         them, and `StorageError`.
         """
-        with map_storage_errors(folder / _LOCK):
-            lock = lock_folder(folder, shared=True)
+        with map_storage_errors(folder / LOCK):
+            lock = lock_file(folder / LOCK, shared=True)
         if lock is None:
             raise NotIndexed(f"{parts.name} was just evicted from this disk. Ask again.")
         try:
@@ -137,31 +137,6 @@ class OpenedGeneration:
         self.catalog.close()
         self.repository.close()
         os.close(self._lock)
-
-
-def lock_folder(folder: Path, *, shared: bool) -> int | None:
-    """Lock a folder that is read (shared) or deleted; None if it is locked otherwise, or gone. Raises OSError."""
-    try:
-        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        return None
-    return lock
-
-
-def touch_folder(folder: Path) -> None:
-    """Note that a folder is in use; those that were not for the longest time are deleted first."""
-    (folder / _LOCK).touch()
-
-
-def read_last_use(folder: Path) -> float:
-    """Return when a folder was last in use, in seconds since the epoch; 0 if it never was."""
-    lock = folder / _LOCK
-    return lock.stat().st_mtime if lock.exists() else 0.0
 
 
 def check_provenance(provenance: str, parts: ReadingParts) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from indexer.checksums import Checksums
 from indexer.errors import DamagedCatalog
@@ -38,6 +38,8 @@ from indexer.types import (
 )
 
 log = logging.getLogger(__name__)
+
+Value = TypeVar("Value", Symbol, Import, Registration, Reference)
 
 _SHRINK_STEP = 500  # pages
 _WRITE_CACHE_KIB = 64_000  # a page that is changed again after it left the cache is written again
@@ -242,7 +244,7 @@ class Catalog:
         sql = f"""SELECT files.path, symbols.* FROM symbols JOIN files ON files.id = symbols.file
             WHERE symbols.folded = :name AND {ALIVE} ORDER BY files.path, symbols.start_line"""
         rows = self._fetch_rows(sql, {"name": name.lower(), "generation": generation})
-        return [Definition(path=row["path"], symbol=_make_symbol(row)) for row in rows]
+        return [Definition(path=row["path"], symbol=_make_value(Symbol, row)) for row in rows]
 
     def list_qualified_names(self, generation: int, beginning: str, limit: int) -> list[str]:
         """The qualified names of definitions whose plain name (`send`) or last parts (`Session.se`) begin so."""
@@ -259,14 +261,14 @@ class Catalog:
         """The definitions of one file, in its order."""
         sql = f"""SELECT symbols.* FROM symbols JOIN files ON files.id = symbols.file
             WHERE files.path = :path AND {ALIVE} ORDER BY symbols.start_line, symbols.end_line DESC"""
-        return [_make_symbol(row) for row in self._fetch_rows(sql, {"path": path, "generation": generation})]
+        return [_make_value(Symbol, row) for row in self._fetch_rows(sql, {"path": path, "generation": generation})]
 
     def list_references_to(self, generation: int, name: str) -> list[tuple[str, Reference]]:
         """Every use of a name, with the path it is in."""
         sql = f"""SELECT files.path, refs.* FROM refs JOIN files ON files.id = refs.file
             WHERE refs.name = :name AND {ALIVE} ORDER BY files.path, refs.line"""
         return [
-            (row["path"], _make_reference(row))
+            (row["path"], _make_value(Reference, row))
             for row in self._fetch_rows(sql, {"name": name, "generation": generation})
         ]
 
@@ -274,20 +276,20 @@ class Catalog:
         """Every use of a name in one file."""
         sql = f"""SELECT refs.* FROM refs JOIN files ON files.id = refs.file
             WHERE files.path = :path AND {ALIVE} ORDER BY refs.line"""
-        return [_make_reference(row) for row in self._fetch_rows(sql, {"path": path, "generation": generation})]
+        return [_make_value(Reference, row) for row in self._fetch_rows(sql, {"path": path, "generation": generation})]
 
     def list_imports(self, generation: int, path: str) -> list[Import]:
         """Return the imports of one file."""
         sql = f"""SELECT imports.* FROM imports JOIN files ON files.id = imports.file
             WHERE files.path = :path AND {ALIVE} ORDER BY imports.line"""
         rows = self._fetch_rows(sql, {"path": path, "generation": generation})
-        return [_make_import(row) for row in rows]
+        return [_make_value(Import, row) for row in rows]
 
     def list_all_imports(self, generation: int) -> list[tuple[str, Import]]:
         """Return the imports of all files, by path and line."""
         sql = f"""SELECT files.path, imports.* FROM imports JOIN files ON files.id = imports.file
             WHERE {ALIVE} ORDER BY files.path, imports.line"""
-        return [(row["path"], _make_import(row)) for row in self._fetch_rows(sql, {"generation": generation})]
+        return [(row["path"], _make_value(Import, row)) for row in self._fetch_rows(sql, {"generation": generation})]
 
     def registrations(self, generation: int, kinds: Iterable[RegistrationKind], *, most: int) -> list[RegistrationSite]:
         """Return a generation's registrations of some kinds, by path and line; no more than so many."""
@@ -295,7 +297,7 @@ class Catalog:
             WHERE registrations.kind IN (SELECT value FROM json_each(:kinds)) AND {ALIVE}
             ORDER BY files.path, registrations.line LIMIT :most"""
         rows = self._fetch_rows(sql, {"kinds": json.dumps(list(kinds)), "generation": generation, "most": most})
-        return [RegistrationSite(path=row["path"], registration=_make_registration(row)) for row in rows]
+        return [RegistrationSite(path=row["path"], registration=_make_value(Registration, row)) for row in rows]
 
     def aliases(self, generation: int, name: str) -> list[tuple[str, str]]:
         """The files that import a name under another one, with that one."""
@@ -339,37 +341,10 @@ def _make_file_row(row: sqlite3.Row) -> FileRow:
     return FileRow(id=row["id"], entry=entry, blob=row["blob"])
 
 
-def _make_symbol(row: sqlite3.Row) -> Symbol:
-    return Symbol(
-        name=row["name"],
-        qualified_name=row["qualified_name"],
-        kind=row["kind"],
-        signature=row["signature"],
-        doc=row["doc"],
-        start_line=row["start_line"],
-        end_line=row["end_line"],
-    )
-
-
-def _make_import(row: sqlite3.Row) -> Import:
-    return Import(module=row["module"], name=row["name"], alias=row["alias"], line=row["line"])
-
-
-def _make_registration(row: sqlite3.Row) -> Registration:
-    return Registration(
-        kind=row["kind"],
-        name=row["name"],
-        detail=row["detail"],
-        help=row["help"],
-        handler=row["handler"],
-        line=row["line"],
-    )
-
-
-def _make_reference(row: sqlite3.Row) -> Reference:
-    return Reference(
-        name=row["name"], qualifier=row["qualifier"], kind=row["kind"], line=row["line"], scope=row["scope"]
-    )
+def _make_value(kind: type[Value], row: sqlite3.Row) -> Value:
+    """Make a value of a row whose columns are called like its fields."""
+    names: Sequence[str] = vars(kind)["__slots__"]
+    return kind(**{name: row[name] for name in names})
 
 
 class LiveCatalog:

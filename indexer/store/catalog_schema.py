@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from indexer.errors import StorageVersion
-from indexer.store.data_folder import lock_schema
+from indexer.store.file_locks import lock_file
 
 CATALOG_VERSION = 3
 TABLES = ("generations", "files", "omissions", "texts", "chunks", "symbols", "refs", "imports", "registrations")
@@ -83,7 +84,7 @@ def prepare_schema(path: Path) -> None:
         _create_catalog(path)
     if _read_version(path) == CATALOG_VERSION:
         return
-    with lock_schema(path):
+    with _lock_schema(path):
         version = _read_version(path)
         if version in _MIGRATIONS:
             with closing(sqlite3.connect(path, isolation_level=None)) as db:
@@ -94,6 +95,17 @@ def prepare_schema(path: Path) -> None:
                 f"{path} was written by another version of citebot (format {version}, this one reads "
                 f"{CATALOG_VERSION}). Delete the folder {path.parent} and index again, or use that version."
             )
+
+
+@contextmanager
+def _lock_schema(path: Path) -> Iterator[None]:
+    """Wait until no other process creates the schema: SQLite itself does not wait when it switches to WAL."""
+    lock = lock_file(path.with_suffix(".lock"), waits=True)
+    try:
+        yield
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 def create_catalog_tables(db: sqlite3.Connection) -> None:
@@ -116,7 +128,7 @@ def _read_version(path: Path) -> int:
 
 def _create_catalog(path: Path) -> None:
     """Create an empty catalog next to the path and move it there, so that it appears complete."""
-    with lock_schema(path):
+    with _lock_schema(path):
         if has_content(path):  # another process was faster
             return
         draft = path.with_suffix(".draft")

@@ -17,8 +17,8 @@ from pathlib import Path
 from indexer.errors import CommitSetAside, DamagedCatalog, StorageError, StorageLocked, StorageUnwritable
 from indexer.git.git_command import format_path
 from indexer.git.repository import Repository
+from indexer.store.file_locks import lock_file
 
-_LAYOUT_SECONDS = 30.0
 # Errors that SQLite calls operational although the file is damaged.
 _DAMAGE = re.compile(r"malformed|no such (?:table|column)|has no column|unsupported file format|not a database")
 
@@ -81,22 +81,18 @@ class DataFolder:
     @contextmanager
     def hold_as_writer(self) -> Iterator[None]:
         """Hold the folder for writing; `StorageLocked` at once if another process does."""
-        from filelock import FileLock, Timeout  # only who writes needs it
-
         with map_storage_errors(self.catalog):
             self.root.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.root / "writer.lock", timeout=0)
-            try:
-                lock.acquire()
-            except Timeout as error:
-                raise StorageLocked(
-                    f"Another citebot is indexing this repository (it holds {self.root / 'writer.lock'}). "
-                    "Wait until it has finished and try again; questions are answered meanwhile."
-                ) from error
+            lock = lock_file(self.root / "writer.lock")
+        if lock is None:
+            raise StorageLocked(
+                f"Another citebot is indexing this repository (it holds {self.root / 'writer.lock'}). "
+                "Wait until it has finished and try again; questions are answered meanwhile."
+            )
         try:
             yield
         finally:
-            lock.release()
+            os.close(lock)
 
     def remove_index(self) -> None:
         """Delete what must be rebuilt when the catalog is damaged, but not vectors, which depend on contents only."""
@@ -122,15 +118,6 @@ def make_utf8_folder(home: Path) -> Path:
             "Set CITEBOT_HOME to another folder."
         ) from error
     return home
-
-
-@contextmanager
-def lock_schema(database: Path) -> Iterator[None]:
-    """Wait until no other process creates the schema: SQLite itself does not wait when it switches to WAL."""
-    from filelock import FileLock
-
-    with FileLock(database.with_suffix(".lock"), timeout=_LAYOUT_SECONDS):
-        yield
 
 
 @contextmanager
@@ -225,56 +212,35 @@ def copy_database(source: Path, target: Path, *, check: bool = True) -> None:
         raise sqlite3.DatabaseError(str(verdict))
 
 
-def copy_index(source: Path, target: Path) -> None:
+def copy_index(source: Path, target: Path, *, links: bool = False) -> None:
     """Copy an index at its newest generation, without the vector store, which is restored from the generation.
 
-    Raises `StorageError`.
+    With `links`, at once: its arrays, which never change, are linked to where that works. Raises `StorageError`.
     """
-    _copy_repeatedly(source, target, is_linked=False)
-
-
-def seed_index(source: Path, target: Path) -> None:
-    """Copy an index as `copy_index` does, at once: its arrays, which never change, are linked to where that works.
-
-    Raises `StorageError`.
-    """
-    _copy_repeatedly(source, target, is_linked=True)
-
-
-def _copy_repeatedly(source: Path, target: Path, *, is_linked: bool) -> None:
     for _ in range(_TRIES):
         shutil.rmtree(target, ignore_errors=True)
         try:
-            _copy_data(DataFolder(source), DataFolder(target), is_linked=is_linked)
+            _copy_data(DataFolder(source), DataFolder(target), links=links)
         except FileNotFoundError:  # swept meanwhile: there is a newer generation
             continue
         return
     raise StorageLocked(f"The index in {source} changes too fast to be copied. Try again later.")
 
 
-def _copy_data(source: DataFolder, target: DataFolder, *, is_linked: bool) -> None:
+def _copy_data(source: DataFolder, target: DataFolder, *, links: bool) -> None:
     target.root.mkdir(parents=True)
     with map_storage_errors(source.catalog):
-        copy_database(source.catalog, target.catalog, check=not is_linked)
+        copy_database(source.catalog, target.catalog, check=not links)
         with closing(sqlite3.connect(target.catalog)) as db:
             (generation,) = db.execute(_CURRENT).fetchone()
     if generation is not None:
         target.snapshot(generation).mkdir(parents=True)
         for array in source.snapshot(generation).iterdir():
-            _copy_array(array, target.snapshot(generation) / array.name, is_linked=is_linked)
-
-
-def _copy_array(source: Path, target: Path, *, is_linked: bool) -> None:
-    if is_linked:
-        try:
-            os.link(source, target)
-        except FileNotFoundError:
-            raise
-        except OSError:  # the disk has no links
-            pass
-        else:
-            return
-    shutil.copyfile(source, target)
+            copy = target.snapshot(generation) / array.name
+            try:
+                (os.link if links else shutil.copyfile)(array, copy)
+            except OSError:  # the disk has no links
+                shutil.copyfile(array, copy)
 
 
 MAX_DEATHS = 2  # a commit at which so many processes died is not indexed any more
