@@ -44,7 +44,8 @@ RegistrationKind = Literal[
     "client",  # of an interface: a request that is made
     "variable",  # of the environment, where it is set
     "feature",  # a flag that code asks for, or that is set, as its detail says
-    "package",  # that is declared, locked, or needed by another, as its help says; its detail is the version
+    "dependency",  # that a manifest declares; its detail is the version, its handler the package of the manifest
+    "package",  # that is locked, or needed by another, as its help says
 ]
 SearchMode = Literal["hybrid", "lexical", "vector"]
 # A list of places is spread over files; of passages to be read, several of one file may come one after the other.

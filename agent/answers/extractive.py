@@ -28,7 +28,7 @@ from agent.answers.listings import (
     write_commands,
 )
 from agent.answers.places import describe_missing_files, list_further, write_places, write_related, write_telling_lines
-from agent.evidence.coverage import deny, explain_missing_paths
+from agent.evidence.coverage import LOCK_FILE, deny, explain_missing_paths
 from agent.evidence.intent_router import STARTING
 from agent.evidence.lookups import NOT_AT_COMMIT
 from agent.evidence.refs import is_test_or_docs, make_quote, read_quote, sort_code_first
@@ -225,7 +225,9 @@ async def _write_nothing(draft: AnswerBuilder, material: AnswerContext) -> Answe
     elif material.decision["reasoning"] == NOT_INDEXED:
         draft.say(await explain_missing_paths(material.deps.code, material.decision["unknown"]))
     elif not material.decision["requests"] and material.decision["reasoning"].startswith((NONE_OF, NO_PLACE)):
-        draft.say((await deny(material.deps.code, material.decision["reasoning"], *material.decision["unknown"])).text)
+        reason = material.decision["reasoning"]
+        read = (LOCK_FILE,) if reason.startswith(f"{NO_PLACE} package") else ()
+        draft.say((await deny(material.deps.code, reason, *material.decision["unknown"], read=read)).text)
     elif missing := await describe_missing_files(material):
         draft.say(missing.strip())
         return AnswerSubject()

@@ -18,8 +18,8 @@ from agent.answers.answer_parts import (
     quote_first_sentence,
     write_entries,
 )
-from agent.evidence.coverage import deny, describe_unseen
-from agent.evidence.manifests import is_manifest
+from agent.evidence.coverage import LOCK_FILE, deny, describe_unseen
+from agent.evidence.packages import MANIFESTS
 from agent.evidence.refs import count_calls, group_by_place, is_test_or_docs, read_quote
 from agent.evidence.requests import FILE_IS_THERE
 from agent.questions.scopes import asks_for_yes_or_no
@@ -46,7 +46,8 @@ async def list_calls(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
     elif is_used:
         total = material.metadata["totals"].get("mention", len(mentions))
         lines, scope = format_count(total, "line"), describe_scope(material)
-        if not definitions and all(is_manifest(ref["path"]) for ref in mentions):
+        declared = () if definitions else await material.deps.code.registrations(MANIFESTS)
+        if not definitions and {ref["path"] for ref in mentions} <= {site.path for site in declared}:
             draft.say(f"{target} is named only by manifests{scope}, on {lines}:")
         else:
             uncalled = ", none of them a call that the syntax shows" if is_function else ""
@@ -359,21 +360,25 @@ async def list_contract(draft: AnswerBuilder, material: AnswerContext) -> Answer
     """Write where something is created, read, changed or called, by what is done with it there."""
     entries, totals, facts = material.of("entry"), material.metadata["totals"], material.facts
     name = format_code_span(facts["name"])
+    read = (LOCK_FILE,) if facts["contract"] in {"package", "requirement"} else ()
     for action in facts["missing"].split():
-        claim = f"No place where {name} is {action} was found"
-        draft.say((await deny(material.deps.code, claim, facts["name"].rpartition(".")[2])).text)
+        claim = f"No package that {name} needs" if action == "required" else f"No place where {name} is {action}"
+        denial = await deny(material.deps.code, f"{claim} was found", facts["name"].rpartition(".")[2], read=read)
+        draft.say(denial.text)
     told = [
         f"{kind} in {format_count(totals[kind], 'place')}" for kind in dict.fromkeys(ref["kind"] for ref in entries)
     ]
-    draft.say(f"{name} is {join_words(told)}:")
-    is_mixed = len(told) > 1
+    is_of_needs = totals.get("required", 0) > 0
+    needs = f"depends on {format_count(totals.get('required', 0), 'package')}"
+    draft.say(f"{name} {needs if is_of_needs else f'is {join_words(told)}'}:")
+    by_package = is_of_needs and len({(ref["path"], ref["doc"]) for ref in entries}) > 1
     more = write_entries(
         draft,
         material,
         entries,
         format_entry=_format_end,
-        is_grouped=is_mixed,
-        heading=lambda ref: ref["kind"].capitalize(),
+        is_grouped=by_package or len(told) > 1,
+        heading=None if by_package else lambda ref: ref["kind"].capitalize(),
     )
     return AnswerSubject(symbol=facts["name"], more=more)
 

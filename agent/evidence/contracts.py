@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
-from agent.evidence.manifests import normalize_library
+from agent.evidence.packages import match_packages
 from agent.evidence.refs import is_test_or_docs, make_lines_ref
 from agent.evidence.requests import NO_PLACE, Retrieved, decide_retrieval, request_kind
 from agent.ports import CodeSearch
@@ -27,9 +28,9 @@ _LONGEST = 2_000  # characters
 class _Contract:
     """A kind of thing that several places share: the words that ask for it, and its registrations.
 
-    `actions` are the uses at the places, in the order of an answer; `find_action` determines the use at one. `asks` is
-    the shortest question, `named` the form of its name, and `is_same` compares it with another. `stated` is a name
-    beside the noun, which counts as one even if nothing is called so.
+    `actions` are the uses at the places, in the order of an answer; `find_action` determines the use at one, and
+    `find_name` of what. `asks` is the shortest question, `named` the form of its name, and `is_same` compares it with
+    another. `stated` is a name beside the noun, which counts as one even if nothing is called so.
     """
 
     asks: Pattern
@@ -39,6 +40,7 @@ class _Contract:
     find_action: Callable[[Registration], str]
     is_same: Callable[[str, str], bool]
     stated: Pattern | None = None
+    find_name: Callable[[Registration], str] = attrgetter("name")
 
 
 def _find_table_action(found: Registration) -> str:
@@ -75,14 +77,6 @@ def match_paths(name: str, wanted: str) -> bool:
     return same > 0 and (extra == 0 or (extra <= _MAX_PREFIX and same + (len(shorter) > 1) > 1 and all(longer[:extra])))
 
 
-def match_packages(name: str, wanted: str) -> bool:
-    """Tell whether a package is meant, however its words are joined, and without the place that it comes from."""
-    folded, wanted = normalize_library(name), normalize_library(wanted)
-    is_placed = ":" in folded or "." in folded.partition("/")[0]  # org.slf4j:slf4j-api, github.com/gorilla/mux/v2
-    parts = re.split(r"[:/]", _MAJOR.sub("", folded)) if is_placed else []
-    return folded == wanted or (len(parts) > 1 and parts[-1] == wanted)
-
-
 def _split_endpoint(name: str) -> tuple[frozenset[str], list[str]]:
     """Return the methods and the parts of a path, empty if something is put in."""
     method, _, path = name.rpartition(" ")
@@ -95,7 +89,15 @@ _LED_PACKAGE = compile_pattern(
     r"(?i)\b(?:versi\w+\s+(?:of|von|de|du|do)|packages?|librar\w+|crates?|gems?|(?:packages?|librar\w+|crates?|gems?)\s+"
     r"(?:that\s+)?(?:depends?\s+on|needs?|requires?|uses?))\s+(?:the\s+)?[`'\"]?(@?\w[\w./@:-]*\w)"
 )
-_MAJOR = re.compile(r"/v\d+$")
+_PACKAGE = compile_pattern(r"@?\w[\w./@:+-]*")
+# "What does X depend on?", where nothing follows that depends on X.
+_ASKS_REQUIREMENTS = compile_pattern(
+    r"(?i)\bdo(?:es)?\s.+\s(?:depend\s+on|need|require|pull\s+in|bring\s+in)\s*(?:[?!.]|$|\b(?:in|at|for|to)\b)"
+    r"|\bdependenc\w+\s+(?:of|for|do|does)\s|\bdependencies\s*(?:[?!.]|$)|\b(?:wovon|worauf)\b"
+    r"|abhängigkeiten\s+(?:von|hat)|\bde\s+quoi\b|dépendances\s+d|\bde\s+qu[eé]\s+depende"
+    r"|dependencias\s+(?:de|tiene)|dependências\s+(?:d|tem)|от\s+чего\s|зависимости\s|何に依存|の依存|依赖(?:什么|哪些|于什么|了哪)|的依赖"
+    r"|무엇에\s*의존|의\s*의존"
+)
 _MAX_PREFIX = 3  # parts, such as /api/v1
 _PUT_IN = compile_pattern(r"[{}<>:*\[\]$%]|^\d+$|^[0-9a-f-]{32,}$")
 _CONTRACTS: Mapping[str, _Contract] = {
@@ -164,15 +166,27 @@ _CONTRACTS: Mapping[str, _Contract] = {
         is_same=_is_same_name,
         stated=compile_pattern(r"(?i)\b(?:service|resource|deployment|dienst|ressource)\s+[`'\"]?(\w[\w./-]*)"),
     ),
+    "requirement": _Contract(
+        asks=_ASKS_REQUIREMENTS,
+        named=_PACKAGE,
+        kinds=("dependency", "package"),
+        actions=("required",),
+        find_action=lambda _: "required",
+        is_same=match_packages,
+        stated=compile_pattern(
+            r"(?i)\bdo(?:es)?\s(?:.+\s)?[`'\"]?((?:@\w|\w+-)[\w./@:-]*)[`'\"]?\s+(?:depend\s+on|need|require)\b"
+        ),
+        find_name=lambda found: "" if found.help == "locked" else found.handler.partition(" ")[0],
+    ),
     "package": _Contract(
         asks=compile_pattern(
             r"(?i)\b(?:packages?|librar|crates?|gems?\b|depend|versi[oó]n|locked|pinned|abhäng|hängt|bibliothek|dépend)"
             r"|依存|バージョン|ライブラリ|依赖|版本|зависи|верси|библиотек|의존|버전"
         ),
-        named=compile_pattern(r"@?\w[\w./@:+-]*"),
-        kinds=("package",),
+        named=_PACKAGE,
+        kinds=("dependency", "package"),
         actions=("declared", "locked", "needed"),
-        find_action=lambda found: found.help,
+        find_action=lambda found: found.help or "declared",
         is_same=match_packages,
         stated=compile_pattern(
             r"(?i)\b(?:packages?|librar\w+|crates?|gems?)\s+(?:that\s+)?(?:depends?\s+on|needs?|requires?)\s+[`'\"]?(@?\w[\w./@:-]*)"
@@ -220,11 +234,11 @@ async def route_contract(question: str, code: CodeSearch, *, is_of_past: bool = 
             continue
         words = [word.rstrip(".-:") for word in contract.named.findall(asked)[:_MAX_TRIED]]
         sites = await code.registrations(contract.kinds) if words else ()
-        known = {site.registration.name for site in sites}
+        known = {each for site in sites for each in (site.registration.name, contract.find_name(site.registration))}
         actions = [action for action in contract.actions if action in _ASKED and _ASKED[action].search(asked)]
         if name == "variable" and not any(site.registration.kind == "variable" for site in sites):
             continue
-        if name == "package":
+        if contract.is_same is match_packages:
             words = [word for word in words if word != code.repository and _may_be_package(word, asked)]
         named = [
             word
@@ -232,6 +246,8 @@ async def route_contract(question: str, code: CodeSearch, *, is_of_past: bool = 
             if not contract.asks.search(word) and any(contract.is_same(each, word) for each in known)
         ]
         if named and (name not in {"resource", "topic"} or actions):
+            if "needed" in actions:  # a manifest needs what it declares
+                actions = ["declared", "needed"]
             parts = {"contract": name, "name": max(named, key=len), "actions": " ".join(actions)}
             request = request_kind("contracts", question, parts)
             return decide_retrieval([request], fast_path=True, reasoning=request["reasoning"])
@@ -240,8 +256,11 @@ async def route_contract(question: str, code: CodeSearch, *, is_of_past: bool = 
             continue
         rest = asked.replace(stated[1], "", 1)
         actions = [action for action in actions if _ASKED[action].search(rest)]
+        is_of_packages = contract.is_same is match_packages
+        actions = list(_CONTRACTS["package"].actions) if is_of_packages else actions
         if actions and await _is_nothing_else(stated[1], code, are_known=bool(known)):
-            claim = f"{NO_PLACE} {name} {format_code_span(stated[1])} is {' or '.join(actions)}"
+            noun = "package" if is_of_packages else name
+            claim = f"{NO_PLACE} {noun} {format_code_span(stated[1])} is {' or '.join(actions)}"
             return decide_retrieval([], fast_path=True, reasoning=f"{claim} was found", unknown=[stated[1]])
     return None
 
@@ -264,20 +283,32 @@ async def _is_nothing_else(word: str, code: CodeSearch, *, are_known: bool) -> b
     return are_known or "/" in word or not (await code.grep(re.escape(word), limit=1)).lines
 
 
+def request_packages(question: str, name: str = "") -> RouterDecision:
+    """Ask where a package is declared and locked; without a name, what the project depends on."""
+    parts = {"contract": "package" if name else "requirement", "name": name, "actions": ""}
+    request = request_kind("contracts", question, parts)
+    return decide_retrieval([request], fast_path=True, reasoning=request["reasoning"])
+
+
 async def fetch_contract(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """Find the places that use the named thing, by their use."""
     parts = request["parts"]
     contract, wanted = _CONTRACTS[parts["contract"]], parts["name"]
-    found = await code.registrations(contract.kinds)
-    sites = [site for site in found if contract.is_same(site.registration.name, wanted)]
+    found = await code.registrations(contract.kinds if wanted else contract.kinds[:1])
+    sites = [site for site in found if not wanted or contract.is_same(contract.find_name(site.registration), wanted)]
     asked = parts["actions"].split()
+    if not sites:  # a package that needs none
+        contract, asked = _CONTRACTS["package"], [*contract.actions]
+        sites = [site for site in found if contract.is_same(site.registration.name, wanted)]
     refs = _make_refs(sites, contract, asked or contract.actions) or _make_refs(sites, contract, contract.actions)
-    others = Counter(contract.find_action(site.registration) for site in sites)
+    found_actions = {contract.find_action(site.registration) for site in sites}
+    missing = [action for action in asked if action not in found_actions]
+    is_written = not wanted or parts["contract"] in {"endpoint", "requirement"}
     facts = {
-        "name": parts["name"] if parts["contract"] == "endpoint" else _name_best(sites),
+        "name": (wanted or code.repository) if is_written else _name_best(sites),
         "contract": parts["contract"],
+        "missing": " ".join(missing if len(missing) == len(asked) or "needed" not in asked else ()),
     }
-    facts["missing"] = " ".join(action for action in asked if not others[action])
     return Retrieved(refs=refs[:_MAX_LISTED], totals=Counter(ref["kind"] for ref in refs), facts=facts)
 
 
@@ -286,12 +317,13 @@ def _make_refs(sites: Sequence[RegistrationSite], contract: _Contract, actions: 
         make_lines_ref(
             site.location,
             "entry",
-            symbol=_name_site(site.registration),
-            kind=contract.find_action(site.registration),
+            symbol=site.registration.name if action == "required" else _name_site(site.registration),
+            kind=action,
             signature=_describe_site(site.registration),
+            doc=site.registration.handler if action == "required" else "",
         )
         for site in sites
-        if contract.find_action(site.registration) in actions
+        if (action := contract.find_action(site.registration)) in actions
     ]
     return sorted(refs, key=lambda ref: (contract.actions.index(ref["kind"]), is_test_or_docs(ref["path"])))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from agent.ports import CodeSearch
 
 MAX_NAMED = 3  # files
+LOCK_FILE = "lock file"
 _SHA_LENGTH = 7
 _WITH_MACROS = frozenset({"c", "cpp", "objc", "rust", "elixir", "clojure", "julia", "erlang"})
 _REASONS: Mapping[str, str] = {
     "excluded": "the settings of citebot exclude it",
     "secret-bearing": "files of that name often hold secrets",
     "binary": "it is binary",
-    "lock file": "it is a lock file",
+    LOCK_FILE: "it is a lock file",
     "vendored": "it is vendored",
     "generated": "it is generated",
     "minified": "it is minified",
@@ -57,13 +58,20 @@ class Denial:
     coverage: Coverage
 
 
-async def deny(code: CodeSearch, claim: str, *words: str, quote: Quote = format_code_span) -> Denial:
+async def deny(
+    code: CodeSearch, claim: str, *words: str, quote: Quote = format_code_span, read: Collection[str] = ()
+) -> Denial:
     """Finish a "no" such as "No call of `f` was found" with its coverage.
 
     The coverage is the commit and the files that were read, what was not read, and the files that are not indexed in
-    which one of the words appears.
+    which one of the words appears. Files that are left out for one of the reasons in `read` were read all the same.
     """
     coverage = await code.coverage(*words)
+    coverage = replace(
+        coverage,
+        skipped={reason: count for reason, count in coverage.skipped.items() if reason not in read},
+        holding=tuple(one for one in coverage.holding if one.reason not in read),
+    )
     return Denial(text=_format_denial(code, claim, coverage, words, quote), coverage=coverage)
 
 

@@ -8,18 +8,16 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import PurePosixPath
 
-from agent.evidence.contracts import route_contract
+from agent.evidence.contracts import request_packages, route_contract
 from agent.evidence.coverage import find_left_out
 from agent.evidence.definitions import KnownName, find_known_name, find_name_alike, is_defined_exactly
-from agent.evidence.manifests import find_declarations, request_dependencies
+from agent.evidence.packages import MANIFESTS, find_declarations
 from agent.evidence.path_lookup import FilePathLookup, find_folder
 from agent.evidence.refs import is_test_or_docs
 from agent.evidence.requests import (
     NOT_INDEXED,
-    OF_MANIFESTS,
     decide_retrieval,
     request_kind,
-    request_lines,
     request_lookup,
     request_outline,
     request_search,
@@ -239,7 +237,11 @@ async def route_intent(question: str, asked: AskedIntent, code: CodeSearch) -> R
     if asked.name == "origin" and not asked.is_sure:  # history misleads where it is not meant
         asked = replace(asked, name=asked.alternatives[0])
     rare = [word for word in question.split() if list_words(word) and list_words(word)[0] not in load_model().common]
-    if _VERSIONS.search(question) and asked.name not in _OF_PAST and (chosen := await _route_version(rare, code)):
+    if (
+        _VERSIONS.search(question)
+        and asked.name not in _OF_PAST
+        and (chosen := await _route_version(question, rare, code))
+    ):
         return chosen
     choose = _CHOICES.get(asked.name)
     if choose is None or asked.confidence < LIKELY:
@@ -281,7 +283,7 @@ async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
     if (
         word
         and not (await code.grep(re.escape(word), limit=1)).lines
-        and (chosen := await _route_version([word], code))
+        and (chosen := await _route_version(question, [word], code))
     ):
         return chosen
     uses = request_name("usages", KnownName(name=word), inside, asked.source_types)
@@ -404,7 +406,7 @@ async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> R
     if (chosen := await _route_set(question, asked, code)) is not None:
         return chosen
     if _VERSIONS.search(question):
-        return await _route_version(asked.subject.split(), code)
+        return await _route_version(question, asked.subject.split(), code)
     default = _DEFAULTS.search(question)
     if default is None and _OPTIONS.search(question) is None:
         return None
@@ -415,21 +417,18 @@ async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> R
     return _decide_kind("options", question, {"target": target, "value": "default"})
 
 
-async def _route_version(words: Sequence[str], code: CodeSearch) -> RouterDecision | None:
+async def _route_version(question: str, words: Sequence[str], code: CodeSearch) -> RouterDecision | None:
     """Show where the manifests name the library whose version is asked for."""
     for word in words:
-        if lines := [
-            request_lines(at.path, at.start_line, at.end_line, reasoning="where the library is declared")
-            for at in await find_declarations(code, normalize_name(word))
-        ]:
-            return decide_retrieval(lines, fast_path=True, reasoning=OF_MANIFESTS)
+        if declared := await find_declarations(code, normalize_name(word)):
+            return request_packages(question, declared[0].registration.name)
     return None
 
 
 async def _route_listing(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
     """List dependencies, subclasses, options, or registrations."""
-    if asks_for_dependencies(question) and not asked.names and (declared := await request_dependencies(code)):
-        return decide_retrieval(declared, fast_path=True, reasoning=OF_MANIFESTS)
+    if asks_for_dependencies(question) and not asked.names and await code.registrations(MANIFESTS):
+        return request_packages(question)
     if _SUBTYPES.search(question) and asked.names:
         return _decide_kind("lists", question, {"base": asked.names[0].name})
     noun = _OPTIONS.search(question)

@@ -15,7 +15,6 @@ FILE_IS_THERE = "whether the file is there"
 NOT_INDEXED = "a path that is not indexed"  # the reason of a decision whose `unknown` are the paths
 NONE_OF = "There is no"  # the beginning of a reason that names a language
 NO_PLACE = "No place where the"  # the beginning of a reason that names a table, a topic, ...
-OF_MANIFESTS = "what the project depends on"  # as its manifests say
 
 
 def request_search(

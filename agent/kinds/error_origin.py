@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from agent.evidence.definitions import TYPES
-from agent.evidence.manifests import find_declarations, normalize_library
+from agent.evidence.packages import find_declarations, normalize_library
 from agent.evidence.refs import is_test_or_docs, make_definition_ref, make_lines_ref, sort_definitions
 from agent.evidence.requests import Retrieved
 from agent.ports import CodeSearch
@@ -64,7 +64,7 @@ async def find_error_origin(code: CodeSearch, request: RetrievalRequest) -> Retr
     if not library or await _is_own(code, library):
         return Retrieved(refs=places, totals={"handled": len(places)})
     declared = await find_declarations(code, library)
-    required = [make_lines_ref(location, "entry") for location in declared[:1]]
+    required = [make_lines_ref(site.location, "entry") for site in declared[:1]]
     return Retrieved(refs=[*required, *places], totals={"handled": len(places)}, facts={"library": library})
 
 

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 
 from agent.evidence.intent_router import request_history
-from agent.evidence.requests import OF_MANIFESTS
 from agent.evidence.rule_router import route_by_rules
 from agent.ports import CodeSearch
 from agent.repositories.joined_code import JoinedCode
@@ -49,4 +48,4 @@ async def request_past(question: str, requests: Sequence[RetrievalRequest], code
 
 def _is_of_one_repository(decision: RouterDecision) -> bool:
     kinds = {request["lookup"] for request in decision["requests"] if "parts" in request}
-    return decision["reasoning"] == OF_MANIFESTS or bool(kinds - _SEARCHED)
+    return bool(kinds - _SEARCHED)

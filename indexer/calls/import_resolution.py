@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -11,15 +10,12 @@ from functools import lru_cache
 from itertools import takewhile
 from pathlib import PurePosixPath
 
-_NAMES_IN_MANIFESTS = {
-    "go.mod": re.compile(r"^module\s+(\S+)", re.MULTILINE),
-    "package.json": re.compile(r'^[ \t]*"name"\s*:\s*"([^"]+)"', re.MULTILINE),
-    "Cargo.toml": re.compile(r'^name\s*=\s*"([^"]+)"', re.MULTILINE),
-}
+from indexer.parsing.packages import read_own_name, read_packages
+
+_MANIFESTS = ("go.mod", "package.json", "Cargo.toml")
 # A folder from which scripts import without dots.
 _BASE = re.compile(r'"baseUrl"\s*:\s*"([^"]{1,200})"')
 _BASE_FILES = frozenset({"tsconfig.json", "tsconfig.base.json", "jsconfig.json"})
-_DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _MANIFEST_OF = {"go": "go.mod", "rs": "Cargo.toml"} | dict.fromkeys(
     "js jsx mjs cjs ts tsx mts cts vue svelte astro html mdx ejs".split(), "package.json"
 )
@@ -53,7 +49,7 @@ class ImportTarget:
 def is_package_manifest(path: str) -> bool:
     """Whether a file names the package that its folder is, or where scripts import from."""
     name = path.rpartition("/")[2]
-    return name in _NAMES_IN_MANIFESTS or name in _BASE_FILES
+    return name in _MANIFESTS or name in _BASE_FILES
 
 
 class ImportResolver:
@@ -63,7 +59,7 @@ class ImportResolver:
         self._files: dict[Parts, list[str]] = defaultdict(list)
         self._folders: dict[Parts, list[str]] = defaultdict(list)
         self._by_last: dict[str, set[Parts]] = defaultdict(set)
-        self._packages: dict[str, dict[str, Parts]] = {name: {} for name in _NAMES_IN_MANIFESTS}
+        self._packages: dict[str, dict[str, Parts]] = {name: {} for name in _MANIFESTS}
         self._known: dict[tuple[str, str], ImportTarget] = {}
         for path in paths:
             self._add(path)
@@ -75,9 +71,9 @@ class ImportResolver:
                 self._bases += [_resolve_relative(f"./{found[1]}", manifest, "ts") for found in _BASE.finditer(text)]
                 continue
             if manifest.name == "package.json":
-                self._dependencies |= _read_dependencies(text)
-            if found := _NAMES_IN_MANIFESTS[manifest.name].search(text):
-                name = found[1].replace("-", "_") if manifest.name == "Cargo.toml" else found[1]
+                self._dependencies |= {one.name for one in read_packages(path, text)}
+            if own := read_own_name(path, text):
+                name = own.replace("-", "_") if manifest.name == "Cargo.toml" else own
                 self._packages[manifest.name][name] = manifest.parent.parts
 
     def _add(self, path: str) -> None:
@@ -167,16 +163,6 @@ class ImportResolver:
         longest = max(lengths.values(), default=0)
         best = [place for place, length in lengths.items() if length == longest >= min(len(wanted), 2)]
         return self._make_target(path for e in best for path in [*self._files.get(e, ()), *self._folders.get(e, ())])
-
-
-def _read_dependencies(text: str) -> set[str]:
-    """Read the packages that a `package.json` depends on; none of one that is broken."""
-    try:
-        manifest = json.loads(text)
-    except (ValueError, RecursionError):
-        return set()
-    parts = [manifest.get(key) for key in _DEPENDENCIES] if isinstance(manifest, dict) else []
-    return {name for part in parts if isinstance(part, dict) for name in part}
 
 
 def _split_module(module: str) -> Parts:

@@ -37,6 +37,7 @@ from indexer.types import (
     Location,
     Matches,
     Passage,
+    Registration,
     RegistrationKind,
     RegistrationSite,
     RepositoryOverview,
@@ -139,7 +140,7 @@ class IndexReader:
         self._past = past
         self._catch_up: Callable[[], Awaitable[bool]] | None = None
         self._lock_files: dict[str, CachedFile] = {}
-        self._packages: list[RegistrationSite] | None = None
+        self._packages: dict[str, list[Registration]] = {}
 
     def follow(self, catch_up: Callable[[], Awaitable[bool]] | None) -> None:
         """Have each "no" wait for newer commits first; None: no longer."""
@@ -381,24 +382,26 @@ class IndexReader:
     def _read_registrations(self, kinds: Collection[RegistrationKind]) -> Sequence[RegistrationSite]:
         wanted = {*kinds, *(("mount",) if "route" in kinds else ())}
         found = self._catalog.registrations(self._generation.id, sorted(wanted), most=MOST_REGISTRATIONS)
-        packages = self._read_packages() if "package" in kinds else []
+        packages = self._read_packages(kinds) if {"dependency", "package"} & {*kinds} else []
         return [*(mount_routes(found) if "route" in kinds else found), *packages]
 
-    def _read_packages(self) -> list[RegistrationSite]:
-        """Read the manifests and lock files, which is done where somebody asks for packages."""
+    def _read_packages(self, kinds: Collection[RegistrationKind]) -> list[RegistrationSite]:
+        """Read the manifests, and lock files where somebody asks for more than what is declared."""
         from indexer.parsing.packages import is_package_file, read_packages  # imports tree-sitter
 
-        if self._packages is None:
-            paths = [entry.path for entry in self._contents.listing.entries]
+        paths = [entry.path for entry in self._contents.listing.entries]
+        if "package" in kinds:
             paths += [one.path for one in self._catalog.list_left_out() if one.reason == "lock file"]
-            chosen = sorted(filter(is_package_file, paths), key=lambda path: (path.count("/"), path))
-            found: list[RegistrationSite] = []
-            for path in chosen[:_MOST_PACKAGE_FILES]:
+        chosen = sorted(filter(is_package_file, paths), key=lambda path: (path.count("/"), path))
+        found: list[RegistrationSite] = []
+        for path in chosen[:_MOST_PACKAGE_FILES]:
+            if path not in self._packages:
                 file = self._contents.file(path) or self._find_lock_file(path)
-                packages = read_packages(path, file.text) if file is not None else []
-                found += (RegistrationSite(path=path, registration=one) for one in packages)
-            self._packages = found[:_MOST_PACKAGES]
-        return self._packages
+                self._packages[path] = read_packages(path, file.text) if file is not None else []
+            found += (
+                RegistrationSite(path=path, registration=one) for one in self._packages[path] if one.kind in kinds
+            )
+        return found[:_MOST_PACKAGES]
 
     async def files(self) -> Sequence[FileEntry]:
         """Every indexed file, by path."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
 
@@ -37,9 +38,11 @@ class _Entries:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Format:
     files: str  # globs of names
+    own: Pattern | None = None  # the line with the name of the package itself
     read: Callable[[str], Value] | None = None
     entries: tuple[_Entries, ...] = ()
     line: Pattern | None = None  # of formats with a package in a line: `name`, `version`, and `indirect`
+    span: Pattern | None = None  # of formats with `items` somewhere, or with the elements of a package
     is_locked: bool = False
 
 
@@ -52,19 +55,23 @@ def _declare(*paths: str) -> tuple[_Entries, ...]:
 
 
 _NEEDS = ("dependencies", "optionalDependencies", "requires", "optional-dependencies")
-_PACKAGE_JSON = "dependencies/* devDependencies/* peerDependencies/* optionalDependencies/*".split()
+_PACKAGE_JSON = "dependencies/* devDependencies/* peerDependencies/* optionalDependencies/* engines/*".split()
 _CARGO = (
-    "dependencies/* dev-dependencies/* build-dependencies/* workspace.dependencies/* target.*dependencies/*".split()
-)
-_PYTHON = (
-    "project/dependencies/* project.optional-dependencies/*/* dependency-groups/*/* build-system/requires/*"
-    " tool.poetry.dependencies/* tool.poetry.group.*.dependencies/* tool.poetry.dev-dependencies/*"
+    "dependencies/* dev-dependencies/* build-dependencies/* workspace.dependencies/* target.*dependencies/*"
+    " package/rust-version"
 ).split()
+_PYTHON = (
+    "project/dependencies/* project/requires-python project.optional-dependencies/*/* dependency-groups/*/*"
+    " tool.poetry.dependencies/* tool.poetry.group.*.dependencies/* tool.poetry.dev-dependencies/*"
+    " build-system/requires/*"
+).split()
+_JSON_NAME = compile_pattern(r"(?m)^[ \t]*\"name\"\s*:\s*\"([^\"]+)\"")
+_TOML_NAME = compile_pattern(r"(?m)^name\s*=\s*[\"']([^\"']+)[\"']")
 _REQUIREMENT = compile_pattern(
     r"^(?P<name>[A-Za-z0-9][\w.-]*)(?:\[[^\]\n]*\])?\s*(?P<version>(?:===?|~=|>=?|<=?|!=|@)[^;#\\]*)?(?:[;#\\]|\s*$)"
 )
 _FORMATS = (
-    _Format(files="package.json", read=_read_all_json, entries=_declare(*_PACKAGE_JSON)),
+    _Format(files="package.json", own=_JSON_NAME, read=_read_all_json, entries=_declare(*_PACKAGE_JSON)),
     _Format(
         files="package-lock.json npm-shrinkwrap.json",
         read=_read_all_json,
@@ -74,7 +81,7 @@ _FORMATS = (
             _Entries(at=("dependencies", "*", "dependencies", "*"), needs=_NEEDS),
         ),
     ),
-    _Format(files="composer.json", read=_read_all_json, entries=_declare("require/*", "require-dev/*")),
+    _Format(files="composer.json", own=_JSON_NAME, read=_read_all_json, entries=_declare("require/*", "require-dev/*")),
     _Format(
         files="composer.lock",
         read=_read_all_json,
@@ -90,9 +97,19 @@ _FORMATS = (
         read=_read_all_json,
         entries=(_Entries(at=("dependencies", "*", "*"), version="resolved", needs=_NEEDS, kind="type"),),
     ),
-    _Format(files="pyproject.toml", read=read_sections, entries=_declare(*_PYTHON)),
+    _Format(files="pyproject.toml", own=_TOML_NAME, read=read_sections, entries=_declare(*_PYTHON)),
+    _Format(
+        files="setup.py",
+        own=compile_pattern(r"\bname\s*=\s*[\"']([^\"']+)[\"']"),
+        span=compile_pattern(r"\w_requires?\s*=\s*\[(?P<items>(?:[^\[\]]|\[[^\[\]]*\])*)\]"),
+    ),
+    _Format(
+        files="setup.cfg",
+        own=compile_pattern(r"(?m)^name\s*=\s*(\S+)"),
+        span=compile_pattern(r"(?m)^\w+_requires?[ \t]*=(?P<items>[^\n]*(?:\n[ \t]+[^\n]*)*)"),
+    ),
     _Format(files="Pipfile", read=read_sections, entries=_declare("packages/*", "dev-packages/*")),
-    _Format(files="Cargo.toml", read=read_sections, entries=_declare(*_CARGO)),
+    _Format(files="Cargo.toml", own=_TOML_NAME, read=read_sections, entries=_declare(*_CARGO)),
     _Format(
         files="Cargo.lock poetry.lock uv.lock pdm.lock",
         read=read_sections,
@@ -105,27 +122,45 @@ _FORMATS = (
         entries=(_Entries(at=("packages", "*"), needs=_NEEDS), _Entries(at=("snapshots", "*"), needs=_NEEDS)),
     ),
     _Format(files="Gemfile.lock", read=read_indented, entries=(_Entries(at=("GEM", "specs", "*"), needs=("*",)),)),
-    _Format(files="pubspec.yaml", read=read_indented, entries=_declare("dependencies/*", "dev_dependencies/*")),
+    _Format(
+        files="pubspec.yaml",
+        own=compile_pattern(r"(?m)^name:\s*(\S+)"),
+        read=read_indented,
+        entries=_declare("dependencies/*", "dev_dependencies/*", "environment/*"),
+    ),
     _Format(files="pubspec.lock", read=read_indented, entries=(_Entries(at=("packages", "*"), kind="dependency"),)),
     _Format(files="requirements*.txt requirements*.in *requirements.txt constraints*.txt", line=_REQUIREMENT),
     _Format(
         files="go.mod",
+        own=compile_pattern(r"(?m)^module\s+(\S+)"),
         line=compile_pattern(
-            r"^(?:require\s+)?(?P<name>[\w-]+\.[\w.-]+/[^\s()]+|[\w-]+\.\w+)\s+(?P<version>v\d\S*)"
+            r"^(?:require\s+)?(?P<name>[\w-]+\.[\w.-]+/[^\s()]+|[\w-]+\.\w+|go)\s+(?P<version>v?\d\S*)"
             r"(?P<indirect>\s*// indirect)?"
         ),
     ),
     _Format(files="go.sum", line=compile_pattern(r"^(?P<name>\S+) (?P<version>v[^\s/]+) h1:"), is_locked=True),
     _Format(
         files="Gemfile *.gemspec",
+        own=compile_pattern(r"\w\.name\s*=\s*[\"']([^\"']+)[\"']"),
         line=compile_pattern(
-            r"^(?:gem|\w{1,20}\.add_\w*dependency)\b[ (]*[\"'](?P<name>[\w./-]+)[\"']"
-            r"(?:\s*,\s*[\"'](?P<version>[^\"']*)[\"'])?"
+            r"^(?:(?:gem|\w{1,20}\.add_\w*dependency)\b[ (]*[\"'](?P<name>[\w./-]+)[\"']|(?P<language>ruby)\b)"
+            r"(?:[\s,]*[\"'](?P<version>[^\"']*)[\"'])?"
         ),
     ),
     _Format(
         files="build.gradle build.gradle.kts",
-        line=compile_pattern(r"^\w+[ (]+(?:\w+\()?[\"'](?P<name>[\w.-]+:[\w.-]+):(?P<version>[\w.$\{}-]+)"),
+        line=compile_pattern(
+            r"^\w+[ (]+(?:\w+\()?[\"'](?P<name>[\w.-]+(?::[\w.-]+)?)(?::|[\"')]+\s*version[ (]+[\"'])"
+            r"(?P<version>[\w.$\{}-]+)"
+        ),
+    ),
+    _Format(files="*.versions.toml", read=read_sections, entries=_declare("versions/*")),
+    _Format(
+        files="pom.xml",
+        span=compile_pattern(
+            r"<dependency>\s*<groupId>(?P<group>[^<]{1,200})</groupId>\s*<artifactId>(?P<name>[^<]{1,200})</artifactId>"
+            r"(?:\s*<version>(?P<version>[^<]{1,100})</version>)?|<(?P<property>[\w.-]+)[.-]version>(?P<value>[^<]{1,100})<"
+        ),
     ),
     _Format(
         files="gradle.lockfile",
@@ -147,19 +182,13 @@ _FORMATS = (
         is_locked=True,
     ),
 )
-_POM = compile_pattern(
-    r"<dependency>\s*<groupId>(?P<group>[^<]{1,200})</groupId>\s*<artifactId>(?P<name>[^<]{1,200})</artifactId>"
-    r"(?:\s*<version>(?P<version>[^<]{1,100})</version>)?"
-)
 _VIA = compile_pattern(r"^#\s*(?:via\s+)?(?P<name>[A-Za-z0-9][\w.-]*)\s*(?:\(|$)")
 # `"@babel/core@npm:^7.1.0", ...` of Yarn, `/lodash@4.17.21(peer)` of pnpm, `rack (2.2.8)` of Bundler.
 _IN_KEY = compile_pattern(
     r"^[\"'/]{0,2}(?P<name>@?[^@\s\"'(]+)(?:@(?:npm:)?(?P<wanted>[^\s\"'(,]*)|\s+\(?(?P<version>[^)]+)\)?)?"
 )
+_QUOTED = compile_pattern(r"[\"']([^\"']+)[\"']")
 _SPECIFIED = compile_pattern(r"^(?P<name>[A-Za-z0-9@][\w./@-]*)(?:\[[^\]]*\])?\s*(?P<version>.*)$")
-_LEFT_OUT = frozenset({"python", "php", "flutter", "sdk"})
-
-
 _Needs = dict[str, tuple[str, int]]  # by name: which version, and where it says so
 
 
@@ -175,7 +204,14 @@ class _Package:
 
 def is_package_file(path: str) -> bool:
     """Tell whether a file declares or locks packages."""
-    return _find_format(path) is not None or PurePosixPath(path).name == "pom.xml"
+    return _find_format(path) is not None
+
+
+def read_own_name(path: str, text: str) -> str:
+    """Return the name of the package that a manifest is of."""
+    form = _find_format(path)
+    found = form.own.search(text) if form is not None and form.own is not None else None
+    return found[1] if found is not None else ""
 
 
 def _find_format(path: str) -> _Format | None:
@@ -194,31 +230,31 @@ def _fits(text: str, glob: str) -> bool:
 def read_packages(path: str, text: str) -> list[Registration]:
     """Return the packages of a manifest or lock file, each with its version and its dependents.
 
-    The detail of a registration is the version, its `help` is `declared`, `locked` or `needed`; its handler is the
-    dependent, or the path from a declared package.
+    The detail of a registration is the version. The handler of a `dependency` is the package that declares it; the help
+    of a `package` is `locked` or `needed`, and its handler the path from a declared package, or the dependent.
     """
     form = _find_format(path)
     if form is None:
-        found = _read_pom(text) if PurePosixPath(path).name == "pom.xml" else ()
-    else:
-        found = _read_lines(form, text) if form.line is not None else _read_entries(form, text)
-    packages = [one for one in islice(found, MOST_PACKAGES) if one.name and one.name.lower() not in _LEFT_OUT]
-    return list(islice(_register(packages), MOST_PACKAGES))
+        return []
+    read = _read_lines if form.line is not None else _read_spans if form.span is not None else _read_entries
+    packages = [one for one in islice(read(form, text), MOST_PACKAGES) if one.name]
+    return list(islice(_register(packages, read_own_name(path, text)), MOST_PACKAGES))
 
 
-def _register(packages: Sequence[_Package]) -> Iterator[Registration]:
+def _register(packages: Sequence[_Package], own: str) -> Iterator[Registration]:
     ways = _find_ways(packages)
+    declared = partial(Registration, kind="dependency", help="", handler=_cut(own))
     for one in packages:
-        way = ways.get(one.name, ()) if one.is_locked else ()
-        said = "locked" if one.is_locked else "declared"
-        yield _make(one.name, one.version, one.line, said, " > ".join(way))
+        way, dependent = " > ".join(ways.get(one.name, ())), f"{one.name} {one.version}".strip()
+        locked = partial(Registration, kind="package", help="locked", handler=_cut(way))
+        needed = partial(Registration, kind="package", help="needed", handler=_cut(dependent))
+        yield (locked if one.is_locked else declared)(name=_cut(one.name), detail=_cut(one.version), line=one.line)
         for name, (version, line) in one.needs.items():
-            yield _make(name, version, line, "needed", f"{one.name} {one.version}".strip())
+            yield needed(name=_cut(name), detail=_cut(version), line=line)
 
 
-def _make(name: str, version: str, line: int, said: str, handler: str) -> Registration:
-    cut = (name[:LONGEST_TEXT], version.strip()[:LONGEST_TEXT], handler[:LONGEST_TEXT])
-    return Registration(kind="package", name=cut[0], detail=cut[1], help=said, handler=cut[2], line=line)
+def _cut(text: str) -> str:
+    return text.strip()[:LONGEST_TEXT]
 
 
 def _find_ways(packages: Sequence[_Package]) -> Mapping[str, tuple[str, ...]]:
@@ -248,7 +284,7 @@ def _read_lines(form: _Format, text: str) -> Iterator[_Package]:
         said = line[: 4 * LONGEST_TEXT].strip()
         if form.line is not None and (entry := form.line.match(said)) is not None:
             groups = entry.groupdict()
-            last, version = groups["name"], groups["version"] or ""
+            last, version = groups["name"] or groups.get("language", ""), groups["version"] or ""
             is_locked = form.is_locked or bool(groups.get("indirect"))
             found[f"{last} {version} {number}"] = _Package(last, version, number, is_locked, False, {})
         elif said.startswith("#") and last and (via := _VIA.match(said)) is not None:  # of pip-compile
@@ -263,13 +299,21 @@ def _read_lines(form: _Format, text: str) -> Iterator[_Package]:
     yield from found.values()
 
 
-def _read_pom(text: str) -> Iterator[_Package]:
+def _read_spans(form: _Format, text: str) -> Iterator[_Package]:
     line, counted = 1, 0
-    for found in _POM.finditer(text):
-        at = found.start(2)
-        line, counted = line + text.count("\n", counted, at), at
-        name = f"{found['group'].strip()}:{found['name'].strip()}"
-        yield _Package(name, (found["version"] or "").strip(), line, False, False, {})
+    for found in form.span.finditer(text) if form.span is not None else ():
+        line, counted = line + text.count("\n", counted, found.start()), found.start()
+        groups = found.groupdict("")
+        for number, items in enumerate(groups.get("items", "").split("\n"), line):
+            for item in _QUOTED.findall(items) or [items.strip()]:
+                if (said := _REQUIREMENT.match(item)) is not None:
+                    yield _Package(said["name"], said["version"] or "", number, False, False, {})
+        if groups.get("name"):
+            at = line + text.count("\n", counted, found.start(2))
+            name = f"{groups['group'].strip()}:{groups['name'].strip()}"
+            yield _Package(name, groups["version"].strip(), at, False, False, {})
+        elif groups.get("property"):
+            yield _Package(groups["property"], groups["value"].strip(), line, False, False, {})
 
 
 def _read_entries(form: _Format, text: str) -> Iterator[_Package]:

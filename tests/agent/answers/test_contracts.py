@@ -136,16 +136,45 @@ async def test_versions_of_packages_are_named_with_what_needs_them(tmp_path: Pat
     )
 
     assert "`express` is declared in 1 place and locked in 1 place:" in direct.text
-    assert "- `express` in `package.json` [1], `^4.18.0`" in direct.text
+    assert "- `shop` in `package.json` [1], `^4.18.0`" in direct.text
     assert [(one.path, one.start_line) for one in direct.citations[:2]] == [
         ("package.json", 4),
         ("package-lock.json", 9),
     ]
     assert "`6.11.0 through express`" in through.text
     assert "- `express 4.18.2` in `package-lock.json` [1], `6.11.0`" in needing.text
-    assert "- `Jinja2` in `tools/pyproject.toml` [1], `>=3.1`" in python.text
+    assert "- `tools` in `tools/pyproject.toml` [1], `>=3.1`" in python.text
     assert "`send` is needed" not in everyday.text
-    assert unknown.text.startswith("No place where the package `left-pad` is needed was found in the 3 files")
+    assert unknown.text.startswith("No place where the package `left-pad` is declared or locked or needed was found")
+    assert "lock file" not in unknown.text  # which were read
+
+
+async def test_requirements_of_packages_and_of_the_project_are_listed(tmp_path: Path) -> None:
+    library, needing, none, project, workspace, dependents, missing = await ask(
+        tmp_path,
+        "what does express depend on?",
+        "which packages does express need?",
+        "what does qs depend on?",
+        "what does this project depend on?",
+        "what does tools depend on?",
+        "which packages depend on express?",
+        "what does left-pad depend on?",
+        files=PACKAGES,
+    )
+
+    assert library.text == needing.text
+    assert library.text.startswith("`express` depends on 2 packages:")
+    assert [(one.path, one.start_line) for one in library.citations] == [
+        ("package-lock.json", 12),
+        ("package-lock.json", 13),
+    ]
+    assert none.text.startswith("No package that `qs` needs was found")
+    assert "`6.11.0 through express`" in none.text
+    assert project.text.startswith("`shop` depends on 2 packages:")
+    assert list_names(project) == ["express", "Jinja2"]
+    assert workspace.text.startswith("`tools` depends on 1 package:")
+    assert "- `shop` in `package.json` [1], `^4.18.0`" in dependents.text
+    assert missing.text.startswith("No place where the package `left-pad` is")
 
 
 async def test_what_is_called_so_nowhere_is_a_no_with_what_was_read(tmp_path: Path) -> None:

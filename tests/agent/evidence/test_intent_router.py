@@ -135,7 +135,7 @@ async def test_what_an_unknown_name_calls_is_not_asked_for() -> None:
 
     [request] = (await route_by_rules("what does httpie depend on", code))["requests"]
 
-    assert (request["lookup"], request["path"]) == ("lines", "requirements.txt")
+    assert (request["lookup"], request["parts"]["contract"]) == ("contracts", "requirement")
 
 
 async def test_a_folder_of_a_path_is_no_name_of_its_own() -> None:
