@@ -19,6 +19,7 @@ from indexer.generations.generation_cache import CachedFile, make_cached_file
 from indexer.generations.grep import READING_ORDER, grep_texts
 from indexer.git.permalinks import make_permalink
 from indexer.parsing.installed import count_unparsed
+from indexer.parsing.packages import is_package_file, read_packages
 from indexer.search.path_traits import list_packed_traits, read_source_type
 from indexer.search.ranking import Mask, RankingWeights, make_chunk_mask, rank_chunks, score_cosine
 from indexer.text.globs import compile_globs
@@ -387,8 +388,6 @@ class IndexReader:
 
     def _read_packages(self, kinds: Collection[RegistrationKind]) -> list[RegistrationSite]:
         """Read the manifests, and lock files where somebody asks for more than what is declared."""
-        from indexer.parsing.packages import is_package_file, read_packages  # imports tree-sitter
-
         paths = [entry.path for entry in self._contents.listing.entries]
         if "package" in kinds:
             paths += [one.path for one in self._catalog.list_left_out() if one.reason == "lock file"]

@@ -9,8 +9,7 @@ from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
 
-from indexer.parsing.registrations.invocations import LONGEST_TEXT
-from indexer.parsing.registrations.nested_values import Value, read_indented, read_json, read_sections
+from indexer.parsing.registrations.nested_values import LONGEST_TEXT, Value, read_indented, read_json, read_sections
 from indexer.text.linear_patterns import Pattern, compile_pattern
 from indexer.types import Registration
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from indexer.parsing.registrations.invocations import LONGEST_TEXT, read_code
+from indexer.parsing.registrations.invocations import read_code
+from indexer.parsing.registrations.nested_values import LONGEST_TEXT
 from indexer.types import Registration, RegistrationKind, Symbol, SymbolKind
 
 _LATELY = 4

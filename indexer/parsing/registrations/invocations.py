@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-LONGEST_TEXT = 300  # characters; of names, defaults and help alike
+from indexer.parsing.registrations.nested_values import LONGEST_TEXT
+
 _MAX_ARGUMENTS = 200
 _READ = 4 * LONGEST_TEXT  # bytes of a node that are looked at
 _MAX_COMMENT_LINES = 12

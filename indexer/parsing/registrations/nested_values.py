@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
-from tree_sitter import Node
-
-from indexer.parsing.registrations.invocations import LONGEST_TEXT
 from indexer.text.linear_patterns import compile_pattern
 
+if TYPE_CHECKING:  # a question about packages loads no parser
+    from tree_sitter import Node
+
+LONGEST_TEXT = 300  # characters; of names, defaults and help alike
 _DEEPEST = 24  # levels
 _MAX_VALUES = 50_000  # of one file
 _MAPPINGS = frozenset({"block_mapping", "flow_mapping"})
