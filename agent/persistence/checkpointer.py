@@ -17,12 +17,13 @@ from agent.persistence.sqlite import SqliteDatabase, explain_sqlite_error, open_
 
 # With the write-ahead log only a power cut, not a killed process, can lose the newest steps.
 _PRAGMAS = "PRAGMA synchronous = NORMAL; PRAGMA journal_size_limit = 1048576"
+_MAX_IDLE = 8  # connections that are kept for the next runs
 
 
 class SqliteConversations(ConversationSaver):
-    """Conversations in a file, with a connection for the checkpoints of each run.
+    """Conversations in a file, with a connection for the checkpoints of each run, which the next run takes over.
 
-    A run that is cancelled may leave LangGraph's checkpointer within a transaction, which ends with its connection.
+    A run that is cancelled may leave LangGraph's checkpointer within a transaction: its connection is closed.
     """
 
     checkpoint_tables = ("checkpoints", "writes")
@@ -31,18 +32,39 @@ class SqliteConversations(ConversationSaver):
         super().__init__(database)
         self._path = database.path
         self._busy_seconds = busy_seconds
+        self._idle: list[aiosqlite.Connection] = []
+        self._is_closed = False
 
     @asynccontextmanager
     async def open_checkpoints(self) -> AsyncIterator[AsyncSqliteSaver]:
         """Open a checkpointer for one run."""
         try:
-            async with aiosqlite.connect(self._path, timeout=self._busy_seconds) as connection:
+            connection = (
+                self._idle.pop() if self._idle else await aiosqlite.connect(self._path, timeout=self._busy_seconds)
+            )
+            try:
                 await connection.executescript(_PRAGMAS)
                 saver = AsyncSqliteSaver(connection, serde=make_serializer())
                 saver.is_setup = True  # the tables were made when the file was opened
                 yield saver
+            except BaseException:
+                await connection.close()
+                raise
+            await self._put_back(connection)
         except sqlite3.Error as error:
             raise explain_sqlite_error(error, self._path, "conversation", ERRORS) from error
+
+    async def close_idle(self) -> None:
+        """Close what no run is using."""
+        self._is_closed = True
+        while self._idle:
+            await self._idle.pop().close()
+
+    async def _put_back(self, connection: aiosqlite.Connection) -> None:
+        if self._is_closed or len(self._idle) >= _MAX_IDLE or connection.in_transaction:
+            await connection.close()
+        else:
+            self._idle.append(connection)
 
 
 @asynccontextmanager
@@ -52,7 +74,11 @@ async def open_saver(path: Path, *, busy_seconds: float = 5.0) -> AsyncIterator[
     async with open_sqlite(
         path, schema, ERRORS, prepare=_prepare, synchronous="NORMAL", busy_seconds=busy_seconds
     ) as database:
-        yield SqliteConversations(database, busy_seconds=busy_seconds)
+        conversations = SqliteConversations(database, busy_seconds=busy_seconds)
+        try:
+            yield conversations
+        finally:
+            await conversations.close_idle()
 
 
 def _prepare(db: sqlite3.Connection) -> None:
