@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Generic, Protocol, TypeVar
 from urllib.parse import unquote
@@ -59,6 +60,7 @@ class FilePathLookup(Generic[Entry]):
         return [entry for entry in exact if entry.path.endswith(written.strip("./ "))] or exact
 
 
+@lru_cache(maxsize=1 << 16)  # a question is compared with every path of a repository
 def fold_name(path: str) -> str:
     """Fold what does not tell names apart on the file systems that people use: case and Unicode form."""
     return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()

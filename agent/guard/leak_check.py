@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain
 
 from agent import chat
@@ -18,9 +19,8 @@ _BETWEEN = re.compile(r"[\s\-_.*|,]+")
 
 def has_leaked_instructions(answer: str, instructions: str, evidence: Iterable[str]) -> bool:
     """Whether an answer repeats the model's instructions where the evidence does not say the same."""
-    secret = set(_find_runs(instructions))
-    words = frozenset(chain.from_iterable(secret))
-    leaked = secret.intersection(_find_runs(answer, words))
+    secret, words = _take_apart(instructions)
+    leaked = set(secret.intersection(_find_runs(answer, words)))
     if not leaked:
         return False
     for text in evidence:
@@ -44,6 +44,13 @@ def check_leaks(texts: Iterable[str], messages: Sequence[chat.BaseMessage], mask
     text = " ".join(texts)
     if has_leaked_instructions(text, str(messages[0].text), ()) or has_masked_values(text, masked):
         raise AnswerLeaked("A question or a plan was left out: it held instructions of the model, or a masked value.")
+
+
+@lru_cache(maxsize=8)  # the instructions are the same from turn to turn
+def _take_apart(instructions: str) -> tuple[frozenset[tuple[str, ...]], frozenset[str]]:
+    """Return the runs of words of a text, and the words themselves."""
+    runs = frozenset(_find_runs(instructions))
+    return runs, frozenset(chain.from_iterable(runs))
 
 
 def _find_runs(text: str, known: Collection[str] | None = None) -> Iterator[tuple[str, ...]]:

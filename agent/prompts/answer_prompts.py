@@ -6,6 +6,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 
 from agent import chat
 from agent.citations.citation_check import remove_remarks
@@ -351,7 +352,12 @@ async def _describe_repository(deps: Deps, code: CodeSearch, room: int) -> str:
 
 def _list_facts(name: str, commit: Commit, facts: RepositoryOverview) -> list[str]:
     languages = ", ".join(f"{language} {count:,}" for language, count in facts.languages)
-    top = sorted((path for path, _ in facts.folders if "/" not in path), key=dict(facts.folders).__getitem__)[::-1]
+    top = sorted(((path, files) for path, files in facts.folders if "/" not in path), key=itemgetter(1))[::-1]
+    inner: dict[str, list[tuple[str, int]]] = {}
+    for path, files in sorted(facts.folders, key=itemgetter(1), reverse=True):
+        parent, _, below = path.partition("/")
+        if below:
+            inner.setdefault(parent, []).append((below, files))
     first = [
         f"{to_one_line(name, longest=_LONGEST_NAME)} at commit {commit.sha[:12]} of {format_day(commit.committed_at)}",
         f"{facts.files:,} files, {facts.lines:,} lines: {languages}",
@@ -361,15 +367,14 @@ def _list_facts(name: str, commit: Commit, facts: RepositoryOverview) -> list[st
         else "",
         "Folders, with the number of files below them:" if top else "",
     ]
-    return [*filter(None, first), *(_format_folder(path, facts) for path in top)]
+    return [*filter(None, first), *(_format_folder(path, files, inner.get(path, ())) for path, files in top)]
 
 
-def _format_folder(path: str, facts: RepositoryOverview) -> str:
+def _format_folder(path: str, files: int, below: Sequence[tuple[str, int]]) -> str:
     """Write a folder at the top on a line with those in it, the largest first."""
-    below = sorted(((inner, n) for inner, n in facts.folders if inner.startswith(f"{path}/")), key=lambda one: -one[1])
-    inside = ", ".join(f"{to_one_line(inner[len(path) + 1 :], longest=40)}/ {n}" for inner, n in below[:_MAX_INNER])
+    inside = ", ".join(f"{to_one_line(name, longest=40)}/ {count}" for name, count in below[:_MAX_INNER])
     more = f" and {len(below) - _MAX_INNER} more" if len(below) > _MAX_INNER else ""
-    own = f"{to_one_line(path, longest=_LONGEST_NAME)}/ {dict(facts.folders)[path]}"
+    own = f"{to_one_line(path, longest=_LONGEST_NAME)}/ {files}"
     return f"{own} ({inside}{more})" if inside else own
 
 

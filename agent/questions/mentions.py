@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import unquote
 
 from agent.questions.intents.placeholders import separate_scripts
@@ -72,6 +73,7 @@ class Mentions:
         return bool(self.names or self.paths or self.codes)
 
 
+@lru_cache(maxsize=64)  # several lookups ask about one question
 def find_mentions(question: str) -> Mentions:
     """Find every piece of code that the question names, in order of appearance."""
     text = separate_scripts(question.replace("\\", "/"))

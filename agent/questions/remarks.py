@@ -129,11 +129,11 @@ def _is_plan(text: str, plain: str, table: RemarkTable) -> bool:
     return table.asks.isdisjoint(words) and not find_mentions(text).anything
 
 
-def _begins_with(text: str, begins: Sequence[str]) -> bool:
-    return any(f"{text} ".startswith(f"{begin} ") for begin in begins)
+def _begins_with(text: str, begins: tuple[str, ...]) -> bool:
+    return f"{text} ".startswith(begins)
 
 
-def _skip_remarks(words: Sequence[str], table: RemarkTable, begins: Sequence[str]) -> str:
+def _skip_remarks(words: Sequence[str], table: RemarkTable, begins: tuple[str, ...]) -> str:
     """Return the text after its opening remarks: "oh well, I'll try" begins with one."""
     for count in range(len(words) - 1, 0, -1):
         rest = " ".join(words[count:])
@@ -156,8 +156,8 @@ def load_remarks() -> RemarkTable:
         statements=_collect(rule for rule in rules if rule.kind in _SAID or rule.kind == "statement"),
         stops=_collect(rule for rule in rules if rule.kind == "stop"),
         bare=_collect(rule for rule in rules if rule.kind == "bare"),
-        begins=tuple(_make_plain(phrase) for rule in rules if rule.kind in _SAID for phrase in rule.begins),
-        tells=tuple(_make_plain(phrase) for rule in rules if rule.kind == "statement" for phrase in rule.begins),
+        begins=tuple(f"{_make_plain(phrase)} " for rule in rules if rule.kind in _SAID for phrase in rule.begins),
+        tells=tuple(f"{_make_plain(phrase)} " for rule in rules if rule.kind == "statement" for phrase in rule.begins),
         asks=frozenset(_make_plain(word) for word in content["asks"]),
         wants=tuple(map(_make_plain, content["wants"])),
     )

@@ -47,7 +47,7 @@ class CachedFile:
 
 def make_cached_file(entry: FileEntry, text: str) -> CachedFile:
     """Find where the lines of a text begin."""
-    starts = accumulate((len(line) + 1 for line in text.split("\n")), initial=0)
+    starts = accumulate(map((1).__add__, map(len, text.split("\n"))), initial=0)
     return CachedFile(entry=entry, text=text, starts=array("L", starts))
 
 

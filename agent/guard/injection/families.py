@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache, cached_property, reduce
 from itertools import takewhile
 from operator import or_
 from pathlib import Path
@@ -35,6 +35,11 @@ class Rule:
 
     parts: Sequence[Part]
     without: int
+
+    @cached_property
+    def wanted(self) -> Sequence[int]:
+        """The bits of which each part needs one."""
+        return [part.one_of for part in self.parts]
 
     def find(self, marks: Sequence[Mark]) -> Iterator[tuple[int, int]]:
         """Find where the rule matches; of two ways to do so, the shorter one counts."""
@@ -93,12 +98,12 @@ class Family:
         present = present or combine_bits(marks)
         for scope in scopes:
             for rule in self.rules[scope]:
-                if all(present & part.one_of for part in rule.parts):
+                if all(map(present.__and__, rule.wanted)):
                     yield from rule.find(marks)
 
-    def is_in(self, marks: Sequence[Mark], *scopes: Scope) -> bool:
+    def is_in(self, marks: Sequence[Mark], *scopes: Scope, present: int = 0) -> bool:
         """Whether one of the rules of these scopes matches."""
-        return next(self.find(marks, *scopes), None) is not None
+        return next(self.find(marks, *scopes, present=present), None) is not None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from itertools import groupby, islice
 
 import re2
 
-from agent.guard.injection.families import Family, load_families
+from agent.guard.injection.families import Family, combine_bits, load_families
 from agent.guard.injection.lexicon import Name, Reading
 from agent.guard.injection.normalization import Disguise, NormalizedQuestion, normalize_question
 from agent.state import VerdictName
@@ -172,11 +172,12 @@ def judge_conversation(message: str, earlier: Sequence[str]) -> InjectionVerdict
 
 
 def _find_matches(orders: Reading, questions: Reading, names: Sequence[Name]) -> list[Family]:
+    ordered, asked = combine_bits(orders.marks), combine_bits(questions.marks)
     return [
         family
         for family in load_families().every
-        if family.is_in(orders.marks, "sure", "orders", "addressed")
-        or family.is_in(questions.marks, "addressed")
+        if family.is_in(orders.marks, "sure", "orders", "addressed", present=ordered)
+        or family.is_in(questions.marks, "addressed", present=asked)
         or (family.rules["names"] and any(family.is_in(name.marks, "names") for name in names))
     ]
 
@@ -191,4 +192,7 @@ def _is_real_question(question: str) -> bool:
     words = question.lower().strip("?! ").split()
     says_enough = len(words) > (4 if "you" in words else 2)
     marks = load_families().lexicon.read(question).marks
-    return says_enough and not any(family.is_in(marks, "addressed") for family in load_families().every)
+    present = combine_bits(marks)
+    return says_enough and not any(
+        family.is_in(marks, "addressed", present=present) for family in load_families().every
+    )
