@@ -88,11 +88,10 @@ from indexer.errors import IndexerError
 from indexer.generations.grep import grep_texts
 from indexer.generations.repository_facts import find_introduction
 from indexer.git.code_owners import find_owners
-from indexer.git.commit_queries import read_commits, read_origins
 from indexer.git.file_selection import judge_content, judge_path
 from indexer.git.git_command import make_command_error
 from indexer.git.gitattributes import GitAttributes
-from indexer.git.history import format_person, read_blame, read_log
+from indexer.git.history import format_person, read_commits, read_origins
 from indexer.git.permalinks import find_web_base, make_permalink
 from indexer.parsing.docstrings import DocumentationFinder
 from indexer.parsing.file_parser import parse_file
@@ -311,7 +310,7 @@ ENTRY_POINTS: dict[str, Read] = {
     ),
     "a message in code": lambda text: match_message(text, text),
     # git
-    "a log": to_bytes(read_log, read_commits, read_origins, read_blame),
+    "a log": to_bytes(read_commits, read_origins),
     "a complaint of git": read_all(
         lambda text: make_command_error(Path("shop"), text),
         partial(make_fetch_error, REMOTE), partial(describe_redirect, REMOTE),

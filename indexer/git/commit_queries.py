@@ -6,26 +6,17 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
 
 from indexer.errors import UnknownRevision
 from indexer.git.git_command import GitCommand, decode_output
-from indexer.git.history import GitHistory, format_person, read_subject, read_time
-from indexer.git.safe_paths import is_safe_path
+from indexer.git.history import FORMAT, GitHistory, format_person, read_commits, read_origins, read_time
 from indexer.git.tags import TagList
-from indexer.secrets import redact_secrets
-from indexer.types import CommitLog, Contributor, Contributors, LineOrigin, LogQuery, Revision, Tag
+from indexer.types import CommitLog, Contributor, Contributors, LineOrigin, LogQuery, Tag
 
-# Five fields of a commit and then the names of its files, a NUL before and after each field, which no text can hold.
-_FORMAT = "%x00%H%x00%aN%x00%ct%x00%s%x00%b%x00"
-_FIELDS = 6
 _PEOPLE_FORMAT = "%H%x00%aN%x00%ct%x00"
-_ADDRESS = re.compile(r" ?<[^<>\s@]{1,100}@[^<>\s@]{1,200}>")
 _MAX_COMMITS = 50_000  # counted for people
-_LONGEST_BODY = 2_000  # characters of a message
-_MAX_PATHS = 200  # of one commit
 _MAX_REMOVED = 3
 _TIMEOUT_SECONDS = 10.0
 _OPTIONS = ("--no-merges", "--encoding=UTF-8", "--no-textconv", "--no-ext-diff", "--no-show-signature")
@@ -63,7 +54,7 @@ class CommitQueries:
             *_OPTIONS,
             *limits,
             *what,
-            f"--format={_FORMAT}",
+            f"--format={FORMAT}",
             revisions,
             "--",
             *paths,
@@ -213,69 +204,3 @@ def _describe_messages(query: LogQuery) -> tuple[str, ...]:
     words = tuple(f"--grep={word}" for word in query.words)
     plain = ("--all-match", "--fixed-strings", "--regexp-ignore-case") if author or words else ()
     return (*since, *before, *author, *words, *plain)
-
-
-def read_commits(output: bytes) -> Iterator[Revision]:
-    """Read what `git log` printed in the format above, newest first."""
-    fields = output.split(b"\0")[1:]
-    for at in range(0, len(fields) - _FIELDS + 1, _FIELDS):
-        sha, author, committed_at, subject, body, names = fields[at : at + _FIELDS]
-        yield Revision(
-            sha=sha.decode("ascii", "replace"),
-            author=format_person(decode_output(author)),
-            committed_at=read_time(committed_at),
-            subject=read_subject(subject),
-            body=_ADDRESS.sub("", redact_secrets(decode_output(body[: 4 * _LONGEST_BODY])))[:_LONGEST_BODY].strip(),
-            paths=tuple(_read_names(names)),
-        )
-
-
-def _read_names(names: bytes) -> Iterator[str]:
-    """Read the names of files, a line each; one that git has to quote is no name that is shown anywhere."""
-    for line in names.split(b"\n")[:_MAX_PATHS]:
-        path = decode_output(line)
-        if path and not path.startswith('"') and is_safe_path(path):
-            yield path
-
-
-@dataclass(kw_only=True, slots=True)
-class _Facts:
-    """The facts about a commit, which blame prints once, and the number of its lines."""
-
-    author: str = ""
-    committed_at: int = 0
-    subject: str = ""
-    lines: int = 0
-    first_line: int = 0
-
-
-def read_origins(output: bytes) -> list[LineOrigin]:
-    """Read what `git blame --porcelain` printed for several lines, by commit."""
-    found: dict[str, _Facts] = {}
-    facts: _Facts | None = None
-    for line in output.split(b"\n"):
-        if line.startswith(b"\t"):
-            facts = None
-            continue
-        word, _, rest = line.partition(b" ")
-        if facts is None:
-            numbers = rest.split(b" ")
-            if len(word) < 40 or len(numbers) < 2 or not numbers[1].isdigit():
-                continue
-            facts = found.setdefault(word.decode("ascii", "replace"), _Facts(first_line=int(numbers[1][:9])))
-            facts.lines += 1
-        elif word == b"author":
-            facts.author = format_person(decode_output(rest))
-        elif word == b"committer-time":
-            facts.committed_at = read_time(rest)
-        elif word == b"summary":
-            facts.subject = read_subject(rest)
-    return [
-        LineOrigin(
-            revision=Revision(sha=sha, author=one.author, committed_at=one.committed_at, subject=one.subject),
-            lines=one.lines,
-            first_line=one.first_line,
-        )
-        for sha, one in found.items()
-        if sha.strip("0")
-    ]

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from indexer.git.git_command import GitCommand, decode_output
+from indexer.git.safe_paths import is_safe_path
 from indexer.secrets import redact_secrets
-from indexer.types import Revision
+from indexer.types import LineOrigin, Revision
 
-# A commit as `git log` prints it: four fields, each of which ends with a NUL, which no text in a commit can hold.
-LOG_FORMAT = "%H%x00%an%x00%ct%x00%s%x00"
+# Five fields of a commit and then the names of its files, a NUL before and after each field, which no text can hold.
+FORMAT = "%x00%H%x00%aN%x00%ct%x00%s%x00%b%x00"
+_BRIEF = "%x00%H%x00%an%x00%ct%x00%s%x00%x00"  # without the message
+_FIELDS = 6
 NOBODY = "someone"
-_UNCOMMITTED = "0" * 40
+_ADDRESS = re.compile(r" ?<[^<>\s@]{1,100}@[^<>\s@]{1,200}>")
+_LONGEST_BODY = 2_000  # characters of a message
+_MAX_PATHS = 200  # of one commit
 _DIGITS = 18  # of a time; a commit may claim any, and Python refuses numbers with thousands of digits
 _LATEST = 253_402_000_000  # seconds; some days before the end of the year 9999, the last that Python knows
 _LONGEST = 500  # characters of a subject or a name; a commit may have megabytes of either
@@ -35,17 +43,18 @@ class GitHistory:
 
         None are returned if git fails or takes too long.
         """
-        options = ("--follow", f"--max-count={limit + 1}", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-patch")
+        options = ("--follow", f"--max-count={limit + 1}", f"--format={_BRIEF}", "--encoding=UTF-8", "--no-patch")
         output = self._git.try_run("log", *options, sha, "--", path, seconds=_TIMEOUT_SECONDS)
         severed = self.read_shallow_commits()
-        revisions = [each for each in read_log(output or b"") if each.sha not in severed]
+        revisions = [each for each in read_commits(output or b"") if each.sha not in severed]
         return revisions[:limit], output is not None and len(revisions) <= limit and not severed
 
     def blame(self, sha: str, path: str, line: int) -> Revision | None:
         """The commit up to `sha` that last wrote a line of a file; None if it is unknown."""
         options = ("--porcelain", "--no-textconv", "--ignore-revs-file=", "--encoding=UTF-8", f"-L{line},{line}")
         output = self._git.try_run("blame", *options, sha, "--", path, seconds=_TIMEOUT_SECONDS)
-        revision = self._find_last_change(sha, path, line) if output is None else read_blame(output)
+        known = read_origins(output or b"")
+        revision = known[0].revision if known else self._find_last_change(sha, path, line) if output is None else None
         return revision if revision is not None and revision.sha not in self.read_shallow_commits() else None
 
     def _find_last_change(self, sha: str, path: str, line: int) -> Revision | None:
@@ -53,9 +62,9 @@ class GitHistory:
 
         That fails where the configuration names a list of commits to ignore that it cannot read.
         """
-        options = ("--max-count=1", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-textconv", "--no-patch")
+        options = ("--max-count=1", f"--format={_BRIEF}", "--encoding=UTF-8", "--no-textconv", "--no-patch")
         output = self._git.try_run("log", *options, f"-L{line},{line}:{path}", sha, "--", seconds=_TIMEOUT_SECONDS)
-        return next(iter(read_log(output or b"")), None)
+        return next(read_commits(output or b""), None)
 
     def read_shallow_commits(self) -> frozenset[str]:
         """The commits of a shallow clone at which its history ends."""
@@ -64,9 +73,9 @@ class GitHistory:
     def find_horizon(self) -> Revision | None:
         """The newest commit whose parents were not fetched: history before it is incomplete."""
         severed = sorted(self.read_shallow_commits())[:_MAX_SEVERED]
-        options = ("--no-walk", "--max-count=1", f"--format={LOG_FORMAT}", "--encoding=UTF-8", "--no-patch")
+        options = ("--no-walk", "--max-count=1", f"--format={_BRIEF}", "--encoding=UTF-8", "--no-patch")
         output = self._git.try_run("log", *options, *severed, "--", seconds=_TIMEOUT_SECONDS) if severed else None
-        return next(iter(read_log(output or b"")), None)
+        return next(read_commits(output or b""), None)
 
     @cached_property
     def _shallow(self) -> Path:
@@ -74,34 +83,70 @@ class GitHistory:
         return self._git_dir / decode_output(self._git.run("rev-parse", "--git-path", "shallow").removesuffix(b"\n"))
 
 
-def read_log(output: bytes) -> list[Revision]:
+def read_commits(output: bytes) -> Iterator[Revision]:
     """Read what `git log` printed in the format above, newest first."""
-    fields = iter(output.split(b"\0")[:-1])
-    return [
-        Revision(
-            sha=sha.strip(b"\n").decode("ascii", "replace"),
+    fields = output.split(b"\0")[1:]
+    for at in range(0, len(fields) - _FIELDS + 1, _FIELDS):
+        sha, author, committed_at, subject, body, names = fields[at : at + _FIELDS]
+        yield Revision(
+            sha=sha.decode("ascii", "replace"),
             author=format_person(decode_output(author)),
             committed_at=read_time(committed_at),
             subject=read_subject(subject),
+            body=_ADDRESS.sub("", redact_secrets(decode_output(body[: 4 * _LONGEST_BODY])))[:_LONGEST_BODY].strip(),
+            paths=tuple(_read_names(names)),
         )
-        for sha, author, committed_at, subject in zip(fields, fields, fields, fields, strict=False)
+
+
+def _read_names(names: bytes) -> Iterator[str]:
+    """Read the names of files, a line each; one that git has to quote is no name that is shown anywhere."""
+    for line in names.split(b"\n")[:_MAX_PATHS]:
+        path = decode_output(line)
+        if path and not path.startswith('"') and is_safe_path(path):
+            yield path
+
+
+@dataclass(kw_only=True, slots=True)
+class _Facts:
+    """The facts about a commit, which blame prints once, and the number of its lines."""
+
+    author: str = ""
+    committed_at: int = 0
+    subject: str = ""
+    lines: int = 0
+    first_line: int = 0
+
+
+def read_origins(output: bytes) -> list[LineOrigin]:
+    """Read what `git blame --porcelain` printed for several lines, by commit."""
+    found: dict[str, _Facts] = {}
+    facts: _Facts | None = None
+    for line in output.split(b"\n"):
+        if line.startswith(b"\t"):
+            facts = None
+            continue
+        word, _, rest = line.partition(b" ")
+        if facts is None:
+            numbers = rest.split(b" ")
+            if len(word) < 40 or len(numbers) < 2 or not numbers[1].isdigit():
+                continue
+            facts = found.setdefault(word.decode("ascii", "replace"), _Facts(first_line=int(numbers[1][:9])))
+            facts.lines += 1
+        elif word == b"author":
+            facts.author = format_person(decode_output(rest))
+        elif word == b"committer-time":
+            facts.committed_at = read_time(rest)
+        elif word == b"summary":
+            facts.subject = read_subject(rest)
+    return [
+        LineOrigin(
+            revision=Revision(sha=sha, author=one.author, committed_at=one.committed_at, subject=one.subject),
+            lines=one.lines,
+            first_line=one.first_line,
+        )
+        for sha, one in found.items()
+        if sha.strip("0")
     ]
-
-
-def read_blame(output: bytes) -> Revision | None:
-    """Read what `git blame --porcelain` printed for one line."""
-    first, _, rest = output.partition(b"\n")
-    sha = first.split(b" ")[0].decode("ascii", "replace")
-    if len(sha) < len(_UNCOMMITTED) or sha == _UNCOMMITTED:
-        return None
-    header = rest.partition(b"\n\t")[0]
-    facts = dict(line.partition(b" ")[::2] for line in header.split(b"\n"))
-    return Revision(
-        sha=sha,
-        author=format_person(decode_output(facts.get(b"author", b""))),
-        committed_at=read_time(facts.get(b"committer-time", b"0")),
-        subject=read_subject(facts.get(b"summary", b"")),
-    )
 
 
 def format_person(name: str) -> str:

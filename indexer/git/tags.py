@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from indexer.errors import UnknownRevision
@@ -15,7 +16,7 @@ MAX_TAGS = 5_000
 _TIMEOUT_SECONDS = 10.0
 _LONGEST = 200  # characters of a name that anybody would write
 _FORMAT = "%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)%00%(creatordate:unix)%00%(refname)%00"
-_SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
+SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 _NUMBERS = re.compile(r"\d{1,9}")
 # `v1.2`, `jq-1.7.1`, `2.0rc1`: a prefix, the numbers of the version, and the suffix of a pre-release.
 _VERSION = re.compile(
@@ -46,10 +47,8 @@ class TagList:
         name = written.strip()[:_LONGEST]
         tags = self.list_tags()
         found = match_tag(name, tags) or next((one for one in self.list_in("refs/heads") if one.name == name), None)
-        if found is None and _SHA.fullmatch(name):
-            output = self._git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-            sha = (output or b"").strip().decode("ascii", "replace")
-            found = Tag(name=sha[:12], sha=sha, created_at=0) if sha else None
+        if found is None and SHA.fullmatch(name) and (sha := resolve_commit(self._git, name)):
+            found = Tag(name=sha[:12], sha=sha, created_at=0)
         if found is None:
             newest = ", ".join(tag.name for tag in tags[:5])
             known = f"The newest tags are {newest}." if newest else "No tags are known here."
@@ -68,17 +67,28 @@ class TagList:
 
     def list_in(self, place: str, *options: str) -> list[Tag]:
         """List the refs in a place that name commits, newest first."""
-        arguments = ("--sort=-creatordate", f"--count={MAX_TAGS}", f"--format={_FORMAT}")
-        output = self._git.try_run("for-each-ref", *arguments, *options, place, seconds=_TIMEOUT_SECONDS)
-        fields = iter((output or b"").split(b"\0")[:-1])
-        found: list[Tag] = []
-        for kind, own, peeled_kind, peeled, created_at, name in zip(*[fields] * 6, strict=False):
-            is_commit = kind.strip(b"\n") == b"commit"
-            if is_commit or peeled_kind == b"commit":
-                sha = (own if is_commit else peeled).decode("ascii", "replace")
-                bare = decode_output(name).removeprefix(f"{place}/")
-                found.append(Tag(name=bare, sha=sha, created_at=read_time(created_at)))
-        return found
+        found = list_refs(self._git, place, *options, most=MAX_TAGS)
+        return [replace(one, name=one.name.removeprefix(f"{place}/")) for one in found]
+
+
+def list_refs(git: GitCommand, *places: str, most: int) -> list[Tag]:
+    """List the refs in some places that name commits, by their full names, newest first; or add options."""
+    arguments = ("--sort=-creatordate", f"--count={most}", f"--format={_FORMAT}")
+    output = git.try_run("for-each-ref", *arguments, *places, seconds=_TIMEOUT_SECONDS)
+    fields = iter((output or b"").split(b"\0")[:-1])
+    found: list[Tag] = []
+    for kind, own, peeled_kind, peeled, created_at, name in zip(*[fields] * 6, strict=False):
+        is_commit = kind.strip(b"\n") == b"commit"
+        if is_commit or peeled_kind == b"commit":
+            sha = (own if is_commit else peeled).decode("ascii", "replace")
+            found.append(Tag(name=decode_output(name), sha=sha, created_at=read_time(created_at)))
+    return found
+
+
+def resolve_commit(git: GitCommand, name: str) -> str:
+    """Return the id of the commit that a name or a part of an id means; empty if there is none."""
+    output = git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    return (output or b"").strip().decode("ascii", "replace")
 
 
 def is_release(name: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from indexer.git.git_command import GitCommand, decode_output
-from indexer.git.tags import is_release, match_tag, read_version
+from indexer.git.tags import SHA, is_release, list_refs, match_tag, read_version, resolve_commit
 from indexer.remotes.addresses import Address
 from indexer.text.linear_patterns import compile_pattern
 from indexer.types import NamedRef, RefKind, Tag
@@ -18,9 +18,7 @@ MOST_REFS = 20_000
 _TIMEOUT_SECONDS = 10.0
 _LONGEST = 200  # characters of a name that anybody would write
 _MAX_COMPARED = 5_000  # names that a misspelt one is compared with
-_FORMAT = "%(objecttype)%00%(objectname)%00%(*objecttype)%00%(*objectname)%00%(refname)%00"
 _PLACES = ("refs/heads", "refs/tags", "refs/remotes/origin", "refs/pull", "refs/merge-requests", "refs/pull-requests")
-_SHA = re.compile(r"[0-9a-f]{7,64}", re.IGNORECASE)
 _NUMBER = re.compile(r"[#!]?(\d{1,9})")
 # Names that git refuses; it would read some of these as an option, or as a path to another commit.
 _NO_NAME = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|[/.]$|^@$")
@@ -125,21 +123,11 @@ class RefList:
 
     def read(self) -> RefTable:
         """List the branches, the tags of commits and the pull requests that are here."""
-        order = ("--sort=-creatordate", f"--count={MOST_REFS}", f"--format={_FORMAT}")
-        output = self._git.try_run("for-each-ref", *order, *_PLACES, seconds=_TIMEOUT_SECONDS)
-        fields = iter((output or b"").split(b"\0")[:-1])
-        commits: dict[str, str] = {}
-        for kind, own, peeled_kind, peeled, name in zip(*[fields] * 5, strict=False):
-            is_commit = kind.strip(b"\n") == b"commit"
-            if is_commit or peeled_kind == b"commit":
-                commits[decode_output(name)] = (own if is_commit else peeled).decode("ascii", "replace")
-        return RefTable(commits)
+        return RefTable({ref.name: ref.sha for ref in list_refs(self._git, *_PLACES, most=MOST_REFS)})
 
     def find_commit(self, written: str) -> NamedRef | None:
         """Find a commit by seven characters of its id or more; None if there is none, or more than one."""
-        if not _SHA.fullmatch(written.strip()):
-            return None
-        sha = self._resolve(written.strip())
+        sha = resolve_commit(self._git, written.strip()) if SHA.fullmatch(written.strip()) else ""
         return NamedRef(kind="commit", name=sha[:12], commit=sha) if sha else None
 
     def find_head(self, ref: str) -> str:
@@ -149,7 +137,7 @@ class RefList:
 
     def has_commit(self, sha: str) -> bool:
         """Whether a commit is here."""
-        return bool(_SHA.fullmatch(sha)) and self._resolve(sha) == sha
+        return bool(SHA.fullmatch(sha)) and resolve_commit(self._git, sha) == sha
 
     def count_changes(self, old: str, new: str) -> int | None:
         """Count the files that differ between two commits; None if one of them is not here, or git takes too long."""
@@ -174,10 +162,6 @@ class RefList:
                 sign = "!" if written.strip().startswith("!") else "#"
                 return NamedRef(kind="pull request", name=f"{sign}{number}", commit=sha.strip())
         return None
-
-    def _resolve(self, name: str) -> str:
-        output = self._git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-        return (output or b"").strip().decode("ascii", "replace")
 
 
 def parse_full_name(name: str) -> tuple[str, RefKind]:

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from indexer.errors import RepositoryError
-from indexer.git.git_command import decode_output, make_command_error
-from indexer.git.repository import Repository
+from indexer.git.git_command import GitCommand, decode_output, make_command_error
 from indexer.segments.listing import History
 from indexer.subprocesses import read_output
 
@@ -18,48 +17,26 @@ _SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
 _SHA1_LENGTH = 40
 
 
-class PackWriter:
-    """Writes packs of a repository, and lists what names commits in it."""
+def write_pack(git: GitCommand, folder: Path, wanted: Iterable[str], known: Iterable[str]) -> str:
+    """Write a pack, with its index, of what the wanted have and the known have not; return its name.
 
-    def __init__(self, repository: Repository) -> None:
-        self._git = repository.git
-        self._git_dir = repository.git_dir
-
-    def list_tags(self) -> dict[str, str]:
-        """Return the target of each tag, a tag object or a commit, by full name."""
-        lines = self._git.run("for-each-ref", "--format=%(objectname) %(refname)", "refs/tags").splitlines()
-        pairs = (decode_output(line).partition(" ") for line in lines)
-        return {name: sha for sha, _, name in pairs}
-
-    def list_boundary(self) -> tuple[str, ...]:
-        """List the commits at which a shallow history ends."""
-        shallow = self._git_dir / "shallow"
-        return tuple(shallow.read_text(encoding="ascii").split()) if shallow.exists() else ()
-
-    def has_commit(self, sha: str) -> bool:
-        """Whether a commit is here."""
-        return self._git.try_run("cat-file", "-e", f"{sha}^{{commit}}") is not None
-
-    def write(self, folder: Path, wanted: Iterable[str], known: Iterable[str]) -> str:
-        """Write a pack, with its index, of what the wanted have and the known have not; return its name.
-
-        Empty if there is no such object. Raises `RepositoryError`.
-        """
-        revisions = "".join(f"{sha}\n" for sha in (*wanted, "--not", *known))
-        # Kept in a variable: it ends its process when it is collected.
-        command = self._git.start(
-            "pack-objects", "--quiet", "--missing=allow-promisor", "--revs", "--non-empty", str(folder / "pack")
-        )
-        process = command.proc
-        try:
-            process.stdin.write(revisions.encode())
-            process.stdin.close()
-            output, complaint = read_output(process, seconds=_LONGEST, most=_MOST_OUTPUT)
-        except (OSError, OverflowError) as error:  # also a timeout
-            raise RepositoryError(f"git did not finish packing {self._git_dir}. Check the disk.") from error
-        if process.returncode:
-            raise make_command_error(self._git_dir, decode_output(complaint))
-        return output.decode().strip()
+    Empty if there is no such object. Raises `RepositoryError`.
+    """
+    revisions = "".join(f"{sha}\n" for sha in (*wanted, "--not", *known))
+    # Kept in a variable: it ends its process when it is collected.
+    command = git.start(
+        "pack-objects", "--quiet", "--missing=allow-promisor", "--revs", "--non-empty", str(folder / "pack")
+    )
+    process = command.proc
+    try:
+        process.stdin.write(revisions.encode())
+        process.stdin.close()
+        output, complaint = read_output(process, seconds=_LONGEST, most=_MOST_OUTPUT)
+    except (OSError, OverflowError) as error:  # also a timeout
+        raise RepositoryError(f"git did not finish packing {git.git_dir}. Check the disk.") from error
+    if process.returncode:
+        raise make_command_error(git.git_dir, decode_output(complaint))
+    return output.decode().strip()
 
 
 def write_git_folder(folder: Path, history: History) -> None:

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 
 from indexer.errors import PublicationLost, SegmentsDamaged, SegmentsUnavailable
 from indexer.generations.reader import IndexReader
+from indexer.git.git_command import decode_output
 from indexer.git.repository import Repository
+from indexer.git.tags import resolve_commit
 from indexer.segments.bucket import Bucket
-from indexer.segments.git_packs import PackWriter
+from indexer.segments.git_packs import write_pack
 from indexer.segments.listing import (
     CATALOG_BLOCK,
     FILE_BLOCK,
@@ -330,21 +332,23 @@ def _pack_history(
     repository: Repository, generation: Generation, folder: Path, base: GenerationListing | None
 ) -> History:
     """Pack the commits that the base has not; where there are many packs, make one of all but the first."""
-    writer, sha = PackWriter(repository), generation.commit.sha
-    tags, boundary = writer.list_tags(), writer.list_boundary()
+    git, sha = repository.git, generation.commit.sha
+    lines = git.run("for-each-ref", "--format=%(objectname) %(refname)", "refs/tags").splitlines()
+    tags = {name: target for target, _, name in (decode_output(line).partition(" ") for line in lines)}
+    boundary = tuple(sorted(repository.history.read_shallow_commits()))
     old = base.history if base is not None else None
-    if old is not None and (old.shallow != boundary or not writer.has_commit(old.sha)):
+    if old is not None and (boundary != tuple(sorted(old.shallow)) or not resolve_commit(git, old.sha)):
         old = None
     since, packs, known = "", [], []
     if old is not None and len(old.packs) < _MAX_PACKS:
         since, packs = old.sha, list(old.packs)
         known = [old.sha, *(tag for name, tag in tags.items() if old.refs.get(name) == tag)]
-    elif old is not None and writer.has_commit(old.packs[1].since):
+    elif old is not None and resolve_commit(git, old.packs[1].since):
         since, packs = old.packs[1].since, list(old.packs[:1])
         known = [since]  # the targets of tags were in the packs that are made again
     with map_storage_errors(folder / _PACKS):
         (folder / _PACKS).mkdir(parents=True)
-    name = writer.write(folder / _PACKS, [sha, *tags.values()], known)
+    name = write_pack(git, folder / _PACKS, [sha, *tags.values()], known)
     if name:
         packs = [each for each in packs if each.name != name]
         packs.append(PackRange(name=name, since=since))

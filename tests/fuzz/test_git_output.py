@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.git.git_command import decode_output
-from indexer.git.history import NOBODY, format_person, read_blame, read_log
+from indexer.git.history import NOBODY, format_person, read_commits, read_origins
 from indexer.remotes.remote_repository import RemoteRepository
 from tests.fuzz.texts import among
 
@@ -27,11 +27,11 @@ commits = st.tuples(shas, fields, times, fields)
 @given(st.lists(commits, max_size=5))
 def test_every_commit_of_a_log_is_read(logged: list[tuple[str, bytes, str, bytes]]) -> None:
     output = b"\n".join(
-        b"".join(field + b"\0" for field in (sha.encode(), author, at.encode(), subject))
+        b"".join(b"\0" + field for field in (sha.encode(), author, at.encode(), subject, b"", b""))
         for sha, author, at, subject in logged
     )
 
-    found = read_log(output)
+    found = list(read_commits(output))
 
     assert [each.sha for each in found] == [sha for sha, *_ in logged]
     assert [each.subject for each in found] == [decode_output(subject)[:500] for *_, subject in logged]
@@ -39,7 +39,7 @@ def test_every_commit_of_a_log_is_read(logged: list[tuple[str, bytes, str, bytes
 
 @given(st.binary(max_size=300) | words.map(str.encode))
 def test_a_log_that_is_cut_or_damaged_is_read_as_far_as_it_goes(output: bytes) -> None:
-    assert len(read_log(output)) <= output.count(b"\0") // 4
+    assert len(list(read_commits(output))) <= output.count(b"\0") // 6
 
 
 @given(
@@ -61,9 +61,9 @@ def test_a_log_that_is_cut_or_damaged_is_read_as_far_as_it_goes(output: bytes) -
     )
 )
 def test_blame_is_read_or_nothing(output: bytes) -> None:
-    found = read_blame(output)
-
-    assert found is None or (found.sha and 0 <= found.committed_at < 10**18)
+    for found in read_origins(output):
+        assert found.revision.sha
+        assert 0 <= found.revision.committed_at < 10**18
 
 
 @given(words)

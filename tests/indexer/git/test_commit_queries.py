@@ -8,7 +8,7 @@ import pytest
 
 from indexer.errors import UnknownRevision
 from indexer.generations.history_reader import HistoryReader
-from indexer.git.commit_queries import read_commits, read_origins
+from indexer.git.history import read_commits, read_origins
 from indexer.index import CodeIndex
 from indexer.types import CommitLog, Location, LogQuery
 from tests.fakes.repositories import GitRepo

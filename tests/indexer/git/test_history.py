@@ -11,7 +11,7 @@ import pytest
 
 from indexer.errors import BadPattern, UnknownPath
 from indexer.generations.reader import IndexReader
-from indexer.git.history import format_person, read_blame, read_log
+from indexer.git.history import format_person
 from indexer.git.repository import Repository
 from indexer.index import CodeIndex
 from indexer.types import Revision
@@ -151,12 +151,6 @@ def test_a_repository_cannot_have_its_programs_run(repository: GitRepo, tmp_path
 )
 def test_people_have_names_and_no_addresses(written: str, shown: str) -> None:
     assert format_person(written) == shown
-
-
-def test_odd_output_of_git_is_read_without_harm() -> None:
-    assert read_log(b"") == []
-    assert read_blame(b"") is None
-    assert read_blame(b"0" * 40 + b" 1 1 1\nauthor Not Committed Yet\n\tx\n") is None
 
 
 @pytest.mark.exhaustive

@@ -10,7 +10,7 @@ import pytest
 
 from indexer.errors import IndexerError, NotIndexed, SegmentsDamaged, SegmentsUnavailable, StorageUnwritable
 from indexer.git.repository import Repository
-from indexer.segments.git_packs import PackWriter
+from indexer.segments.git_packs import write_pack
 from indexer.segments.publisher import PublishedIndex
 from indexer.segments.shared_index import Follower
 from indexer.store.fingerprint import FORMAT
@@ -350,7 +350,7 @@ def test_a_partial_clone_is_packed_as_far_as_it_was_fetched(cluster: Cluster) ->
     source = cluster.repository.root.as_uri()
     run_git(cluster.folder, "clone", "--quiet", "--filter=blob:none", "--no-checkout", source, "partial")
     with Repository.open(cluster.folder / "partial") as repository:
-        assert PackWriter(repository).write(cluster.folder, [cluster.repository.sha()], ())
+        assert write_pack(repository.git, cluster.folder, [cluster.repository.sha()], ())
 
 
 async def test_a_rewritten_history_is_published_whole(cluster: Cluster) -> None:
