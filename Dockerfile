@@ -1,7 +1,6 @@
 # citebot as a container: `docker build -t citebot .`; docs/deploy.md says how to run it.
-# Packages come from the index that pip is configured for, each checked against its checksum in requirements/; nothing
-# is downloaded when it runs. A tag may change what it stands for: docs/supply-chain.md tells how to name the digest of
-# the base image.
+# Packages come from pip's configured index, checked against the checksums in requirements/; the container downloads nothing.
+# Tags can change: docs/supply-chain.md explains how to name the digest of the base image.
 
 ARG BASE_IMAGE=python:3.12-slim-trixie
 
@@ -23,7 +22,7 @@ FROM ${BASE_IMAGE}
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends bubblewrap git openssh-client \
     && rm -rf /var/lib/apt/lists/*
-# Repositories mounted below /srv/git belong to other users, which git refuses to read; these the operator chose.
+# Git refuses to read repositories of other users; trust those that the operator mounts below /srv/git.
 RUN git config --system --add safe.directory '/srv/git/*'
 RUN useradd --uid 10001 --user-group --create-home citebot \
     && install --directory --owner=citebot --group=citebot --mode=0700 /data \

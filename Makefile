@@ -5,22 +5,22 @@
 # make help                            list these targets
 # make install                         set up .venv
 # make test                            run the tests, in about six minutes
-# make test-fast                       run those that take no time, in less than a minute
-# make test-all                        run all: also kills at every step, outages, a browser, escapes from the sandbox
+# make test-fast                       run the quick tests, in less than a minute
+# make test-all                        run all tests, with kills at every step, outages, a browser and sandbox escapes
 # make lint                            run ruff and mypy
-# make bench [SOURCE=PATH]             measure retrieval; with the source of a large project, indexing as well
-# make fuzz [SECONDS=600]              put random text through the parsers of outside text for that long
-# make audit                           look for known vulnerabilities in the dependencies
-# make pins                            pin what the container is built from
-# make lock                            pin what `make install` installs, with uv
-# make sbom                            list what the container is made of
+# make bench [SOURCE=PATH]             measure retrieval, and indexing if SOURCE is a large project
+# make fuzz [SECONDS=600]              feed random text to the parsers
+# make audit                           check the dependencies for known vulnerabilities
+# make pins                            pin the packages of the container
+# make lock                            pin the packages of `make install`, with uv
+# make sbom                            list the packages of the container (SBOM)
 # make pictures                        make the pictures of the README, with Chromium
-# make clean                           remove .venv and everything that was built
+# make clean                           remove .venv and build results
 #
-# Each installs what it needs into .venv first. Works with GNU make 3.81 and any POSIX shell.
+# Each target first installs its dependencies into .venv. Works with GNU make 3.81 and any POSIX shell.
 
 SHELL := /bin/sh
-# This folder, or nothing where it is the current one: `make -f` elsewhere must take nothing from there.
+# This folder, empty if it is the current one: `make -f` elsewhere must read nothing from there.
 HERE := $(filter-out ./,$(dir $(lastword $(MAKEFILE_LIST))))
 VENV := $(HERE).venv
 BIN := $(VENV)/bin
@@ -28,16 +28,14 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_DEV := $(VENV)/.installed-dev
 INSTALLED_AUDIT := $(VENV)/.installed-audit
 
-# Text of the person at the keyboard: taken as it is, `$` and all, and handed on in the environment,
-# so that neither make nor the shell ever executes it.
+# Typed text is passed on verbatim in the environment, `$` included, so neither make nor the shell executes it.
 override Q := $(value Q)
 override REPO := $(value REPO)
 export Q REPO
 override SECONDS := $(if $(value SECONDS),$(value SECONDS),600)
 export FUZZ_SECONDS := $(SECONDS)
 
-# Beside this file a .env and a citebot.toml are ours; elsewhere citebot trusts none of a repository that it was not
-# told of.
+# Trust a .env and a citebot.toml beside this file; elsewhere, citebot trusts none that nobody named.
 CITEBOT_ENV_FILE ?= $(wildcard $(HERE).env)
 export CITEBOT_ENV_FILE
 ifneq ($(wildcard $(HERE)citebot.toml),)

@@ -44,7 +44,7 @@ class GrepArguments(Arguments):
     context: Annotated[int, Field(ge=0, le=MAX_CONTEXT, description="Lines to show before and after each.")] = 0
     output: Annotated[
         Literal["lines", "files", "count"],
-        Field(description="The lines, or only the files with how many lines each has, or only how many there are."),
+        Field(description="The lines, or only the files with counts, or only the count."),
     ] = "lines"
     limit: Annotated[int, Field(ge=1, le=100)] = 20
     offset: Offset = 0
@@ -57,7 +57,7 @@ class Grep(CodeLookup[GrepArguments, GrepResult]):
     title = "Find lines"
     description = (
         "Find lines that match a regular expression (RE2; case-sensitive unless `ignore_case`), or several at once. "
-        "Code is read before tests, documents and data. Use it for an exact text; `context` shows the lines around."
+        "Code comes before tests, documents and data. Use it for exact text; `context` shows surrounding lines."
     )
     arguments = GrepArguments
     result = GrepResult

@@ -38,7 +38,7 @@ class ReadArguments(Arguments):
     ]
     first_line: Annotated[LineNumber, Field(validation_alias=AliasChoices("first_line", "start"))] = 1
     limit: Annotated[int, Field(ge=1, le=MAX_LINES, description="How many lines.")] = 200
-    end: Annotated[LineNumber | None, Field(description="The last line, in place of `limit`.")] = None
+    end: Annotated[LineNumber | None, Field(description="The last line, instead of `limit`.")] = None
     ranges: Annotated[
         tuple[Annotated[str, Field(pattern=f"^{_RANGE.pattern}$")], ...],
         Field(max_length=MAX_RANGES, description='Several ranges instead, such as ["10-40", "88"].'),

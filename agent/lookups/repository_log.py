@@ -113,12 +113,12 @@ class LogArguments(Arguments):
         default="", description="A file or folder that they touched; it may be gone by now. Empty for all."
     )
     author: Plain = Field(default="", description="A part of the author's name, in any case.")
-    message: Plain = Field(default="", description="Words that all stand in the message, in any case.")
+    message: Plain = Field(default="", description="Words that the message must contain, in any case.")
     changed_text: Plain = Field(default="", description="Exact text that they added or removed.")
     since: Day | None = Field(default=None, description="The first day, as YYYY-MM-DD.")
     until: Day | None = Field(default=None, description="The last day, as YYYY-MM-DD.")
-    from_ref: Plain = Field(default="", description="A tag, branch or commit that they come after.")
-    to_ref: Plain = Field(default="", description="A tag, branch or commit up to which they are listed.")
+    from_ref: Plain = Field(default="", description="Only commits after this tag, branch or commit.")
+    to_ref: Plain = Field(default="", description="Only commits up to this tag, branch or commit.")
     limit: int = Field(default=20, ge=1, le=MAX_COMMITS, description="How many, newest first.")
 
 

@@ -217,7 +217,7 @@ def add_graph_option(command: Command) -> Command:
         type=click.Path(dir_okay=False, path_type=Path),
         callback=_check_picture,
         metavar="FILE",
-        help="Also draw it, over several steps; FILE ends in .svg, .png or .mmd (Mermaid).",
+        help="Also draw several steps; FILE ends in .svg, .png or .mmd (Mermaid).",
     )
     return option(command)
 

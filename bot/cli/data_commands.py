@@ -54,9 +54,9 @@ def backup(invocation: CliContext, file: Path, *, indexes: bool, force: bool, as
 @add_json_option
 @click.pass_obj
 def questions(invocation: CliContext, folder: Path, *, days: int | None, as_json: bool) -> int:
-    """Export the questions that were kept, masked.
+    """Export the kept questions, with secrets masked.
 
-    Each becomes one line of examples. None are kept unless `keep_question_days` is set. Only the accounts in
+    Each becomes one line of training examples. None are kept unless `keep_question_days` is set. Only the accounts in
     `questions` of [access] may export them.
     """
 
@@ -70,13 +70,13 @@ def questions(invocation: CliContext, folder: Path, *, days: int | None, as_json
 
 
 @click.command()
-@click.option("--days", type=click.IntRange(1, 36_500), default=30, show_default=True, help="Of the last days.")
+@click.option("--days", type=click.IntRange(1, 36_500), default=30, show_default=True, help="How many days to cover.")
 @add_json_option
 @click.pass_obj
 def gaps(invocation: CliContext, *, days: int, as_json: bool) -> int:
-    """Report the questions that could not be answered, and why.
+    """Report unanswered questions, and the reasons.
 
-    With the places that came nearest, and their owners by CODEOWNERS. Questions are shown, masked, where
+    Adds the nearest places and their owners from CODEOWNERS. Shows questions, with secrets masked, if
     `keep_question_days` keeps them. Only the accounts in `questions` of [access] may read this.
     """
 
@@ -98,10 +98,10 @@ def gaps(invocation: CliContext, *, days: int, as_json: bool) -> int:
 @add_json_option
 @click.pass_obj
 def replay(invocation: CliContext, run: str, *, as_json: bool) -> int:
-    """Derive the answer of a RUN again, and compare.
+    """Derive the answer of a RUN again, and compare the two.
 
-    Uses the same commit and the recorded replies of models; no model is asked. Also lists the evidence that was
-    rejected. Fails where anything differs. Without RUN, lists the newest answers. Only the accounts in `questions` of
+    Uses the same commit and the recorded replies of models; no model is asked. Also lists rejected
+    evidence. Fails if anything differs. Without RUN, lists the newest answers. Only the accounts in `questions` of
     [access] may read this.
     """
 
@@ -124,7 +124,7 @@ def replay(invocation: CliContext, run: str, *, as_json: bool) -> int:
 @click.argument("file", metavar="QUESTIONS.toml", type=click.Path(path_type=Path))
 @click.option(
     "--threshold", type=click.IntRange(0, 100), metavar="PERCENT",
-    help="Also fail if fewer than this per cent are right.",
+    help="Also fail if fewer than this percentage is right.",
 )  # fmt: skip
 @click.option("--accept", is_flag=True, help="Compare later runs with this one.")
 @click.option("--no-model", is_flag=True, help="Answer without a language model, even if one is set.")
@@ -143,8 +143,8 @@ def evaluate(
 ) -> int:
     """Ask questions with known answers, and compare.
 
-    Each question of QUESTIONS.toml has places or words that a right answer has. Fails where a question got worse since
-    the last run. A question is about its `repository`, or else the one that --repo names.
+    Each question of QUESTIONS.toml lists places or words that a right answer must have. Fails if a question got worse
+    since the last run. A question without a `repository` is about that of --repo.
     """
 
     async def work() -> CommandOutcome:
@@ -190,9 +190,9 @@ def restore(invocation: CliContext, file: Path, *, force: bool, as_json: bool) -
 def migrate(invocation: CliContext, target: str | None, *, as_json: bool) -> int:
     """Move messages and conversations to Postgres, or back.
 
-    DATABASE_URL names the database, CITEBOT_HOME the folder. Stop every citebot first. The target must be empty, and
-    the source is left unchanged, so that you can go back. The copy is compared with the source; if anything is missing,
-    nothing is moved. Indexes stay where they are.
+    DATABASE_URL names the database, CITEBOT_HOME the folder. Stop every citebot first. The target must be empty; the
+    source stays unchanged, so you can go back. If the copy lacks anything, nothing is moved. Indexes stay where they
+    are.
     """
     if target is None:
         raise click.UsageError("Give --to-postgres or --to-sqlite.")
@@ -207,15 +207,15 @@ def migrate(invocation: CliContext, target: str | None, *, as_json: bool) -> int
 
 @click.command()
 @click.option(
-    "--unused-indexes", "unused", is_flag=True, help="Remove the indexes of repositories that are not in citebot.toml."
+    "--unused-indexes", "unused", is_flag=True, help="Also delete the indexes of repositories not in citebot.toml."
 )
 @add_json_option
 @add_repo_option
 @click.pass_obj
 def sweep(invocation: CliContext, repo: str | None, *, unused: bool, as_json: bool) -> int:
-    """Delete what is older than RETENTION_DAYS, and free disk space.
+    """Delete data older than RETENTION_DAYS, and free disk space.
 
-    `citebot serve` does so every day; unused indexes go only when asked for here.
+    `citebot serve` does this daily, but never deletes unused indexes.
     """
 
     async def work() -> CommandOutcome:

@@ -53,10 +53,9 @@ class GoalGroup(click.Group):
 
 @click.group(cls=GoalGroup)
 def goal() -> None:
-    """Work on a copy of the code in a sandbox until a check is met.
+    """Work on a copy of the code in a sandbox until a check passes.
 
-    The patch is printed. TASK says what you want. Nothing of yours is changed, and nothing runs before you have
-    approved it.
+    TASK says what you want. citebot prints a patch, and never changes your files. Nothing runs before you approve it.
     """
 
 
@@ -77,7 +76,7 @@ def add_run_options(command: Command) -> Command:
         type=click.IntRange(1, 100),
         default=20,
         show_default=True,
-        help="The most iterations to take.",
+        help="The most iterations.",
     )
     hitl = click.option("--hitl", is_flag=True, help="Ask before each further iteration.")
     approved = click.option("--yes", "approved", is_flag=True, help="Approve the run.")
@@ -129,7 +128,7 @@ def reach_types(
     tool: Literal["mypy", "pyright"],
     **options: Unpack[RunOptions],
 ) -> int:
-    """Until mypy or pyright finds less, and nothing new."""
+    """Until mypy or pyright finds fewer errors, and none new."""
     return _run(invocation, "types", task, {"paths": [*paths] or ["."], "tool": tool}, options)
 
 
@@ -139,7 +138,7 @@ def reach_types(
 @add_run_options
 @click.pass_obj
 def reach_lint(invocation: CliContext, *, task: str, paths: tuple[str, ...], **options: Unpack[RunOptions]) -> int:
-    """Until ruff finds less, and nothing new."""
+    """Until ruff finds fewer problems, and none new."""
     return _run(invocation, "lint", task, {"paths": [*paths] or ["."]}, options)
 
 
@@ -148,7 +147,7 @@ def reach_lint(invocation: CliContext, *, task: str, paths: tuple[str, ...], **o
 @add_outcome_options
 @click.pass_obj
 def resume(invocation: CliContext, *, run: str | None, **options: Unpack[OutcomeOptions]) -> int:
-    """Continue a run that was interrupted: RUN, or the last one of the repository."""
+    """Continue an interrupted run: RUN, or the last one here."""
 
     async def work(app: App, terminal: Terminal) -> CommandOutcome:
         from bot.cli.goal_command import resume_goal

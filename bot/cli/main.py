@@ -65,7 +65,7 @@ _CHOICES = """Ask a question here (Ctrl-D to leave), or run one of:
 def cli(context: click.Context, repo: str | None, *, debug: bool) -> int | None:
     """Answer questions about a repository's code, every claim linked to its lines.
 
-    Without a command: a conversation in the terminal, or over a pipe, a question a line.
+    Without a command, it starts a conversation, or answers each line from a pipe.
 
     \b
     Completion in bash: eval "$(_CITEBOT_COMPLETE=bash_source citebot)"
@@ -99,8 +99,8 @@ def chat(invocation: CliContext, repo: str | None = None) -> int:
 
 @cli.command()
 @click.argument("question")
-@click.option("--trace", is_flag=True, help="Print each step to standard error.")
-@click.option("--verbose", is_flag=True, help="Like --trace, with every change of the state.")
+@click.option("--trace", is_flag=True, help="Print each step on standard error.")
+@click.option("--verbose", is_flag=True, help="Like --trace, plus every change of the graph's state.")
 @add_at_option
 @add_json_option
 @add_repeatable_repo_option
@@ -168,8 +168,8 @@ def serve(invocation: CliContext, repo: str | None, role: Literal["all", "front"
 def web(invocation: CliContext, repo: str | None, port: int) -> None:
     """Open the web interface (Ctrl-C to stop).
 
-    Only this machine can reach it, at the address that it prints. The repositories are those of citebot.toml,
-    or the one that --repo names; without either, the current one.
+    It prints an address that only this machine can reach. It covers the repositories of citebot.toml, or that of
+    --repo; without either, the current one.
     """
     invocation.serve_page(repo, port)
 
@@ -181,9 +181,8 @@ def web(invocation: CliContext, repo: str | None, port: int) -> None:
 def demo(invocation: CliContext, repo: str | None, port: int) -> None:
     """Try it in a chat workspace in the browser (Ctrl-C to stop).
 
-    It needs no account. You play three people, in two channels and a direct conversation with citebot. It answers
-    about a copy of the current repository, or of the one that --repo names. Only this machine can reach it, at the
-    address that it prints.
+    You need no account. You play three people in two channels and a direct conversation. citebot answers about a copy
+    of the current repository, or that of --repo. It prints an address that only this machine can reach.
     """
     invocation.serve_demo(repo, port)
 
@@ -200,7 +199,7 @@ def demo(invocation: CliContext, repo: str | None, port: int) -> None:
 def mcp(invocation: CliContext, repo: str | None, editor: Editor | None) -> int:
     """Serve an editor or an agent over MCP on standard input and output.
 
-    The repository is the current one, or the one that --repo names; outside of any, all of citebot.toml.
+    It serves the repository of --repo or the current one; outside any repository, all of citebot.toml.
     """
     from bot.cli.programs import FOR_PROGRAMS, format_config
 
@@ -239,9 +238,9 @@ def token(person: str) -> None:
 @add_repo_option
 @click.pass_obj
 def index(invocation: CliContext, path: str | None, repo: str | None, *, full: bool, as_json: bool) -> int:
-    """Index a repository, or what changed in it since the last time.
+    """Index a repository, or its changes since the last time.
 
-    Without a name or a path: the current repository, or outside of any, all of citebot.toml.
+    The default is the current repository; outside any repository, all of citebot.toml.
     """
     if path and repo:
         raise click.UsageError("Give the repository as an argument or as --repo, not both.")
@@ -260,8 +259,8 @@ def index(invocation: CliContext, path: str | None, repo: str | None, *, full: b
 
 @cli.command()
 @click.argument("query", required=False)
-@click.option("-k", "limit", type=click.IntRange(min=1), default=10, show_default=True, help="How many at most.")
-@click.option("--batch", type=click.File("rb"), help='Answer a file ("-": standard input) of {"id", "query"} lines.')
+@click.option("-k", "limit", type=click.IntRange(min=1), default=10, show_default=True, help="The most results.")
+@click.option("--batch", type=click.File("rb"), help='A file of {"id", "query"} lines to answer ("-": standard input).')
 @click.option("--lang", "languages", multiple=True, help="Only this language; may be repeated, like all filters.")
 @click.option(
     "--type",
@@ -292,7 +291,7 @@ def search(
     repo: str | None,
     as_json: bool,
 ) -> int:
-    """Rank the places in the code that a query is about."""
+    """List the places in the code that match a query, best first."""
     if bool(query and query.strip()) == bool(batch):
         raise click.UsageError('Give a query, or --batch with a file of {"id", "query"} lines.')
     if globs:
@@ -392,7 +391,7 @@ def status(invocation: CliContext, repo: str | None, *, files: bool, as_json: bo
 @add_repo_option
 @click.pass_obj
 def doctor(invocation: CliContext, repo: str | None, *, call_model: bool, live: tuple[str, ...], as_json: bool) -> int:
-    """Check the set-up, and say how to fix what is wrong."""
+    """Check the set-up, and say how to fix problems."""
 
     async def work() -> CommandOutcome:
         from bot.cli.doctor import format_report, report_invalid_settings, run_doctor
@@ -419,7 +418,7 @@ def doctor(invocation: CliContext, repo: str | None, *, call_model: bool, live: 
 @add_json_option
 @click.pass_obj
 def feedback(invocation: CliContext, *, days: int | None, as_json: bool) -> int:
-    """List how people rated answers, and how citebot found each answer."""
+    """List the ratings of answers, and how citebot found each answer."""
 
     async def work() -> CommandOutcome:
         from bot.cli.upkeep import export_feedback
@@ -452,7 +451,7 @@ def graph(form: str | None, picture: Path | None) -> None:
 @cli.command()
 @click.argument("name", default="")
 def languages(name: str) -> None:
-    """List the languages that are read, or NAME alone."""
+    """List the supported languages, or only NAME."""
     from indexer import list_languages
 
     rows = [f"{each.name:<16}{each.found}  ({' '.join(each.files)})" for each in list_languages()]
@@ -483,7 +482,7 @@ def map_folder(
 ) -> int:
     """List which parts of a folder import each other.
 
-    The parts are its sub-folders and modules. Without a FOLDER: those of the whole repository.
+    The parts are its sub-folders and modules. The default is the whole repository.
     """
 
     async def task(app: App, terminal: Terminal) -> CommandOutcome:

@@ -106,7 +106,7 @@ async def index_all(
 
 
 async def run_search(code: CodeSearch, text: str, query: SearchQuery, listing: Listing) -> CommandOutcome:
-    """Rank the places that a query is about."""
+    """List the places that match a query, best first."""
     hits = await code.search(text, limit=query.limit, filters=query.filters, mode=query.mode)
     no = None if hits else await _explain_no_hits(code, query.filters)
     if listing.as_json:
