@@ -110,8 +110,8 @@ GIGABYTE = 1_000_000_000
 LITTLE, TOO_LITTLE = GIGABYTE, GIGABYTE // 10
 _UNREAD = "Name it as shown, or move your settings to your own citebot.toml (docs/configuration.md)."
 _EXPOSED = (
-    "Others could read or change what people asked. citebot itself closes the folder to them whenever it opens it; "
-    "its owner and the rights of the folders above it only you can change, with chown and chmod."
+    "Others could read or change people's questions. citebot restricts the folder itself whenever it opens it; its owner "
+    "and the folders above it are yours to change, with chown and chmod."
 )
 _QUESTION = "Where is the signature of a webhook checked, and what happens when the secret was rotated meanwhile?"
 _NO_MODEL = (
@@ -119,8 +119,8 @@ _NO_MODEL = (
 )
 _NO_RUNNERS = "Name people's ids as `run` in the table [access] of citebot.toml to allow them (docs/goals.md)."
 _UNBOUNDED = (
-    " Its memory is looked at five times a second, as no control group can be made here: what the kernel holds for it, "
-    "such as connections, files in flight and locks, is bounded only where the machine itself runs short of memory."
+    " Without a control group, its memory is checked five times a second, and the kernel's memory for it, such as "
+    "connections, files in flight and locks, is limited only when the machine runs short."
 )
 _MAX_PEOPLE = 10
 
@@ -149,9 +149,9 @@ async def check_ctags() -> Sequence[DoctorFinding]:
     if version := await asyncio.to_thread(find_ctags_version):
         return [make_ok(f"universal-ctags {version} finds definitions in languages without a grammar.")]
     what = (
-        "universal-ctags is not installed: of languages without a grammar, such as Tcl or COBOL, only words are found."
+        "universal-ctags is not installed: in languages without a grammar, such as Tcl or COBOL, only words are found."
     )
-    return [note(what, "Install it (`apt-get install universal-ctags`) if such code matters, and index again.")]
+    return [note(what, "Install it (`apt-get install universal-ctags`) if you need such code, and index again.")]
 
 
 async def check_data_folder(home: Path) -> Sequence[DoctorFinding]:
@@ -250,7 +250,7 @@ async def _check_model(model: ChatModel, ollama_host: str, *, call: bool) -> Doc
     await ping_model(model)
     if model.name != wanted:
         return make_warning(
-            f"The language model {wanted} does not answer; {model.name} takes its place.",
+            f"The language model {wanted} does not answer; {model.name} replaces it.",
             "Check its key and CITEBOT_MODEL; --debug shows the reason.",
         )
     return make_ok(f"The language model {wanted} answers.")
@@ -274,7 +274,7 @@ async def check_classifier(load: Callable[[], Scoring], folder: Path, *, millise
     duration = 1000 * (time.perf_counter() - began)
     what = f"The classifier in {folder} is the pinned one, and takes {duration:,.0f} ms for a question"
     if duration > milliseconds:
-        advice = "Use a smaller model, or raise classifier_ms below [guard]: until then questions pass without it."
+        advice = "Use a smaller model, or raise classifier_ms below [guard]: until then it is skipped."
         return [make_warning(f"{what}; it may take {milliseconds}.", advice)]
     return [make_ok(f"{what}.")]
 
@@ -288,11 +288,11 @@ async def check_sandbox(try_all: Callable[[], Awaitable[Sequence[SandboxTrial]]]
     advice = " ".join(dict.fromkeys(each.advice for each in failures if each.advice))
     if last.problem:
         return [note(f"No sandbox works here, so `citebot goal` runs nothing. {reasons}", advice)]
-    what = f"The sandbox that `citebot goal` runs code in works here: {last.sandbox.mechanism}."
+    what = f"The sandbox of `citebot goal` works here: {last.sandbox.mechanism}."
     what += f" Its memory is bounded by {last.group.description}." if last.group is not None else _UNBOUNDED
     if not failures:
         return [make_ok(what)]
-    return [note(f"{what} The better one does not work. {reasons}", advice)]
+    return [note(f"{what} The preferred one does not work. {reasons}", advice)]
 
 
 async def check_chat_goals(settings: Settings) -> Sequence[DoctorFinding]:
@@ -304,8 +304,8 @@ async def check_chat_goals(settings: Settings) -> Sequence[DoctorFinding]:
     more = f" and {len(people) - _MAX_PEOPLE} more" if len(people) > _MAX_PEOPLE and named != "everybody" else ""
     what = f"Goal runs may be started in chat by {to_one_line(named)}{more}"
     if not settings.has_model:
-        return [make_warning(f"{what}, but none begins without a language model.", _NO_MODEL)]
-    return [make_ok(f"{what}; they run in the sandbox that works here.")]
+        return [make_warning(f"{what}, but none starts without a language model.", _NO_MODEL)]
+    return [make_ok(f"{what}; they run in this sandbox.")]
 
 
 async def check_indexes(repositories: Repositories, now: float) -> Sequence[DoctorFinding]:
@@ -327,7 +327,7 @@ def _check_freshness(status: IndexStatus, now: float) -> DoctorFinding:
     if status.commit is None:
         return make_warning(line, "Run `citebot index`, or wait longer for the first question.")
     if status.commits_behind:
-        return make_warning(line, "Run `citebot index`; where citebot serves, the next question does.")
+        return make_warning(line, "Run `citebot index`, or ask a question if citebot is serving.")
     if status.commits_behind is None:
         return make_warning(f"{line} Its lag behind HEAD is unknown.", "Run `citebot index`.")
     return make_ok(line)

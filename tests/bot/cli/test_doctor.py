@@ -345,7 +345,7 @@ async def test_a_model_that_another_stands_in_for_is_a_warning(gemini: FakeGemin
     (found,) = await asked(gemini, CITEBOT_FALLBACK_MODEL="google_genai:other")
 
     assert found.level == "warning"
-    assert "google_genai:other takes its place" in found.what
+    assert "google_genai:other replaces it" in found.what
 
 
 # All together
@@ -606,7 +606,7 @@ async def test_which_sandbox_holds_is_told_and_what_keeps_a_better_one_from_it(
             "Goal runs may be started in chat by slack:U1, role:dev; they run",
         ),
         (("*", "slack:U1"), "ollama:x", "ok", "by everybody; they run"),
-        (("slack:U1",), "none", "warning", "by slack:U1, but none begins without a language model."),
+        (("slack:U1",), "none", "warning", "by slack:U1, but none starts without a language model."),
     ],
 )
 async def test_whether_goal_runs_are_on_in_chat_is_told_and_for_whom(
