@@ -110,8 +110,8 @@ GIGABYTE = 1_000_000_000
 LITTLE, TOO_LITTLE = GIGABYTE, GIGABYTE // 10
 _UNREAD = "Name it as shown, or move your settings to your own citebot.toml (docs/configuration.md)."
 _EXPOSED = (
-    "Others could read or change people's questions. citebot restricts the folder itself whenever it opens it; its owner "
-    "and the folders above it are yours to change, with chown and chmod."
+    "Others could read or change people's questions. citebot restricts the folder itself whenever it opens it; its "
+    "owner and the folders above it are yours to change, with chown and chmod."
 )
 _QUESTION = "Where is the signature of a webhook checked, and what happens when the secret was rotated meanwhile?"
 _NO_MODEL = (
