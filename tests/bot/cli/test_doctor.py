@@ -577,7 +577,7 @@ REFUSED = make_trial("bubblewrap", "bwrap: setting up uid map: Permission denied
     ("trials", "level", "said", "advice"),
     [
         ([BOUNDED], "ok", "works here: bubblewrap. Its memory is bounded by a scope of the user's systemd.", ""),
-        ([REFUSED, make_trial("Landlock")], "note", "Landlock. Its memory is looked at", "Load the profile."),
+        ([REFUSED, make_trial("Landlock")], "note", "Landlock. Without a control group", "Load the profile."),
         ([REFUSED, make_trial("Landlock", "too old", "Update Linux.")], "note", "No sandbox works here",
          "Load the profile. Update Linux."),
     ],
