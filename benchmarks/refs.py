@@ -17,6 +17,7 @@ from benchmarks.index import git, put_in_git
 from benchmarks.segments import change_files
 from indexer.index import CodeIndex
 from indexer.refs.repository_refs import RepositoryRefs
+from indexer.store.data_folder import measure_folder
 
 CHANGES = (1, 50)
 ROUNDS = 5
@@ -37,7 +38,7 @@ async def measure(repository: Path, home: Path, rounds: int) -> None:
     """Print the median and the slowest of each kind, and what they take on the disk."""
     index = await CodeIndex.open(repository, home=home, name="project")
     await index.refresh()
-    before = index.folder.size()
+    before = measure_folder(index.folder.root)
     refs = RepositoryRefs(index, most=rounds)
     print(f"{'':<14}{'p50 s':>9}{'slowest':>9}{'again s':>9}{'MB each':>9}")
     try:
@@ -48,7 +49,7 @@ async def measure(repository: Path, home: Path, rounds: int) -> None:
                 make_branch(repository, name, count)
                 first.append(await time_search(refs, name))
                 again.append(await time_search(refs, name))
-            growth = (index.folder.size() - before) / 1e6 / rounds
+            growth = (measure_folder(index.folder.root) - before) / 1e6 / rounds
             figures = (statistics.median(first), max(first), statistics.median(again), growth)
             print(f"{count:>4} changed  " + "".join(f"{figure:9.2f}" for figure in figures))
     finally:

@@ -18,7 +18,6 @@ IndexerError
 │   ├── MissingVectors       a key has no vector
 │   ├── VectorsUnavailable   the vector server cannot be used
 │   ├── SegmentsUnavailable  the object store, or what says which generation is served, cannot be used
-│   │   └── ForeignBucket        the bucket belongs to another cluster
 │   ├── SegmentsDamaged      what was published is not what its hashes say, or is not all there
 │   └── PublicationLost      another indexer published first, or this one took too long
 ├── EmbedderError            an embedder cannot be built or does not answer
@@ -108,10 +107,6 @@ class VectorsUnavailable(StorageError):
 
 class SegmentsUnavailable(StorageError):
     """The object store, or the store of manifests, cannot be used; what was downloaded can."""
-
-
-class ForeignBucket(SegmentsUnavailable):
-    """The bucket belongs to another cluster."""
 
 
 class SegmentsDamaged(StorageError):

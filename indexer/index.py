@@ -9,6 +9,7 @@ import time
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,14 @@ from indexer.git.repository import Repository
 from indexer.parser_pool.parse_sources import Parsers
 from indexer.parser_pool.plain_files import PlainFiles
 from indexer.store.catalog import Catalog, Generation, LiveCatalog
-from indexer.store.data_folder import REPOSITORIES_FOLDER, DataFolder, make_utf8_folder, name_index_folder, note_attempt
+from indexer.store.data_folder import (
+    REPOSITORIES_FOLDER,
+    DataFolder,
+    make_utf8_folder,
+    measure_folder,
+    name_index_folder,
+    note_attempt,
+)
 from indexer.store.fingerprint import is_readable_fingerprint, make_fingerprint
 from indexer.store.kept_parses import KeptParses
 from indexer.store.vector_place import VectorPlace
@@ -494,7 +502,7 @@ class CodeIndex:
             commits_behind=behind,
             **counts,
             embedder=self._embedder.name,
-            disk_bytes=self._folder.size(),
+            disk_bytes=measure_folder(self._folder.root),
             skipped=skipped,
             plain_files=self._list_plain_files(generation) if generation else (),
             warnings=(*self._repository.warnings, *self._warnings, *damage, *problems, *lacking, *over),
@@ -527,14 +535,8 @@ class CodeIndex:
         except RepositoryError as error:
             log.warning("%s: %s", self.name, error)
             return Drift(behind=None, changed=None)
-        uncommitted = self._list_uncommitted(head, paths)
-        if head == commit:
-            return Drift(behind=0, changed=(), uncommitted=uncommitted)
-        return Drift(
-            behind=self._repository.count_commits_between(commit, head),
-            changed=self._repository.list_changed_paths(commit, head, paths),
-            uncommitted=uncommitted,
-        )
+        drift = self._repository.measure_drift(commit, head, paths)
+        return replace(drift, uncommitted=self._list_uncommitted(head, paths))
 
     def _list_uncommitted(self, head: str, paths: Sequence[str]) -> tuple[str, ...]:
         """List the changed paths of the working tree, if the followed branch is checked out."""

@@ -19,7 +19,7 @@ import pytest
 
 from indexer.errors import IndexerError
 from indexer.store.catalog import Catalog
-from indexer.store.data_folder import DataFolder
+from indexer.store.data_folder import measure_folder
 from tests.fakes.citebot import Citebot, Done, calling, converse
 from tests.fakes.disks import mounted
 from tests.fakes.repositories import GitRepo, run_git
@@ -422,7 +422,7 @@ def test_the_size_of_a_folder_is_told_while_files_come_and_go(tmp_path: Path) ->
     (tmp_path / "kept").write_bytes(b"12345")
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
 
-    assert DataFolder(tmp_path).size() == 5
+    assert measure_folder(tmp_path) == 5
 
 
 # Damage

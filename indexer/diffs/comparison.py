@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, zip_longest
 
 from indexer.diffs.changed_files import FileDifference, FileDifferences, list_differences
@@ -93,24 +93,14 @@ def _show(lines: Sequence[str], first: int, count: int, most: int | None) -> tup
 _BASE_SECONDS = 10.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CommonGround:
-    """`base` is empty if the two have no commit in common, or none that is known here; counts are None then."""
-
-    base: str
-    ahead: int | None = None
-    behind: int | None = None
-
-
-def find_common_ground(git: GitCommand, older: str, newer: str) -> CommonGround:
-    """Find where two commits, given by their ids, have parted."""
-    output = git.try_run("merge-base", older, newer, seconds=_BASE_SECONDS)
+def _find_common_ground(git: GitCommand, older: Tag, newer: Tag) -> Comparison:
+    """Find where two commits have parted; nothing of it is known where they have no commit in common."""
+    output = git.try_run("merge-base", older.sha, newer.sha, seconds=_BASE_SECONDS)
     base = (output or b"").split(b"\n")[0].decode("ascii", "replace").strip()
-    counted = git.try_run("rev-list", "--left-right", "--count", f"{older}...{newer}", "--", seconds=_BASE_SECONDS)
-    numbers = (counted or b"").split()
-    if not base or len(numbers) != 2:
-        return CommonGround(base=base)
-    return CommonGround(base=base, ahead=int(numbers[1]), behind=int(numbers[0]))
+    counting = ("--left-right", "--count", f"{older.sha}...{newer.sha}", "--")
+    numbers = (git.try_run("rev-list", *counting, seconds=_BASE_SECONDS) or b"").split() if base else []
+    behind, ahead = map(int, numbers) if len(numbers) == 2 else (None, None)
+    return Comparison(older=older, newer=newer, base=base, ahead=ahead, behind=behind)
 
 
 MOST_READ = 40  # files of which the lines are compared
@@ -120,21 +110,13 @@ _MOST_CHANGED = 20_000  # lines of one file, beyond which it is no change that a
 
 def compare_commits(repository: Repository, older: Tag, newer: Tag, query: DiffQuery) -> Comparison:
     """Compare two commits; of two that stand the other way round, the older one comes first all the same."""
-    ground = find_common_ground(repository.git, older.sha, newer.sha)
-    if query.until and ground.base == newer.sha != older.sha:
-        older, newer = newer, older
-        ground = find_common_ground(repository.git, older.sha, newer.sha)
-    bare = Comparison(
-        older=older,
-        newer=newer,
-        base=ground.base,
-        ahead=ground.ahead,
-        behind=ground.behind,
-        is_shallow=bool(repository.history.read_shallow_commits()),
-    )
+    bare = _find_common_ground(repository.git, older, newer)
+    if query.until and bare.base == newer.sha != older.sha:
+        bare = _find_common_ground(repository.git, newer, older)
+    bare = replace(bare, is_shallow=bool(repository.history.read_shallow_commits()))
     if older.sha == newer.sha:
         return bare
-    found = list_differences(repository, bare.start, newer.sha, query.paths)
+    found = list_differences(repository, bare.start, bare.newer.sha, query.paths)
     return _fill(bare, repository, found, query)
 
 
@@ -153,30 +135,20 @@ def _fill(bare: Comparison, repository: Repository, found: FileDifferences, quer
             if query.lines is not None and not places:
                 continue
             read.append(places)
-            files.append(one.change if query.lines is None else _count_places(one.change, places))
+            if query.lines is None:
+                files.append(one.change)
+            else:  # of a file, only some places count
+                added, removed = sum(each.added_count for each in places), sum(each.removed_count for each in places)
+                files.append(replace(one.change, added=added, removed=removed))
         else:
             files.append(one.change)
-    return Comparison(
-        older=bare.older,
-        newer=bare.newer,
-        base=bare.base,
-        ahead=bare.ahead,
-        behind=bare.behind,
+    return replace(
+        bare,
         files=tuple(files[:MOST_NAMED]),
         places=tuple(chain.from_iterable(read) if query.is_whole else _take_turns(read))[: query.limit],
         total=len(files),
         folded=tuple(folded.most_common()),
         is_complete=found.is_complete,
-        is_shallow=bare.is_shallow,
-    )
-
-
-def _count_places(change: ChangedFile, places: Sequence[ChangedPlace]) -> ChangedFile:
-    """Count the lines of some places of a file alone."""
-    return replace(
-        change,
-        added=sum(place.added_count for place in places),
-        removed=sum(place.removed_count for place in places),
     )
 
 

@@ -21,7 +21,7 @@ from indexer.git.permalinks import make_permalink
 from indexer.parsing.installed import count_unparsed
 from indexer.parsing.packages import is_package_file, read_packages
 from indexer.search.path_traits import list_packed_traits, read_source_type
-from indexer.search.ranking import Mask, RankingWeights, make_chunk_mask, rank_chunks, score_cosine
+from indexer.search.ranking import Mask, RankingWeights, rank_chunks
 from indexer.text.globs import compile_globs
 from indexer.text.notebooks import describe_cells, is_notebook
 from indexer.types import (
@@ -203,12 +203,12 @@ class IndexReader:
         vector = self._embedder.embed_query(query)
         chunks = self._snapshot.chunks.ids
         if len(chunks) <= EXACT_UP_TO or self._open_store is None:
-            return score_cosine(self._snapshot, vector)
+            return self._snapshot.cosines(vector)
         try:
             nearest = self._open_store().find_nearest(vector, _MAX_NEIGHBOURS)
         except VectorsUnavailable as error:
             log.warning("All vectors of %s are compared with the question's. %s", self.repository, error)
-            return score_cosine(self._snapshot, vector)
+            return self._snapshot.cosines(vector)
         # All other chunks share the cosine of the last of these, which ranks them lowest.
         scores = np.full(len(chunks), nearest[-1][1] if nearest else 0.0)
         ids = self._catalog.map_chunks_of_keys(self._generation.id, [key for key, _ in nearest])
@@ -233,7 +233,7 @@ class IndexReader:
         if filters.patterns:
             globs = compile_globs(filters.patterns)
             allowed &= [globs.match_file(path) for path in table.paths]
-        return make_chunk_mask(self._snapshot, allowed)
+        return allowed[self._snapshot.chunks.file]
 
     def _hit(self, ordinal: int, score: float) -> Hit:
         files, chunks = self._snapshot.files, self._snapshot.chunks

@@ -23,6 +23,7 @@ _STARTS = re.compile(
 # Lines of a README that introduce nothing: badges, images, links, markup, rules, headings.
 _NO_PROSE = re.compile(r"\s*(?:[#=*~^\-<|!\[.{:>]|```|\w+://)|\s*$")
 _MARKUP = re.compile(r"<[^<>]{0,200}>|[*_`]")
+_EMOJI = re.compile(r":.+:")
 _BEING = frozenset({("is", "a"), ("is", "an"), ("is", "the"), ("is", "our")})
 _LONGEST = 2_000  # characters of a paragraph that are looked at
 _NAMED_WITHIN, _SAID_WITHIN = 12, 10  # words
@@ -34,26 +35,31 @@ def describe_repository(
     name: str, entries: Sequence[FileEntry], folders: Mapping[str, int], read: Callable[[str], str]
 ) -> RepositoryOverview:
     """Assemble what a repository is; `read` returns the text of a file."""
-    readme = _find_readme(entries)
+    written = [entry for entry in entries if entry.source_type in {"code", "test"} and entry.language]
+    languages = Counter(entry.language for entry in written or entries if entry.language)
+    readmes = [entry for entry in entries if _README.fullmatch(PurePosixPath(entry.path).name)]
+    readme = min(readmes, key=lambda entry: entry.path.count("/"), default=None)
     return RepositoryOverview(
         files=len(entries),
         lines=sum(entry.lines for entry in entries),
-        languages=tuple(_count_languages(entries).most_common(_LANGUAGES)),
+        languages=tuple(languages.most_common(_LANGUAGES)),
         folders=tuple((path, count) for path, count in sorted(folders.items()) if path.count("/") < _TREE_LEVELS),
-        starts=tuple(entry.path for entry in _find_starts(entries)),
+        starts=tuple(_list_starts(entries)),
         introduction=find_introduction(name, readme.path, readme.language, read(readme.path)) if readme else (),
     )
 
 
-def _count_languages(entries: Sequence[FileEntry]) -> Counter[str]:
-    """Count the files in each language, those of code and tests where there are any."""
-    written = [entry for entry in entries if entry.source_type in {"code", "test"} and entry.language]
-    return Counter(entry.language for entry in written or entries if entry.language)
-
-
-def _find_readme(entries: Sequence[FileEntry]) -> FileEntry | None:
-    named = [entry for entry in entries if _README.fullmatch(PurePosixPath(entry.path).name)]
-    return min(named, key=lambda entry: entry.path.count("/"), default=None)
+def _list_starts(entries: Sequence[FileEntry]) -> list[str]:
+    """List the files that programs begin in, the ones near the top first."""
+    named = [
+        entry.path
+        for entry in entries
+        if entry.source_type == "code" and _STARTS.fullmatch(PurePosixPath(entry.path).name)
+    ]
+    traits = {path: read_path_traits(path) for path in named}
+    # In a repository that is an example as a whole, every path may say so.
+    found = [path for path, one in traits.items() if not (one.is_test or one.is_example or one.is_secondary)] or named
+    return sorted(found, key=lambda path: (path.count("/"), path))[:_ENTRY_POINTS]
 
 
 def find_introduction(name: str, path: str, language: str, text: str) -> tuple[Passage, ...]:
@@ -79,12 +85,8 @@ def find_introduction(name: str, path: str, language: str, text: str) -> tuple[P
 
 def _is_prose(lines: Sequence[str]) -> bool:
     """Whether a paragraph says something: a slogan of a few words does, a badge or a heading does not."""
-    words = list(dropwhile(_is_emoji, " ".join(lines).split()))
+    words = list(dropwhile(_EMOJI.fullmatch, " ".join(lines).split()))
     return len(words) >= _FEWEST_WORDS and not _NO_PROSE.match(words[0])
-
-
-def _is_emoji(word: str) -> bool:
-    return len(word) > 2 and word[0] == word[-1] == ":"
 
 
 def _is_introduction(text: str, name: str) -> bool:
@@ -92,18 +94,3 @@ def _is_introduction(text: str, name: str) -> bool:
     words = _MARKUP.sub(" ", text[:_LONGEST]).lower().split()
     called = [at for at, word in enumerate(words[:_NAMED_WITHIN]) if word.strip("(),:") == name.lower()]
     return any(pair in _BEING for at in called for pair in pairwise(words[at : at + _SAID_WITHIN]))
-
-
-def _find_starts(entries: Sequence[FileEntry]) -> list[FileEntry]:
-    named = [
-        entry for entry in entries if entry.source_type == "code" and _STARTS.fullmatch(PurePosixPath(entry.path).name)
-    ]
-    # In a repository that is an example as a whole, every path may say so.
-    found = [entry for entry in named if not _is_beside(entry.path)] or named
-    return sorted(found, key=lambda entry: (entry.path.count("/"), entry.path))[:_ENTRY_POINTS]
-
-
-def _is_beside(path: str) -> bool:
-    """Whether a file is a test, an example or vendored rather than the code itself."""
-    traits = read_path_traits(path)
-    return traits.is_test or traits.is_example or traits.is_secondary

@@ -79,11 +79,6 @@ class TreeChanges:
     entries: tuple[TreeEntry, ...]
     omissions: tuple[Omission, ...]
 
-    @property
-    def removals(self) -> frozenset[str]:
-        """The paths that are gone or no longer wanted."""
-        return self.touched - {entry.path for entry in self.entries}
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TreeItem:

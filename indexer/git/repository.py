@@ -46,7 +46,7 @@ from indexer.git.safe_paths import is_safe_path
 from indexer.git.tags import ReleaseQueries, TagList
 from indexer.secrets import redact_secrets
 from indexer.text.decoding import decode_file, find_encoding, is_legacy
-from indexer.types import Commit, CommitMessage, IndexLimits
+from indexer.types import Commit, CommitMessage, Drift, IndexLimits
 
 _FILES = frozenset({"100644", "100755"})
 _MAX_LISTED = 50
@@ -259,6 +259,12 @@ class Repository:
         options = ("--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
         output = self.git.try_run("diff-tree", "-r", *options, old, new, "--", *paths)
         return None if output is None else tuple(decode_output(name) for name in output.split(b"\0") if name)
+
+    def measure_drift(self, old: str, new: str, paths: Sequence[str]) -> Drift:
+        """Find out what changed between two commits, in general and of some paths."""
+        if old == new:
+            return Drift(behind=0, changed=())
+        return Drift(behind=self.count_commits_between(old, new), changed=self.list_changed_paths(old, new, paths))
 
     def list_tree(self, sha: str) -> list[TreeItem]:
         """List everything in the tree of a commit, whatever it is called."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from indexer.errors import DamagedClone, RemoteError, RepositoryError, StorageLocked
-from indexer.git.git_command import decode_output
+from indexer.git.git_command import decode_output, format_path
 from indexer.remotes import fetch_errors
 from indexer.remotes.ref_list import MOST_REFS, is_ref_name
 from indexer.remotes.remote_repository import RemoteRepository
@@ -127,7 +127,8 @@ class RemoteClone:
     def _resolve_tracked_branch(self, advertised: _Advertised) -> tuple[str, str]:
         branch = self.remote.branch or advertised.default
         if not advertised.branches:
-            raise fetch_errors.make_empty_error(self.remote)
+            place = fetch_errors.format_remote(self.remote)
+            raise RemoteError("empty", f"{place} has no commit yet. Push one; it will be noticed automatically.")
         if branch is None or branch not in advertised.branches:
             raise fetch_errors.make_branch_gone_error(self.remote, branch, sorted(advertised.branches))
         return branch, advertised.branches[branch]
@@ -240,7 +241,10 @@ class RemoteClone:
                 not self._is_shallow()
                 and (await self._run_local("merge-base", "--is-ancestor", local_head[1], commit)).status
             ):
-                self._rewrite_remark = fetch_errors.describe_forced_update(branch, local_head[1], commit)
+                self._rewrite_remark = (
+                    f"{fetch_errors.format_branch(branch)} was force-pushed: {local_head[1][:7]} is no longer part of "
+                    f"it. It is now at {commit[:7]}."
+                )
         else:
             await self._read_local("symbolic-ref", "HEAD", f"refs/heads/{branch}")
             # A branch `a` that was followed before would conflict with a branch `a/b`.
@@ -289,9 +293,15 @@ class RemoteClone:
         try:
             result = await self._transport.run(*arguments, seconds=seconds, pass_fds=() if lock is None else (lock,))
         except TimeoutError as error:
-            raise fetch_errors.make_timeout_error(self.remote, seconds) from error
+            place = fetch_errors.format_remote(self.remote)
+            raise RemoteError(
+                "host down", f"{place} did not answer within {seconds:g} seconds. It will be retried automatically."
+            ) from error
         except AnswerTooLong as error:
-            raise fetch_errors.make_too_long_error(self.remote) from error
+            place = fetch_errors.format_remote(self.remote)
+            raise RemoteError(
+                "failed", f"{place} sent more than any repository needs. Check that its url is right."
+            ) from error
         if result.status and (_NO_CLONE in result.complaint or fetch_errors.is_local_damage(result.complaint)):
             raise fetch_errors.make_clone_error(self.remote, result.complaint, self.path)
         if result.status:
@@ -332,7 +342,10 @@ class RemoteClone:
                 lock = lock_file(self.path / _LOCK)
             except OSError as error:
                 if error.errno in _FULL:
-                    raise fetch_errors.make_disk_full_error(self.path) from error
+                    raise RemoteError(
+                        "disk full",
+                        f"The disk that holds {format_path(self.path)} is full. Free some space to continue.",
+                    ) from error
                 raise
         if lock is None:
             raise StorageLocked(

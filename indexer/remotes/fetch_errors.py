@@ -52,12 +52,12 @@ def make_fetch_error(remote: RemoteRepository, complaint: str) -> RemoteError:
     if state is None:
         return RemoteError(
             "failed",
-            f"{_format_remote(remote)} could not be fetched: {_find_reason(text)}. It will be retried automatically.",
+            f"{format_remote(remote)} could not be fetched: {_find_reason(text)}. It will be retried automatically.",
         )
     if state == "branch gone":
         return make_branch_gone_error(remote, remote.branch, ())
     return RemoteError(
-        state, _SENTENCES[state].format(place=_format_remote(remote), name=remote.name, reason=_find_reason(text))
+        state, _SENTENCES[state].format(place=format_remote(remote), name=remote.name, reason=_find_reason(text))
     )
 
 
@@ -79,49 +79,16 @@ def is_local_damage(complaint: str) -> bool:
     return not any(words.search(complaint) for words in _WORDS.values()) and is_damage("\n".join(local))
 
 
-def make_timeout_error(remote: RemoteRepository, seconds: float) -> RemoteError:
-    """Say that a host did not finish in time."""
-    return RemoteError(
-        "host down",
-        f"{_format_remote(remote)} did not answer within {seconds:g} seconds. It will be retried automatically.",
-    )
-
-
-def make_too_long_error(remote: RemoteRepository) -> RemoteError:
-    """Say that a host sent too many branches, or too much output."""
-    return RemoteError(
-        "failed",
-        f"{_format_remote(remote)} sent more than any repository needs. Check that its url is right.",
-    )
-
-
-def make_disk_full_error(folder: Path) -> RemoteError:
-    """Say that there is no room for a clone."""
-    return RemoteError("disk full", f"The disk that holds {format_path(folder)} is full. Free some space to continue.")
-
-
-def make_empty_error(remote: RemoteRepository) -> RemoteError:
-    """Say that nothing was pushed yet."""
-    return RemoteError(
-        "empty", f"{_format_remote(remote)} has no commit yet. Push one; it will be noticed automatically."
-    )
-
-
 def make_branch_gone_error(remote: RemoteRepository, branch: str | None, others: Sequence[str]) -> RemoteError:
     """Say that the branch that is followed was deleted or renamed, and which ones there are."""
-    names = ", ".join(map(_make_printable, others[:_MAX_NAMED]))
+    names = ", ".join(map(format_branch, others[:_MAX_NAMED]))
     more = f" and {len(others) - _MAX_NAMED} more" if len(others) > _MAX_NAMED else ""
     existing = f" Existing branches: {names}{more}." if others else ""
     if branch is None:
         problem = "has no default branch that exists."
     else:
-        problem = f"has no branch {_make_printable(branch)}: it was deleted or renamed, or its name is misspelled."
-    return RemoteError("branch gone", f"{_format_remote(remote)} {problem}{existing} Set branch to one that exists.")
-
-
-def describe_forced_update(branch: str, old: str, new: str) -> str:
-    """Say that history was rewritten."""
-    return f"{_make_printable(branch)} was force-pushed: {old[:7]} is no longer part of it. It is now at {new[:7]}."
+        problem = f"has no branch {format_branch(branch)}: it was deleted or renamed, or its name is misspelled."
+    return RemoteError("branch gone", f"{format_remote(remote)} {problem}{existing} Set branch to one that exists.")
 
 
 def describe_redirect(remote: RemoteRepository, complaint: str) -> str:
@@ -129,7 +96,7 @@ def describe_redirect(remote: RemoteRepository, complaint: str) -> str:
     target = next((format_address(url) for url in _REDIRECTED.findall(complaint)), "")
     if not target or is_same_repository(target, remote.url):
         return ""
-    return f"{_format_remote(remote)} has moved to {target}. It is fetched from there; set url to the new address."
+    return f"{format_remote(remote)} has moved to {target}. It is fetched from there; set url to the new address."
 
 
 _SENTENCES: dict[RemoteState, str] = {
@@ -142,11 +109,12 @@ _SENTENCES: dict[RemoteState, str] = {
 }
 
 
-def _format_remote(remote: RemoteRepository) -> str:
+def format_remote(remote: RemoteRepository) -> str:
+    """Name a repository, and where it is."""
     return f"{remote.name} ({format_address(remote.url)})"
 
 
-def _make_printable(name: str) -> str:
+def format_branch(name: str) -> str:
     """Make a branch name safe to show and to store, whatever bytes it has."""
     return "".join(char if char.isprintable() else "?" for char in decode_output(os.fsencode(name)))[:200]
 

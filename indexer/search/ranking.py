@@ -98,11 +98,6 @@ def rank_chunks(
     return diversify(snapshot.chunks.file, scores, decay=decay, count=max(recipe.candidates, limit))[:limit]
 
 
-def score_cosine(snapshot: Snapshot, query: NDArray[np.float32]) -> Scores:
-    """Cosine of each chunk's vector with the query's."""
-    return snapshot.cosines(query)
-
-
 def fuse_scores(
     snapshot: Snapshot,
     question: SearchQuestion,
@@ -208,8 +203,3 @@ def diversify(files: NDArray[np.int32], scores: Scores, *, decay: float, count: 
     decayed = scores[best] * decay**before
     order = np.argsort(-decayed, kind="stable")
     return list(zip(best[order].tolist(), decayed[order].tolist(), strict=True))
-
-
-def make_chunk_mask(snapshot: Snapshot, files: Mask) -> Mask:
-    """The chunks of the files that are allowed."""
-    return files[snapshot.chunks.file]

@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 from collections import OrderedDict
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from indexer.segments.opened_generation import (
     ReadingParts,
 )
 from indexer.segments.publisher import name_prefix
-from indexer.store.data_folder import map_storage_errors
+from indexer.store.data_folder import map_storage_errors, measure_folder
 from indexer.store.file_locks import lock_file
 
 log = logging.getLogger(__name__)
@@ -43,11 +42,6 @@ class CacheCounts:
     found_bytes: int = 0
     fetched_bytes: int = 0
     requests: int = 0
-
-    @property
-    def hit_rate(self) -> float:
-        """The share of bytes that were here; 0 before there were any."""
-        return self.found_bytes / max(self.found_bytes + self.fetched_bytes, 1)
 
 
 class LocalGenerations:
@@ -167,7 +161,7 @@ class LocalGenerations:
         """Delete the least recently used until the bytes fit, but no open one, nor this one."""
         size = self.measure()
         own = self._root / name_prefix(repository)
-        folders = [path for path in self._iter_folders() if path.parent != own]
+        folders = [path for path in self._root.glob("*/*") if _NAME.fullmatch(path.name) and path.parent != own]
         for path in sorted(folders, key=_read_last_use):
             if size + needed <= self._most_bytes:
                 return
@@ -188,19 +182,9 @@ class LocalGenerations:
         parent = self._root / name_prefix(repository)
         return [path for path in parent.iterdir() if _NAME.fullmatch(path.name)] if parent.is_dir() else []
 
-    def _iter_folders(self) -> Iterator[Path]:
-        for parent in self._root.iterdir() if self._root.is_dir() else ():
-            yield from (path for path in parent.iterdir() if _NAME.fullmatch(path.name))
-
     def measure(self) -> int:
-        """Return the bytes on disk; a file that several versions share counts once."""
-        sizes: dict[int, int] = {}
-        for folder, _, names in os.walk(self._root):
-            for name in names:
-                with suppress(FileNotFoundError):  # another process may be deleting it
-                    found = Path(folder, name).stat()
-                    sizes[found.st_ino] = found.st_blocks * 512
-        return sum(sizes.values())
+        """Return the bytes on disk."""
+        return measure_folder(self._root)
 
 
 def read_version(folder: Path) -> int:

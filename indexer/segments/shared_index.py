@@ -10,7 +10,6 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 
 from indexer.errors import IndexDamaged, IndexerError, NotIndexed
 from indexer.generations.reader import IndexReader
@@ -24,7 +23,7 @@ from indexer.segments.local_generations import LocalGenerations, read_version
 from indexer.segments.manifest_store import Manifest, Manifests, name_beside
 from indexer.segments.opened_generation import OpenedGeneration, ReadingParts, check_provenance
 from indexer.segments.publisher import GIT_FOLDER, hold_pin, read_listing
-from indexer.store.data_folder import map_storage_errors
+from indexer.store.data_folder import map_storage_errors, measure_folder
 from indexer.types import Drift, IndexStatus, Progress, RefreshReport
 
 log = logging.getLogger(__name__)
@@ -199,7 +198,7 @@ class SharedIndex:
             commits_behind=0 if published.commit == commit.sha else None,
             **counts,
             embedder=self._parts.embedder.name,
-            disk_bytes=await asyncio.to_thread(_measure, opened.folder),
+            disk_bytes=await asyncio.to_thread(measure_folder, opened.folder),
             skipped=opened.generation.skipped,
             plain_files=published.plain_files,
             warnings=(*opened.repository.warnings, *warnings),
@@ -223,16 +222,7 @@ class SharedIndex:
         if opened is None:
             return Drift(behind=None, changed=None)
         head = opened.generation.commit.sha
-        if head == commit:
-            return Drift(behind=0, changed=())
-
-        def measure() -> Drift:
-            return Drift(
-                behind=opened.repository.count_commits_between(commit, head),
-                changed=opened.repository.list_changed_paths(commit, head, paths),
-            )
-
-        return await asyncio.to_thread(measure)
+        return await asyncio.to_thread(opened.repository.measure_drift, commit, head, paths)
 
     async def sweep(self) -> None:
         """Delete generations that were replaced and that nobody reads any more."""
@@ -289,7 +279,3 @@ class Follower:
             log.warning("%s: %s", index.name, error)
         else:
             self._seen[index.name] = version
-
-
-def _measure(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

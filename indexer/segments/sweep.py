@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from indexer.errors import ForeignBucket, SegmentsDamaged
+from indexer.errors import SegmentsDamaged, SegmentsUnavailable
 from indexer.segments.bucket import Bucket
 from indexer.segments.listing import decode_listing
 from indexer.segments.manifest_store import Manifest, Manifests, find_owner
@@ -31,14 +31,14 @@ MARKER = "citebot-cluster"
 
 
 async def claim_bucket(store: Bucket, cluster: str) -> None:
-    """Write the cluster's id where none is; `ForeignBucket` if there is another one's.
+    """Write the cluster's id where none is; `SegmentsUnavailable` if there is another one's.
 
     Two clusters with one bucket would each sweep away what the other has published.
     """
     if await store.put(MARKER, cluster.encode()):
         return
     if await store.read(MARKER) != cluster.encode():
-        raise ForeignBucket(
+        raise SegmentsUnavailable(
             "The bucket of SEGMENTS_URL belongs to another cluster, or to this one with another database. Use a "
             f"bucket or a prefix of its own; if nobody else uses this one, delete {MARKER} and what is beside it."
         )

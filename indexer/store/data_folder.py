@@ -68,16 +68,6 @@ class DataFolder:
         parent = self.root / "generations"
         return {path.name: path for path in parent.iterdir()} if parent.is_dir() else {}
 
-    def size(self) -> int:
-        """Bytes on disk; a file that several generations share counts once."""
-        sizes: dict[tuple[int, int], int] = {}
-        for folder, _, names in os.walk(self.root):
-            for name in names:
-                with suppress(FileNotFoundError):  # another process may be writing, and sweeping, meanwhile
-                    found = Path(folder, name).stat()
-                    sizes[found.st_dev, found.st_ino] = found.st_size
-        return sum(sizes.values())
-
     @contextmanager
     def hold_as_writer(self) -> Iterator[None]:
         """Hold the folder for writing; `StorageLocked` at once if another process does."""
@@ -106,6 +96,17 @@ class DataFolder:
         """Delete a folder below the root; one that is gone already is not an error."""
         with map_storage_errors(self.catalog):
             shutil.rmtree(folder, ignore_errors=not folder.exists())
+
+
+def measure_folder(root: Path) -> int:
+    """Return the bytes on disk of what is in a folder; a file that several generations share counts once."""
+    sizes: dict[tuple[int, int], int] = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            with suppress(FileNotFoundError):  # another process may be writing, and sweeping, meanwhile
+                found = Path(folder, name).stat()
+                sizes[found.st_dev, found.st_ino] = found.st_size
+    return sum(sizes.values())
 
 
 def make_utf8_folder(home: Path) -> Path:
@@ -183,7 +184,7 @@ def list_index_folders(home: Path) -> Sequence[IndexFolder]:
     """List the indexes of a data folder, by name."""
     parent = home / REPOSITORIES_FOLDER
     folders = sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
-    return [IndexFolder(name=path.name, size=DataFolder(path).size()) for path in folders]
+    return [IndexFolder(name=path.name, size=measure_folder(path)) for path in folders]
 
 
 def name_index_folder(repository: Repository) -> str:

@@ -18,7 +18,7 @@ from indexer.index import CodeIndex
 from indexer.search.path_traits import read_path_traits
 from indexer.search.snapshot import Snapshot
 from indexer.store.catalog_schema import FOREVER
-from indexer.store.data_folder import DataFolder, find_index_folder, list_index_folders
+from indexer.store.data_folder import DataFolder, find_index_folder, list_index_folders, measure_folder
 from indexer.store.vector_place import remove_index
 from indexer.types import Drift, Filters, IndexLimits, Progress
 from tests.fakes.repositories import GitRepo
@@ -419,11 +419,11 @@ async def test_generations_that_share_files_are_counted_once(repository: GitRepo
         await index.refresh()
         (root,) = (tmp_path / "home" / "repositories").iterdir()
         largest = max(file.stat().st_size for file in DataFolder(root).snapshot(1).iterdir())
-        before = DataFolder(root).size() - (root / "catalog.sqlite-wal").stat().st_size
+        before = measure_folder(root) - (root / "catalog.sqlite-wal").stat().st_size
         repository.write("docs/events.md", "# Events\n")
         repository.commit("small")
         await index.refresh()
-        after = DataFolder(root).size() - (root / "catalog.sqlite-wal").stat().st_size
+        after = measure_folder(root) - (root / "catalog.sqlite-wal").stat().st_size
         assert len(DataFolder(root).snapshots()) == 2
         assert after - before < largest
 

@@ -10,13 +10,17 @@ import pytest
 
 from indexer.errors import MissingObjects, RepositoryError
 from indexer.git.file_selection import judge_content
-from indexer.git.repository import Repository
+from indexer.git.repository import Repository, TreeChanges
 from tests.fakes.repositories import GitRepo, run_git
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> GitRepo:
     return GitRepo(tmp_path / "project")
+
+
+def removals(changes: TreeChanges) -> frozenset[str]:
+    return changes.touched - {entry.path for entry in changes.entries}
 
 
 def paths(repository: Repository, sha: str) -> list[str]:
@@ -443,7 +447,7 @@ def test_changes_list_what_was_added_modified_and_removed(repo: GitRepo) -> None
         changes = repository.compare_commits(old, new)
         assert changes is not None
         assert {entry.path for entry in changes.entries} == {"modified.py", "added.py", "deep/moved.py"}
-        assert changes.removals == {"removed.py", "renamed.py"}
+        assert removals(changes) == {"removed.py", "renamed.py"}
 
 
 def test_changed_files_that_are_no_longer_wanted_count_as_removed(repo: GitRepo) -> None:
@@ -460,7 +464,7 @@ def test_changed_files_that_are_no_longer_wanted_count_as_removed(repo: GitRepo)
         changes = repository.compare_commits(old, new)
         assert changes is not None
         assert [entry.path for entry in changes.entries] == ["mode.py"]
-        assert {"grown.py", "linked.py"} <= changes.removals
+        assert {"grown.py", "linked.py"} <= removals(changes)
 
 
 def test_changes_apply_the_same_rules_as_a_listing(repo: GitRepo) -> None:
@@ -476,7 +480,7 @@ def test_changes_apply_the_same_rules_as_a_listing(repo: GitRepo) -> None:
         for old, new in pairwise(shas):
             changes = repository.compare_commits(old, new)
             assert changes is not None
-            known = {path: blob for path, blob in known.items() if path not in changes.removals}
+            known = {path: blob for path, blob in known.items() if path not in removals(changes)}
             known |= {entry.path: entry.blob for entry in changes.entries}
             assert known == {entry.path: entry.blob for entry in repository.files(new).entries}
 
@@ -487,7 +491,7 @@ def test_changes_between_equal_commits_are_none_at_all(repo: GitRepo) -> None:
     with Repository.open(repo.root) as repository:
         changes = repository.compare_commits(sha, sha)
         assert changes is not None
-        assert (changes.removals, changes.entries) == (frozenset(), ())
+        assert (removals(changes), changes.entries) == (frozenset(), ())
 
 
 def test_changes_are_unknown_when_the_old_commit_is_gone(repo: GitRepo) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from indexer.embedding.embedder import EmbeddingInput
 from indexer.embedding.static_embedder import StaticEmbedder
 from indexer.search.path_traits import read_path_traits
-from indexer.search.ranking import RankingWeights, make_chunk_mask, rank_chunks, score_cosine
+from indexer.search.ranking import RankingWeights, rank_chunks
 from indexer.search.signals import read_question
 from indexer.search.snapshot import Snapshot
 from indexer.search.snapshot_builder import SnapshotBuilder, make_empty_snapshot
@@ -69,7 +69,7 @@ def grown(previous: Snapshot | None, files: Files, removed: frozenset[int] = fro
 
 
 def found(snapshot: Snapshot, question: str, recipe: RankingWeights | None = None) -> list[str]:
-    cosines = score_cosine(snapshot, EMBEDDER.embed_query(question))
+    cosines = snapshot.cosines(EMBEDDER.embed_query(question))
     ranked = rank_chunks(snapshot, question, cosines, recipe=recipe)
     return [snapshot.files.paths[snapshot.chunks.file[ordinal]] for ordinal, _ in ranked]
 
@@ -89,7 +89,7 @@ def test_a_question_about_tests_may_find_the_test_first() -> None:
 def test_every_fusion_and_mode_finds_the_named_definition() -> None:
     snapshot = grown(None, PROJECT)
     assert found(snapshot, "Session", RankingWeights(fusion="rrf"))[0] == "http/session.py"
-    cosines = score_cosine(snapshot, EMBEDDER.embed_query("Session"))
+    cosines = snapshot.cosines(EMBEDDER.embed_query("Session"))
     for mode in ("lexical", "vector", "hybrid"):
         best, _ = rank_chunks(snapshot, "Session", cosines, mode=mode)[0]
         assert snapshot.files.paths[snapshot.chunks.file[best]] == "http/session.py"
@@ -108,7 +108,7 @@ def test_of_two_that_fit_alike_what_is_called_more_comes_first() -> None:
 
 def test_a_mask_keeps_everything_else_out_and_ranks_what_it_lets_through() -> None:
     snapshot = grown(None, PROJECT)
-    only_docs = make_chunk_mask(snapshot, np.array([path.startswith("docs") for path in snapshot.files.paths]))
+    only_docs = np.array([path.startswith("docs") for path in snapshot.files.paths])[snapshot.chunks.file]
     ranked = rank_chunks(snapshot, "retry policy", None, mode="lexical", mask=only_docs)
     assert [snapshot.files.paths[snapshot.chunks.file[each]] for each, _ in ranked] == ["docs/retry.md"]
 
@@ -123,9 +123,7 @@ def test_an_empty_repository_finds_nothing() -> None:
 
 def test_scores_fall_from_first_to_last() -> None:
     snapshot = grown(None, PROJECT)
-    scores = [
-        score for _, score in rank_chunks(snapshot, "retry", score_cosine(snapshot, EMBEDDER.embed_query("retry")))
-    ]
+    scores = [score for _, score in rank_chunks(snapshot, "retry", snapshot.cosines(EMBEDDER.embed_query("retry")))]
     assert scores == sorted(scores, reverse=True)
     assert len(scores) > 2
 
@@ -155,7 +153,7 @@ def test_the_vector_of_a_few_words_does_not_outrank_a_body_that_fits() -> None:
         **{f"other/{n}.py": [("", "def unrelated(words):\n    return [words]\n" * 12)] for n in range(9)},
     }
     snapshot = grown(None, files)
-    cosines = score_cosine(snapshot, EMBEDDER.embed_query("which database router does the query choose"))
+    cosines = snapshot.cosines(EMBEDDER.embed_query("which database router does the query choose"))
     by_vector = {
         share: rank_chunks(snapshot, "", cosines, mode="vector", recipe=RankingWeights(short_chunk=share))
         for share in (0.0, RankingWeights().short_chunk)

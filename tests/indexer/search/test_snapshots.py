@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from indexer.search.compaction import compact, compact_if_needed, replace_centrality
 from indexer.search.postings import PostingsStack
-from indexer.search.ranking import RankingWeights, rank_chunks, score_cosine
+from indexer.search.ranking import RankingWeights, rank_chunks
 from indexer.search.snapshot import Snapshot
 from tests.fakes.bags import read_bags
 from tests.indexer.search.test_ranking import EMBEDDER, PROJECT, Files, grown
@@ -81,7 +81,7 @@ def assert_same(one: Snapshot, other: Snapshot) -> None:
     assert read_words(one) == read_words(other)
     for question in QUESTIONS:
         vector = EMBEDDER.embed_query(question)
-        cosines = [score_cosine(each, vector) for each in (one, other)]
+        cosines = [each.cosines(vector) for each in (one, other)]
         assert cosines[0].tolist() == cosines[1].tolist()
         for fusion in ("score", "rrf"):
             recipe = RankingWeights(fusion=fusion)

@@ -26,6 +26,11 @@ def add_part(cluster: Cluster, name: str) -> str:
     return cluster.repository.commit(f"add {name}")
 
 
+def measure_hit_rate(answerer: Answerer) -> float:
+    counts = answerer.generations.counts
+    return counts.found_bytes / (counts.found_bytes + counts.fetched_bytes)
+
+
 async def find(answerer: Answerer, words: str) -> list[str]:
     return [hit.location.path for hit in await (await answerer.index.pin()).search(words)]
 
@@ -191,7 +196,7 @@ async def test_a_download_that_was_broken_off_goes_on_where_it_was(cluster: Clus
     again = cluster.open_answerer()
     await again.index.pin()
 
-    assert again.generations.counts.hit_rate > 0.9
+    assert measure_hit_rate(again) > 0.9
     assert await find(again, "part 7")
 
 
@@ -209,7 +214,7 @@ async def test_a_file_that_is_damaged_here_is_mended_from_the_store(cluster: Clu
     after = cluster.open_answerer()
 
     assert await find(after, "part 7")
-    assert after.generations.counts.hit_rate > 0.3
+    assert measure_hit_rate(after) > 0.3
 
 
 async def test_the_least_used_index_makes_room_but_never_one_that_is_read(cluster: Cluster) -> None:

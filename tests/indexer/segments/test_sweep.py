@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from indexer.errors import ForeignBucket, PublicationLost, SegmentsUnavailable
+from indexer.errors import PublicationLost, SegmentsUnavailable
 from indexer.segments.bucket import Bucket, StoredObject
 from indexer.segments.publisher import Publisher, name_prefix
 from indexer.segments.sweep import claim_bucket, sweep_segments
@@ -217,5 +217,5 @@ async def test_a_second_cluster_is_refused(cluster: Cluster) -> None:
     await claim_bucket(cluster.store, mine)
     await claim_bucket(cluster.store, mine)
 
-    with pytest.raises(ForeignBucket, match="another cluster, or to this one with another database"):
+    with pytest.raises(SegmentsUnavailable, match="another cluster, or to this one with another database"):
         await claim_bucket(cluster.store, await other.identify_cluster())
