@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import select
 import signal
@@ -29,6 +30,7 @@ _MOST_BYTES = 8_000_000  # of the tags of one file
 _MAX_SYMBOLS = 20_000
 _LONGEST = 300  # characters of a name or a signature
 _READ_AT_ONCE = 1 << 16
+_SEPARATORS = re.compile(r"[.:#]+")  # `shop::web` of Puppet, `shop#Add` of Vim, `TUser.Next` of Pascal
 _KINDS: Mapping[str, SymbolKind] = {
     **dict.fromkeys("function procedure subprogram subroutine func task program paragraph".split(), "function"),
     **dict.fromkeys("method constructor".split(), "method"),
@@ -175,12 +177,12 @@ def _make_symbol(tag: Mapping[str, Any], lines: Sequence[str]) -> Symbol | None:
     if kind is None or not isinstance(name, str) or not isinstance(line, int) or not 1 <= line <= len(lines):
         return None
     end, scope = tag.get("end"), str(tag.get("scope", ""))
-    name = (name.rpartition("::")[2].split() or [""])[0][:_LONGEST]
-    around = scope.replace("::", ".").strip(". ")[:_LONGEST]
+    *around, name = [part for part in _SEPARATORS.split((name.split() or [""])[0][:_LONGEST]) if part] or [""]
+    parts = [*(part for part in _SEPARATORS.split(scope[:_LONGEST].strip()) if part), *around, name]
     return (
         Symbol(
             name=name,
-            qualified_name=f"{around}.{name}" if around else name,
+            qualified_name=".".join(parts),
             kind=kind,
             signature=" ".join(lines[line - 1].split())[:_LONGEST],
             doc="",

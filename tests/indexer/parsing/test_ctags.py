@@ -41,6 +41,21 @@ def test_definitions_are_found_where_no_grammar_reads_a_language(pool: ParserPoo
     assert read(pool, "a.txt", TCL).symbols == ()
 
 
+@pytest.mark.parametrize(
+    ("path", "data", "found"),
+    [
+        ("a.pp", b"class shop::web {\n}\n", "shop.web"),
+        ("a.vim", b"function! shop#cart#Add(x)\nendfunction\n", "shop.cart.Add"),
+        ("a.pas", b"unit Shop;\nimplementation\nprocedure TUser.Next;\nbegin\nend;\nend.\n", "TUser.Next"),
+        ("a.tcl", b"proc ::shop::add {a} {}\n", "shop.add"),
+    ],
+)
+def test_a_name_is_what_follows_its_last_separator(pool: ParserPool, path: str, data: bytes, found: str) -> None:
+    [symbol] = read(pool, path, data).symbols
+
+    assert (symbol.qualified_name, symbol.name) == (found, found.rpartition(".")[2])
+
+
 def find_ctags(pool: ParserPool) -> psutil.Process:
     read(pool, "a.py", b"")
     children = psutil.Process().children(recursive=True)
