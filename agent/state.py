@@ -15,7 +15,6 @@ Grade = Literal["enough", "rewrite", "give_up"]
 Lookup = Literal[
     "search",
     "message",
-    "error",
     "definition",
     "attribute",
     "usages",

@@ -13,7 +13,6 @@ from agent.answers.answer_parts import (
     quote_definition,
     strip_doc_markup,
 )
-from agent.answers.error_answers import write_error
 from agent.answers.history_answers import write_changes, write_comparison, write_people
 from agent.answers.listings import (
     describe_scope,
@@ -104,8 +103,7 @@ MAX_LINES = 40
 
 async def write_extractive_answer(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Write the answer into the draft and return what it is about."""
-    is_known = material.lookup == "error" and bool(material.metadata.get("facts"))  # whose the exception is
-    if not material.retrieved and not is_known:
+    if not material.retrieved:
         return await _write_nothing(draft, material)
     subject = await _choose_form(material)(draft, material)
     if meanings := material.decision.get("meanings"):
@@ -128,7 +126,7 @@ def _choose_form(material: AnswerContext) -> _Form:
     if is_named and _is_noun(material):
         return write_places
     is_said = bool(material.metadata["totals"].get("said"))
-    if material.lookup in {"search", "message"} and not (is_said and material.lookup == "message"):
+    if material.lookup in {"search", "message"}:
         return _write_definitions if is_named and not is_said else write_places
     is_searched = material.is_of_kind and bool(material.of("hit")) and material.lookup != "overview"
     if is_searched or (material.lookup == "definition" and not material.of("definition")):
@@ -253,8 +251,6 @@ _FORMS: Mapping[Lookup, _Form] = {
     "tests": list_tests,
     "file": list_files,
     "lines": _write_lines,
-    "error": write_error,
-    "message": write_error,
     "outline": list_folder,
     "overview": write_overview,
     "commands": write_commands,

@@ -42,17 +42,16 @@ _PAGES_LEAD: frozenset[Lookup] = frozenset({"prose", "overview", "example"})
 async def write_places(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
     """Say what is surely not there, then point at the places that the question's words lead to."""
     near = material.of("definition") if material.decision["unknown"] else []
-    absent = await describe_missing_files(material)
-    for describe in (_describe_unfound_text, _describe_unknown_names):
-        absent = absent or await describe(material, near)
+    texts, count = _read_texts(material), material.metadata["totals"].get("said", 0)
+    absent = "" if count else await _describe_absence(material, near, texts)
     if absent:
         draft.say(absent)
     if near:
         write_related(draft, near)
         return AnswerSubject(symbol=near[0]["symbol"], kind=near[0]["kind"])
-    texts, count = _read_texts(material), material.metadata["totals"].get("said", 0)
     if said := material.of("hit")[:count] if texts else []:
-        frame = f"{format_code_span(texts[0].text)} appears in {format_count(count, 'place')}:"
+        part = "Most of " if material.metadata["totals"].get("filled") else ""
+        frame = f"{part}{format_code_span(texts[0].text)} appears in {format_count(count, 'place')}:"
         places = [await locate_text(material.deps.code, ref, texts) for ref in said[:MAX_PLACES]]
     else:
         frame, places = FRAME, await _find_by_words(material)
@@ -153,11 +152,19 @@ def _read_texts(material: AnswerContext) -> list[Literal]:
     return [one for one in map(read_literal, material.decision["requests"]) if one is not None]
 
 
-async def _describe_unfound_text(material: AnswerContext, near: Sequence[EvidenceRef]) -> str:
-    """Say of a text that the question quotes that it does not appear, where it does not."""
-    totals = material.metadata["totals"]
-    literal = next(iter(_read_texts(material)), None)
-    if literal is None or near or totals.get("said") or not totals.get("quoted"):
+async def _describe_absence(material: AnswerContext, near: Sequence[EvidenceRef], texts: Sequence[Literal]) -> str:
+    """Say of what the question names or quotes that it is not there."""
+    return (
+        await describe_missing_files(material)
+        or await _describe_unfound_text(material, near, texts)
+        or await _describe_unknown_names(material, near)
+    )
+
+
+async def _describe_unfound_text(material: AnswerContext, near: Sequence[EvidenceRef], texts: Sequence[Literal]) -> str:
+    """Say of a text that the question quotes that it does not appear."""
+    literal = next(iter(texts), None)
+    if literal is None or near or not material.metadata["totals"].get("quoted"):
         return ""
     if literal.text.replace(".", "_").isidentifier():
         return ""  # a name, of which a definition was looked for
@@ -168,8 +175,6 @@ async def _describe_unfound_text(material: AnswerContext, near: Sequence[Evidenc
 
 async def _describe_unknown_names(material: AnswerContext, near: Sequence[EvidenceRef]) -> str:
     """Name those names of the question that are not defined, and names that are spelt alike."""
-    if material.metadata["totals"].get("said"):
-        return ""  # it is no definition, and it was found
     refs = [*near, *material.of("hit"), *material.expanded]
     parts = {part for ref in refs for part in ref["symbol"].lower().split(".")}
     unknown = [name for name in material.decision["unknown"] if name.lower().rpartition(".")[2] not in parts]

@@ -283,13 +283,14 @@ async def _describe(code: CodeSearch, asked: _Asked, file: Sequence[_Chunk], hea
 
 
 async def locate_text(code: CodeSearch, ref: EvidenceRef, texts: Sequence[Literal]) -> BestPlace:
-    """Return the line of some lines that holds one of the texts, and the definition or heading that it is in."""
+    """Return the lines that spell one of the texts, and the definition or heading that they are in."""
     path = ref["path"]
     lines = (await code.read(path, ref["start_line"], ref["end_line"])).text.split("\n")
-    at = next((at for text in texts if (at := text.first_line("\n".join(lines))) is not None), 0)
-    line = FoundLine(number=ref["start_line"] + at, text=lines[at])
+    spelt = next((at for text in texts if (at := text.find_lines("\n".join(lines))) is not None), (0, 0))
+    numbers = range(spelt[0], min(spelt[1] + 1, spelt[0] + MAX_LINES))
+    shown = [FoundLine(number=ref["start_line"] + at, text=lines[at]) for at in numbers]
     headings = await _read_headings(code, path) if is_page(path) else {}
-    return BestPlace(path=path, labels=await _label(code, path, [line], headings), lines=(line,))
+    return BestPlace(path=path, labels=await _label(code, path, shown[:1], headings), lines=tuple(shown))
 
 
 async def find_telling_lines(code: CodeSearch, question: str, within: Location) -> BestPlace:

@@ -36,7 +36,7 @@ async def find_hit_definition(
     terms.
     """
     first = hit.location.start_line
-    at = next((at for text in literals if (at := text.first_line(hit.text)) is not None), None)
+    at = next((lines[0] for text in literals if (lines := text.find_lines(hit.text)) is not None), None)
     begin = replace(hit.location, start_line=first + (at or 0), end_line=first + (at or 0))
     around = list(await code.find_enclosing(begin)) if hit.scope or at is not None else []
     if at is None:

@@ -165,7 +165,7 @@ async def _find_moved_line(source: str, path: str, start: int, end: int, code: C
 
 
 async def route_error(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Look for the origin of an exception, and for the place with its message."""
+    """Look for the place with the message of an error, or for its exception where no place has that."""
     error = parse_pasted_error(question)
     if error is None or (error.name and not error.texts and await code.definitions(error.name)):
         return None
@@ -179,15 +179,13 @@ async def route_error(question: str, code: CodeSearch) -> RouterDecision | None:
     if not said and not error.is_evident:
         return None
     message = said or next(iter(error.texts), "")
-    requests: list[RetrievalRequest] = []
-    if error.name:
-        requests.append(request_lookup("error", error.name, reasoning="the exception that was pasted"))
-    if said or len(message.split()) >= _FEWEST_WORDS or not error.name:
-        requests.append(request_lookup("message", message, reasoning="what the error says"))
+    if not said and error.name and (known := await find_known_name(error.name, code)) is not None:
+        request = request_name("definition", known)
+    elif said or len(message.split()) >= _FEWEST_WORDS or not error.name:
+        request = request_lookup("message", message, reasoning="what the error says")
     else:
-        searched = f"{error.last_name} {message}"
-        requests.append(request_search(searched, reasoning="the exception by its name"))
-    return decide_retrieval(requests, fast_path=False, reasoning="a pasted error")
+        request = request_search(f"{error.last_name} {message}", reasoning="the exception by its name")
+    return decide_retrieval([request], fast_path=False, reasoning="a pasted error")
 
 
 async def route_by_rules(question: str, code: CodeSearch) -> RouterDecision:

@@ -153,14 +153,15 @@ async def find_message(code: CodeSearch, hits: Sequence[Hit], message: str) -> M
     top = max(sure or (match.share for match, _ in weighed), default=0.0)
     if top < LEAST_SHARE:
         return MessageMatches(hits=hits)
+    least = top if top == 1.0 else _NEARLY_BEST * top  # beside the text itself, what is like it is another one
     most = max(hit.score for _, hit in weighed)
     scored = [
         replace(hit, score=_score_hit(min(match.share, top), most, hit.location.path))
-        if match.share >= _NEARLY_BEST * top
+        if match.share >= least
         else replace(hit, score=hit.score * UNSAID_SHARE)
         for match, hit in weighed
     ]
-    said = sum(match.share >= _NEARLY_BEST * top and is_confident_match(message, match) for match, _ in weighed)
+    said = sum(match.share >= least and is_confident_match(message, match) for match, _ in weighed)
     return MessageMatches(hits=sorted(scored, key=lambda hit: -hit.score), said=said, share=top)
 
 
@@ -252,7 +253,7 @@ async def _make_hit(code: CodeSearch, place: Location, source_type: SourceType) 
 async def find_exact_text(code: CodeSearch, hits: Sequence[Hit], literal: Literal) -> tuple[list[Hit], int]:
     """Put the lines that hold a text before what a ranking found, the code before its tests, and count those lines."""
     lines = (await code.grep(re.escape(literal.text), limit=_MAX_LINES)).lines
-    found = [line.location for line in lines if literal.first_line(line.text) is not None]
+    found = [line.location for line in lines if literal.find_lines(line.text) is not None]
     if not found:
         return list(hits), 0
     found.sort(key=lambda at: is_test_or_docs(at.path))

@@ -15,7 +15,6 @@ from agent.evidence.requests import Fetch, Retrieved
 from agent.history.changes import fetch_changes
 from agent.history.people import fetch_people
 from agent.kinds.command_search import fetch_commands
-from agent.kinds.error_origin import find_error_origin
 from agent.kinds.registrations import fetch_registered, fetch_subclasses
 from agent.ports import CodeSearch
 from agent.state import EvidenceRef, Lookup, RetrievalRequest
@@ -108,16 +107,14 @@ _KINDS: Mapping[Lookup, Fetch] = {
     "outline": fetch_folder,
     "overview": _fetch_overview,
 }
-# Lookups that no search replaces.
-_LOOKUPS: Mapping[Lookup, Fetch] = {**LOOKUPS, "error": find_error_origin}
 
 
 async def fetch_evidence(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
     """Carry out one retrieval request; a question of some kind that has nothing to it here is searched for."""
-    fetch = _LOOKUPS.get(request["lookup"]) or _KINDS.get(request["lookup"])
+    fetch = LOOKUPS.get(request["lookup"]) or _KINDS.get(request["lookup"])
     found = await fetch(code, request) if fetch is not None else Retrieved(refs=())
     is_beside = "words" in request.get("parts", {})  # asked of git beside a search
-    if found.refs or is_beside or request["lookup"] in _LOOKUPS:
+    if found.refs or is_beside or request["lookup"] in LOOKUPS:
         return found
     return await search(code, request)
 

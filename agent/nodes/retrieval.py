@@ -29,9 +29,6 @@ from indexer.errors import IndexerError
 from indexer.types import Location
 
 _STAGES: dict[Lookup, str] = {
-    "search": "Searching {target}",
-    "message": "Searching {target}",
-    "error": "Looking up {target}",
     "definition": "Looking up {target}",
     "attribute": "Looking up {target}",
     "usages": "Looking up uses of {target}",
@@ -47,10 +44,7 @@ _STAGES: dict[Lookup, str] = {
     "entry_points": "Looking for registrations",
     "contracts": "Looking for both ends",
     "lists": "Listing",
-    "overview": "Searching {target}",
     "outline": "Listing",
-    "prose": "Searching {target}",
-    "example": "Searching {target}",
     "dependencies": "Reading {target}",
 }
 
@@ -70,7 +64,7 @@ async def retrieval(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
     requests = decision["requests"] if decision is not None else []
     for request in requests:
         target = format_code_span(request["query"], longest=60)
-        stage = _STAGES[request["lookup"]].format(target=target)
+        stage = _STAGES.get(request["lookup"], "Searching {target}").format(target=target)
         deps.emit("step_start", node="retrieval", stage=stage, lookup=request["lookup"], query=request["query"])
     results = await asyncio.gather(*(_fetch(deps.code, request) for request in requests))
     # Evidence of earlier rounds stays, after the new.

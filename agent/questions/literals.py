@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
+from agent.text.message_match import is_confident_match, match_message
 from indexer.text.linear_patterns import compile_pattern
 
 MAX_LITERALS = 3
@@ -40,8 +38,6 @@ _NO_OBJECT = frozenset({"error", "failed", "failure", "timed"})  # "Read failed"
 _DID_YOU_MEAN = compile_pattern(r"(?i)[.!:'\")]\s+did you mean\b[^\n?]*\?\s*$")
 _WORD = re.compile(r"[^\W_]+")
 _SHORTEST_MESSAGE = 4
-_LONGEST_MESSAGE = 50  # words; of a longer one its beginning is looked for, as the work grows with the cube
-_MIN_RUN = 0.6
 _LONGEST_ASKING = 2_000  # characters
 
 
@@ -52,9 +48,12 @@ class Literal:
     text: str
     is_message: bool
 
-    def first_line(self, code: str) -> int | None:
-        """Return the index of the line of the code where the text begins, or None."""
-        return _find_message_line(code, self.text) if self.is_message else _find_exact_line(code, self.text)
+    def find_lines(self, code: str) -> tuple[int, int] | None:
+        """Return the first and the last line of the code that spell the text, counted from 0; None without it."""
+        if not self.is_message:
+            return _find_exact_line(code, self.text)
+        match = match_message(self.text, code)
+        return (match.start, match.end) if is_confident_match(self.text, match) else None
 
 
 def find_literals(question: str) -> tuple[Literal, ...]:
@@ -100,31 +99,6 @@ def _find_exact_texts(text: str) -> list[str]:
     return [*_EXACT.findall(text), *(found["flag"] for found in _FLAG.finditer(text))]
 
 
-def _find_exact_line(code: str, text: str) -> int | None:
+def _find_exact_line(code: str, text: str) -> tuple[int, int] | None:
     found = re.search(rf"(?<![\w-]){re.escape(text)}(?![\w-])", code)
-    return code.count("\n", 0, found.start()) if found is not None else None
-
-
-def _find_message_line(code: str, text: str) -> int | None:
-    """Find a run of the message's words: all of a short one, three in five of a long one."""
-    whole = code.lower()
-    # In most files there is none of the runs, which is soon told.
-    likely = [run for run in _find_runs(text) if all(word in whole for word in run)]
-    starts = [found.start() for run in likely if (found := _compile_run(run).search(whole)) is not None]
-    return whole.count("\n", 0, min(starts)) if starts else None
-
-
-@lru_cache(maxsize=64)
-def _find_runs(text: str) -> tuple[tuple[str, ...], ...]:
-    wanted = [word.lower() for word in _WORD.findall(text)[:_LONGEST_MESSAGE]]
-    size = min(len(wanted), max(_SHORTEST_MESSAGE, math.ceil(_MIN_RUN * len(wanted))))
-    return tuple(dict.fromkeys(tuple(wanted[at : at + size]) for at in range(len(wanted) - size + 1)))
-
-
-def _compile_run(run: Sequence[str]) -> re.Pattern[str]:
-    """Match words that follow each other, whatever punctuation, escapes and line breaks are between them."""
-    first, *rest = map(re.escape, run)
-    # That a word begins there is looked at behind it: a pattern that begins with a text is found several times faster.
-    begins = rf"(?:(?<![^\W_]{first})|(?<=\\[nrt]{first}))"
-    between = r"(?:\\[nrt]|[\W_])+"
-    return re.compile(rf"{between.join((first + begins, *rest))}(?![^\W_])")
+    return (code.count("\n", 0, found.start()),) * 2 if found is not None else None

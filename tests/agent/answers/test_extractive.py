@@ -94,10 +94,9 @@ async def test_callers_in_the_code_come_before_those_in_tests(saver: SqliteConve
 
 
 @pytest.mark.parametrize("question", ["Cannot add a plan that is already there", 'why "Cannot add a plan that is"?'])
-async def test_a_message_leads_to_the_raise_and_its_condition(saver: SqliteConversations, question: str) -> None:
+async def test_a_message_leads_to_the_lines_that_spell_it(saver: SqliteConversations, question: str) -> None:
     answer = await ask(saver, question)
-    assert "`App.add_plan`, method in `src/app.py` [1]" in answer.text
-    assert re.search(r"if plan in self.plans:\n +raise ValueError\(\n +\"Cannot add a plan\"", answer.text)
+    assert '1. `App.add_plan` in `src/app.py`\n   - 14 [1] `"Cannot add a plan"`\n   - 15 [2]' in answer.text
 
 
 async def test_a_misspelt_name_leads_to_the_one_that_is_meant(saver: SqliteConversations) -> None:

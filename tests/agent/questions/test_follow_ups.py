@@ -100,25 +100,27 @@ def test_a_flag_of_one_letter_is_searched_for_with_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "text", "is_message", "line"),
+    ("lines", "text", "is_message", "found"),
     [
-        (['raise E("no secret "', '    "key was set.")'], "no secret key was set", True, 0),
-        (["a", 'f"payment {number} was refused 3 times"'], "payment 17 was refused 3 times", True, 1),
-        (["Working outside of\\nrequest context"], "outside of request context", True, 0),
-        (["FLASK_DEBUG_PIN", "x = FLASK_DEBUG"], "FLASK_DEBUG", False, 1),
+        (['raise E("no secret "', '    "key was set.")'], "no secret key was set", True, (0, 1)),
+        (["a", 'f"payment {number} was refused 3 times"'], "payment 17 was refused 3 times", True, (1, 1)),
+        (["Working outside of\\nrequest context"], "outside of request context", True, (0, 0)),
+        (["FLASK_DEBUG_PIN", "x = FLASK_DEBUG"], "FLASK_DEBUG", False, (1, 1)),
         (["'--debugger'"], "--debug", False, None),
         (["nothing of it"], "no secret key was set", True, None),
     ],
 )
-def test_a_text_is_found_as_code_breaks_it(lines: list[str], text: str, is_message: bool, line: int | None) -> None:
-    assert Literal(text=text, is_message=is_message).first_line("\n".join(lines)) == line
+def test_a_text_is_found_as_code_breaks_it(
+    lines: list[str], text: str, is_message: bool, found: tuple[int, int] | None
+) -> None:
+    assert Literal(text=text, is_message=is_message).find_lines("\n".join(lines)) == found
 
 
 def test_a_very_long_message_is_found_by_how_it_begins() -> None:
     said = [f"word{number}" for number in range(60)]
     message = Literal(text=" ".join([*said, *"abcdefghijklmnopqrstuvwxyz" * 50]), is_message=True)
-    assert message.first_line(f"def fail():\n    raise Error('{' '.join(said)}')") == 1
-    assert message.first_line(" ".join(f"{word}x" for word in said)) is None
+    assert message.find_lines(f"def fail():\n    raise Error('{' '.join(said)}')") == (1, 1)
+    assert message.find_lines(" ".join(f"{word}x" for word in said)) is None
 
 
 def test_a_frame_knows_its_function_and_its_source() -> None:
