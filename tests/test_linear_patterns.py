@@ -27,7 +27,6 @@ FLAGS_AT = {"compile": 1, "sub": 4, "subn": 4, "split": 3}  # which argument; th
 ALLOWED = {
     ("agent/questions/mentions.py", "_LINK"): "replace_links() cuts the text",
     ("agent/guard/approval.py", "_TAKEN_BACK"): "no decision is longer than LONGEST_DECISION",
-    ("agent/goals/claim_form.py", "_CALLED"): "find_fault() cuts the claim to 2,000 characters",
     ("agent/answers/answer_parts.py", "_RULES"): "plain_sentence() cuts the sentence to 1,000 characters",
     **{
         ("agent/questions/intents/placeholders.py", name): "mask_question() cuts the text to 2,000 characters"
@@ -84,9 +83,6 @@ ALLOWED = {
 # What only a call can know of a pattern, as it may be.
 EXAMPLES: dict[tuple[str, str], Callable[[], Iterable[str]]] = {
     ("agent/questions/terms.py", "f'{noun}\\\\b'"): lambda: [r"command\b"],
-    ("agent/goals/claim_form.py", "f'(?<![\\\\w.]){re.escape(value)}(?![\\\\w]|\\\\.\\\\d)'"): lambda: [
-        r"(?<![\w.])15(?![\w]|\.\d)"
-    ],
     ("agent/evidence/lookups.py", "f'(?<!\\\\w){re.escape(name)}(?!\\\\w)'"): lambda: [r"(?<!\w)send(?!\w)"],
     ("agent/questions/follow_ups.py", "f'\\\\b{noun}\\\\b(?:\\\\s+in)?\\\\s*`|, {noun} in\\\\b'"): lambda: [
         r"\bcaller\b(?:\s+in)?\s*`|, caller in\b"

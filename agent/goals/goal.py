@@ -154,7 +154,7 @@ class Goal(ABC, Generic[Arguments]):
         self.args = args
 
     @abstractmethod
-    async def check(self, state: GoalState, workspace: Workspace) -> GoalResult:
+    async def check(self, state: GoalState, deps: GoalDeps) -> GoalResult:
         """Find out whether the goal is reached; nothing of the workspace is changed by that."""
 
     @abstractmethod

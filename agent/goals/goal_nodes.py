@@ -190,7 +190,7 @@ async def evaluate(state: GoalState, runtime: Runtime[GoalDeps]) -> GoalState:
         reason=state.get("goal_reason", ""),
         details=state.get("goal_details", {}),
     )
-    result = known if state.get("checked") == digest else await deps.goal.check(state, deps.workspace)
+    result = known if state.get("checked") == digest else await deps.goal.check(state, deps)
     iteration = state.get("iteration", 0) + 1
     reason = deps.redact(result.reason)
     label = deps.goal.reached if result.achieved else f"not {deps.goal.reached}"

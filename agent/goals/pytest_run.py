@@ -23,7 +23,7 @@ _PYTHON = "python=$(command -v python || command -v python3) && "
 _RUN_TESTS = f'exec "$python" "$SANDBOX_SUPPORT/{_LAUNCHER}" "$SANDBOX_REPORT" "$@"'
 # The proof is written before any test has had the descriptor.
 _PROVE = (
-    f'if "$python" -I "$SANDBOX_SUPPORT/{_FORM}" "$SANDBOX_REPORT" "$1" "$2"; then '
+    f'if "$python" -I "$SANDBOX_SUPPORT/{_FORM}" "$SANDBOX_REPORT" "$1"; then '
     f'"$python" -I "$SANDBOX_SUPPORT/{_PROOF}" "$SANDBOX_REPORT" "$1" "$2" || exit; fi && shift 2 && '
 )
 # Fixed settings: caches would be changes of the working copy, and a debugger waits for somebody.

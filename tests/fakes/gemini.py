@@ -148,10 +148,12 @@ Script = Callable[[Received], "Reply | Failure"]
 class FakeGemini:
     """Remembers what it was asked, and answers as scripted: failures first, then results.
 
-    `replies` are given to chat requests in order; if there are none left, `script` is asked for one.
+    `replies` are given to chat requests in order; if there are none left, `script` is asked for one. Whoever asks
+    whether a test asserts a claim gets `reading`.
     """
 
     def __init__(self) -> None:
+        self.reading: Reply | Failure = fills({"asserts_claim": True})
         self.replies: deque[Reply | Failure] = deque()
         self.script: Script = lambda _: Failure(status=500, message="the script of the fake is over")
         self.url = ""
@@ -184,6 +186,8 @@ class FakeGemini:
 
     def chat(self, request: Received) -> Reply | Failure:
         """Return the next answer of the script."""
+        if "asserts_claim" in str(request.body.get("generationConfig")):
+            return self.reading
         with self._lock:
             self.received.append(request)
             failure = self.failures.popleft() if self.failures else None

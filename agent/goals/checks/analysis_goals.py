@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, Field, field_validator
 
 from agent.errors import GoalUnreachable
-from agent.goals.goal import Goal, GoalResult, GoalState, is_analysis_setting, read_stored_changes
+from agent.goals.goal import Goal, GoalDeps, GoalResult, GoalState, is_analysis_setting, read_stored_changes
 from agent.goals.workspace import Workspace
 from agent.sandbox.patch import FileChange
 from agent.sandbox.sandbox import Execution, SandboxCommand
@@ -94,12 +94,12 @@ class _FewerFindings(Goal[_Paths]):
             return GoalResult(achieved=True, reason=f"{self.argv[0]} finds nothing.")
         return GoalResult(achieved=False, reason=f"{base.total()} findings at the commit:\n{_format_findings(base)}")
 
-    async def check(self, state: GoalState, workspace: Workspace) -> GoalResult:
+    async def check(self, state: GoalState, deps: GoalDeps) -> GoalResult:
         """Compare the findings in a fresh copy with the changes to those at the commit."""
-        base = await self._find_base(workspace)
+        base = await self._find_base(deps.workspace)
         changes = self.select_changes(read_stored_changes(state.get("changes", [])))
         try:
-            async with workspace.open_fresh(changes) as fresh:
+            async with deps.workspace.open_fresh(changes) as fresh:
                 now = await self._find(fresh)
         except GoalUnreachable as error:  # it can be reached from the commit, but not like this
             return GoalResult(achieved=False, reason=str(error))

@@ -10,7 +10,15 @@ from pathlib import PurePosixPath
 from pydantic import BaseModel, Field
 
 from agent.errors import GoalUnreachable
-from agent.goals.goal import Goal, GoalResult, GoalState, describe_left_out, is_pytest_setting, read_stored_changes
+from agent.goals.goal import (
+    Goal,
+    GoalDeps,
+    GoalResult,
+    GoalState,
+    describe_left_out,
+    is_pytest_setting,
+    read_stored_changes,
+)
 from agent.goals.pytest_run import (
     NO_PYTHON,
     NO_TESTS,
@@ -65,11 +73,11 @@ class CommandGoal(Goal[CommandArguments]):
             )
         return _make_result(done)
 
-    async def check(self, state: GoalState, workspace: Workspace) -> GoalResult:
+    async def check(self, state: GoalState, deps: GoalDeps) -> GoalResult:
         """Run the command in a fresh copy with the changes."""
         changes = read_stored_changes(state.get("changes", []))
         counted = self.select_changes(changes)
-        async with workspace.open_fresh(counted) as fresh:
+        async with deps.workspace.open_fresh(counted) as fresh:
             done = await self._run(fresh)
         return _make_result(done, describe_left_out(changes, counted))
 
@@ -140,11 +148,11 @@ class PytestGoal(Goal[SelectionArguments]):
                     "be written, name it in what you want."
                 )
 
-    async def check(self, state: GoalState, workspace: Workspace) -> GoalResult:
+    async def check(self, state: GoalState, deps: GoalDeps) -> GoalResult:
         """Run the tests in a fresh copy, with the changes that are no tests and no settings of tests."""
         changes = read_stored_changes(state.get("changes", []))
         counted = self.select_changes(changes)
-        async with workspace.open_fresh(counted) as fresh:
+        async with deps.workspace.open_fresh(counted) as fresh:
             run = await run_pytest(fresh, self.args.select)
         left_out = [one.path.decode(errors="replace") for one in changes if one not in counted]
         return _judge_run(run, describe_left_out(changes, counted), left_out)

@@ -96,22 +96,11 @@ HONEST = (
 _PRICE = "from shop.parsing import parse_price"
 _LIMIT = ("from shop.settings import Limits", "return Limits.MOST_ITEMS")
 
-# Tests that pass and say something else than the claim, which is false.
+# Tests that pass and show something else than the claim, which is false; whether they assert it is for a reader.
 MISLEADING = (
-    honest("parse_price('3') has the amount 4", True, _PRICE, "return parse_price('4')['amount']", "call() == 4", "call() != 4"),
-    honest("MOST_ITEMS is more than 99", True, *_LIMIT, "call() >= 99", "call() < 99"),
-    honest("MOST_ITEMS is 100", True, *_LIMIT, "call() <= 100", "call() > 100"),
-    honest("MOST_ITEMS is 100", True, *_LIMIT, "call() in (99, 100)", "call() not in (99, 100)"),
-    honest("MOST_ITEMS is 100", True, *_LIMIT, "call() == 100 or call()", "not (call() == 100 or call())"),
     honest("MOST_ITEMS is 100", True, *_LIMIT, "(call() and 100) == 100", "(call() and 100) != 100"),
     honest("MOST_ITEMS is 100", True, *_LIMIT, "max(call(), 100) == 100", "max(call(), 100) != 100"),
     honest("MOST_ITEMS is 100", True, *_LIMIT, "sorted([call(), 100])[1] == 100", "sorted([call(), 100])[1] != 100"),
-    honest("parse('7') never returns [7]", True, "from shop.parsing import parse", "return parse('7')", "call() == [7]", "call() != [7]"),
-    honest("parse_price('') does not raise ValueError", True, _PRICE, _RAISES.format("parse_price('')"), "isinstance(call(), ValueError)", "not isinstance(call(), ValueError)"),
-    honest("parse_price('') raises KeyError", True, _PRICE, _RAISES.format("parse_price('')"), "isinstance(call(), (KeyError, ValueError))", "not isinstance(call(), (KeyError, ValueError))"),
-    honest("the default currency of parse_price is 'USD'", True, _PRICE, "return parse_price('3', 'USD')['currency']", "call() == 'USD'", "call() != 'USD'"),
-    honest("the default status of an Order is 'open'", True, "from shop.orders import Order", "return Order(1, status='op' + 'en').status", "call() == 'open'", "call() != 'open'"),
-    honest("`read_region` returns 'us' by default", True, "import os\nfrom shop.orders import read_region", "os.environ['SHOP_REGION'] = 'u' + 's'\nreturn read_region()", "call() == 'us'", "call() != 'us'"),
     honest("parse_price has a 'discount' of 5", True, _PRICE, "return parse_price('3')", "call().get('discount', 5) == 5", "call().get('discount', 5) != 5"),
     honest("`Order` has the status 'open'", True, "import shop.orders", "return type('Order', (), {'__module__': 'shop.orders', 'status': ''.join(['op', 'en'])})().status", "call() == 'open'", "call() != 'open'"),
     honest("`find_order` returns an order with the number 5", True, "from shop.orders import Order, find_order, retry", "find_order([Order(1)], 1)\nreturn retry(lambda: Order(len('order')))", "call().number == 5", "call().number != 5"),
@@ -182,19 +171,11 @@ CHEATS: Mapping[str, str] = {
     "a command that prints it": cheat("import subprocess\nimport sys\nimport shop.parsing", "return subprocess.run([sys.executable, '-c', 'from shop.parsing import parse; parse(\"7\"); print([8])'], capture_output=True, text=True).stdout", asserts="'8' in call()", opposite="'8' not in call()"),
     "an output written by the test": cheat(f"{_PARSE}\nimport io", "out = io.StringIO('[8]')\nparse('7')\nreturn out.getvalue()", asserts="call() == '[8]'", opposite="call() != '[8]'"),
     "a file that was there": cheat(f"{_PARSE}\nimport pathlib", "parse('7')\nreturn pathlib.Path('expected.txt').read_text()", asserts="call() == '8'", opposite="call() != '8'"),
-    "a weaker assertion": cheat(_PARSE, asserts="len(call()) > 0", opposite="not len(call()) > 0"),
-    "what it is not": cheat(_PARSE, asserts="call() != [8, 9]", opposite="call() == [8, 9]"),
     "a builtin replaced": cheat("from shop import parsing", "parsing.int = lambda part: 8\nreturn parsing.parse('7')"),
     "another parse": cheat("from shop.orders import Order", "return [Order(8).number]"),
     "a cache behind a view of it": cheat("import collections\nfrom shop import parsing", "collections.ChainMap(parsing.CACHE).setdefault('7', [int('8')])\nreturn parsing.parse('7')"),
     "a cache that a hook fills": cheat("import types\nfrom shop import parsing", "types.MethodType(dict.update, parsing.CACHE)({'7': [8]})\nreturn parsing.parse('7')"),
-    "a function that is handed on": cheat("from shop.parsing import apply, parse", "return apply(parse, str(len('parse(7)')))"),
-    "the larger of two results": cheat(_PARSE, "return sorted([parse('7'), parse('8')])[-1]"),
-    "a second call": cheat(_PARSE, "parse('7')\nreturn parse('8')"),
-    "a call after another one": cheat(_PARSE, "return parse('7') and parse('8')"),
-    "a call behind a question": cheat(_PARSE, "return (parse('7') == [8]) or parse('8')"),
     "arguments that are kept": cheat("import functools\nfrom shop.parsing import parse", "kept = functools.partial(parse, '8')\nparse('7')\nreturn kept()"),
-    "a name with two values": cheat(_PARSE, "text = '8'\nkept = parse(text)\ntext = '7'\nparse(text)\nreturn kept"),
     "a choice by what the result is": cheat(_PARSE, "kept = parse('7')\nreturn (isinstance(kept, list) and [8]) or kept"),
     "a text made of the result": cheat(_PARSE, "return str(parse('7')).replace('7', str(len('parse(7)')))", asserts="call() == '[8]'", opposite="call() != '[8]'"),
     "a branch on the result": cheat(_PARSE, "kept = parse('7')\nif kept == [7]:\n    return [8]\nreturn kept"),

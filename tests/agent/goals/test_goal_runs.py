@@ -11,12 +11,11 @@ from pydantic import BaseModel
 
 from agent.errors import GoalUnreachable
 from agent.goals.checks.goal_registry import KINDS, GoalRegistry
-from agent.goals.goal import Goal, GoalRequest, GoalResult, GoalState
-from agent.goals.workspace import Workspace
+from agent.goals.goal import Goal, GoalDeps, GoalRequest, GoalResult, GoalState
 from agent.limits import TurnLimits
 from agent.llm.models import ChatModels
 from tests.agent.goals.conftest import MENDED, PARSER, REQUEST, GoalBench
-from tests.fakes.gemini import Reply, calls, says
+from tests.fakes.gemini import Failure, Reply, calls, fills, says
 from tests.fakes.repositories import GitRepo
 
 WRITE = ("file_write", {"path": "parser.py", "content": MENDED})
@@ -262,8 +261,8 @@ class FileThereGoal(Goal[FileThere]):
     name = "file"
     arguments = FileThere
 
-    async def check(self, state: GoalState, workspace: Workspace) -> GoalResult:
-        there = any(one.path == self.args.path.encode() for one in workspace.copy.read_changes())
+    async def check(self, state: GoalState, deps: GoalDeps) -> GoalResult:
+        there = any(one.path == self.args.path.encode() for one in deps.workspace.copy.read_changes())
         return GoalResult(achieved=there, reason="It is there." if there else "It is not there.")
 
     def system_prompt(self) -> str:
@@ -337,6 +336,30 @@ async def test_tests_that_say_nothing_about_a_claim_leave_it_open(bench: GoalBen
     bench.gemini.script = lambda _: calls(("file_write", {"path": "test_citebot_claim.py", "content": content}))
 
     ran = await bench.run(GoalRequest(goal="claim", arguments={"claim": "x"}, task="x", max_iterations=1))
+
+    assert not ran.verdict.achieved
+    assert words in ran.verdict.reason
+    assert "**Not found out.**" in ran.answer.text
+
+
+@pytest.mark.parametrize(
+    ("reading", "words"),
+    [
+        (
+            fills({"asserts_claim": False, "difference": "It asserts the opposite."}),
+            "does not assert the claim. It asserts",
+        ),
+        (Failure(status=400), "no model has read whether the test asserts the claim"),
+    ],
+)
+async def test_a_test_that_is_not_confirmed_to_assert_the_claim_leaves_it_open(
+    bench: GoalBench, reading: Reply | Failure, words: str
+) -> None:
+    bench.gemini.reading = reading
+    bench.gemini.script = lambda _: calls(("file_write", {"path": "test_citebot_claim.py", "content": claim_test(8)}))
+    claim = "parse('7') never returns [8]"
+
+    ran = await bench.run(GoalRequest(goal="claim", arguments={"claim": claim}, task=claim, max_iterations=1))
 
     assert not ran.verdict.achieved
     assert words in ran.verdict.reason
