@@ -166,13 +166,13 @@ class Agent:
                 yield event
 
     async def stop(self, run_id: str) -> bool:
-        """End a run within two seconds, whatever it is doing; False if it is not running."""
+        """End a run within two seconds, whatever its state; False if it is not running."""
         return await self._tasks.stop(run_id)
 
     async def remember(self, question: str, answer: Answer, *, thread: str, run_id: str) -> None:
-        """Remember as a turn of a conversation what a run of another kind has said there, such as a goal run's verdict.
+        """Record the result of another kind of run, such as a goal run's verdict, as a turn of a conversation.
 
-        A conversation that waits for a person waits no more; the same run is remembered once.
+        A waiting conversation waits no more; recording a run again changes nothing.
         """
         kept = replace(answer, text=make_storable(self._redact(answer.text)))
         turn = make_remembered_turn(self._clean_input(question), kept, run_id=run_id, asked_at=self._clock())
@@ -182,15 +182,15 @@ class Agent:
             await self._evidence.drop(claim)
 
     async def restore(self, turns: Sequence[PastTurn], *, thread: str) -> None:
-        """Remember turns of another conversation as those of one that has none."""
+        """Copy the turns of another conversation into an empty one."""
         async with self._tasks.lock(thread):
             for turn in turns:
                 await self._turns.remember(await self._saver.claim_run(thread), turn)
 
     async def forget(self, thread: str, *, run_id: str | None = None) -> None:
-        """Delete everything that is remembered of a conversation, once its running turn is over.
+        """Delete the memory of a conversation, once its running turn is over.
 
-        With a run, only where that is the newest, and nobody claims the conversation meanwhile.
+        With a run, only if that is the newest, and nobody claims the conversation meanwhile.
         """
         async with self._tasks.lock(thread):
             if run_id is None:
@@ -244,7 +244,7 @@ class Agent:
             raise
 
     async def _claim(self, thread: str, permit: RunPermit | None) -> RunClaim:
-        """Claim a conversation for a run, if that may still begin."""
+        """Claim a conversation for a run, if the run may still begin."""
         claim = await self._saver.claim_run(thread)
         if permit is not None and not await permit.may_begin():
             raise CheckpointOvertaken(OVERTAKEN)
@@ -271,9 +271,9 @@ class Agent:
         return make_answer(result.state, code, commits, seconds)
 
     async def _give_up(self, claim: RunClaim | None, *run_ids: str) -> None:
-        """Close a run that has failed; where that fails too, its answer still says why.
+        """Close a failed run; if closing fails too, its answer still gives the reason.
 
-        What it has not claimed is not its to close: that is done by the next one.
+        Leave a run that was not claimed to the next process.
         """
         with _log_cleanup_errors(), suppress(CheckpointOvertaken):
             if claim is not None:
@@ -310,11 +310,13 @@ class Agent:
         return replace(deps, budget=budget, models=self._models.make_turn_models(budget, emit))
 
     def _clean_input(self, text: str) -> str:
-        """Return what may be stored of a person's message: no table and no checkpoint ever holds a secret."""
+        """Mask secrets and unstorable characters in a person's message, so that no table or checkpoint holds
+        a secret.
+        """
         return clip_question(self._redact(text[:LONGEST_READ]))
 
     def _clean_attachments(self, attachments: Attachments) -> Attachments:
-        """Return what is attached without the secrets in its texts."""
+        """Return the attachments with secrets masked."""
         texts = tuple(
             AttachedText(name=self._redact(one.name), text=make_storable(self._redact(one.text[:MAX_ATTACHED])))
             for one in attachments.texts
@@ -323,20 +325,20 @@ class Agent:
 
 
 def _is_reply(text: str, run: AgentRun) -> bool:
-    """Whether a message is what a run waits for: anything after a question back, a yes or no to a request."""
+    """Whether a message replies to a waiting run: anything after a question, a yes or no to a request."""
     if run.pause is None or not run.is_waiting:
         return False
     return run.pause.request.get("kind") == "clarify" or bool(parse_decision(text))
 
 
 def _is_no_decision(text: str, run: AgentRun) -> bool:
-    """Whether a message speaks of what a run wants approved and decides nothing; the run waits on."""
+    """Whether a message mentions the pending approval without deciding it; the run keeps waiting."""
     wants_approval = run.is_waiting and run.pause is not None and run.pause.request.get("kind") != "clarify"
     return wants_approval and is_undecided(text)
 
 
 async def _may_reply(permit: RunPermit | None, run: AgentRun) -> bool:
-    """Whether what a run waits with may be replied to."""
+    """Whether the request that a run waits on may be answered."""
     return permit is None or await permit.may_be_replied_to(run.id)
 
 

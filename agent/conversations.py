@@ -1,4 +1,4 @@
-"""Opens and prunes the conversation database: Postgres where its address is given, else a SQLite file."""
+"""Opens and prunes the conversation database: Postgres if its address is given, else a SQLite file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _TAKEN = "EXISTS (SELECT 1 FROM conversations AS taken WHERE taken.thread = ? AN
 
 
 async def prune_conversations(saver: ConversationSaver, *, before: float) -> int:
-    """Forget the conversations of a database whose last step was before a time; return how many.
+    """Delete the conversations whose last step was before a time; return their number.
 
-    Each goes in one transaction, so that running answers wait for one conversation at most. Raises `CheckpointError`.
+    Uses one transaction each, so running answers wait for one at most. Raises `CheckpointError`.
     """
     known = set(await list_threads(saver))
     columns = [*((table, "thread_id") for table in saver.checkpoint_tables), ("evidence", "thread")]
@@ -66,9 +66,9 @@ def open_conversations(path: Path, url: SecretStr | None = None) -> AbstractAsyn
 
 
 async def prune_idle_conversations(path: Path, url: SecretStr | None = None, *, before: float) -> int:
-    """Delete the conversations whose last step was before a time; return how many.
+    """Delete the conversations whose last step was before a time; return their number.
 
-    Uses its own connection, and creates no file. Raises `CheckpointError`.
+    Uses a separate connection, and creates no file. Raises `CheckpointError`.
     """
     if url is None and not await asyncio.to_thread(path.is_file):
         return 0

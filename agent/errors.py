@@ -38,22 +38,23 @@ INTERRUPTED = "I was interrupted before I could answer this. Ask me to try again
 
 
 class CodeMoved(Exception):
-    """A "no" was about to be told of a commit while a newer one is indexed: look again. People never see this."""
+    """A "no" is about to be given while a newer commit is indexed: look again. People never see this."""
 
 
 class AgentError(Exception):
     """The root of all errors of this package; its text is a sentence for the person who asked.
 
-    `package` names what must be installed first, where that is what is missing.
+    `package` names the missing package, if that is the cause.
     """
 
     package = ""
 
 
 class ModelError(AgentError):
-    """A chat model did not give what it was asked for; anyone who asked continues without it.
+    """A chat model failed a request; callers continue without it.
 
-    `reason` is the short form for the middle of a sentence; `retryable` says whether another try may help.
+    `reason` is the short form for the middle of a sentence; `retryable` says whether another try
+    may help.
     """
 
     reason = "the language model failed"
@@ -102,7 +103,7 @@ class QuotaExceeded(ModelError):
 
 
 class ModelUnavailable(ModelError):
-    """The provider answers with a failure of its own, breaks off, or cannot be reached."""
+    """The provider fails, breaks off, or cannot be reached."""
 
     reason = "the provider of the language model is down"
     retryable = True
@@ -129,7 +130,7 @@ class AnswerEmpty(ModelError):
 
 
 class AnswerUnwritten(AnswerEmpty):
-    """The model went on calling tools where it was to write the answer."""
+    """The model kept calling tools when it should have written the answer."""
 
     reason = "the language model kept calling tools instead of answering"
 
@@ -141,7 +142,7 @@ class AnswerCutEarly(AnswerEmpty):
 
 
 class AnswerLeaked(ModelError):
-    """The answer held what must not leave: the model's instructions, or a masked value in disguise."""
+    """The answer contained the model's instructions, or a masked value in disguise."""
 
     reason = "the language model's answer contained protected text"
 
@@ -174,15 +175,15 @@ class ClassifierUnusable(AgentError):
 
 
 class SandboxUnavailable(AgentError):
-    """A command cannot be run where it can harm nothing; it is not run at all."""
+    """No sandbox can run a command safely, so it is not run."""
 
 
 class WorkingCopyError(AgentError):
-    """The files of a commit cannot be laid out, or what became of them cannot be read."""
+    """The files of a commit cannot be written, or their changes cannot be read."""
 
 
 class UnknownRun(AgentError):
-    """There is no run of that id, or it is finished."""
+    """There is no run with that id, or it is finished."""
 
 
 class GoalUnreachable(AgentError):
@@ -198,7 +199,7 @@ class TurnTooLong(AgentError):
 
 
 class SchemaError(AgentError):
-    """A database of another layout cannot be brought to that of this version; it is as it was."""
+    """A database cannot be migrated to this version's layout; it is unchanged."""
 
 
 class CheckpointError(AgentError):
@@ -206,7 +207,7 @@ class CheckpointError(AgentError):
 
 
 class CheckpointUnreachable(CheckpointError):
-    """The conversation database is on another machine and does not answer; what was saved is there when it does."""
+    """The conversation database on another machine does not answer; saved data is back when it does."""
 
 
 class CheckpointOvertaken(CheckpointError):

@@ -76,7 +76,7 @@ class Subscription:
         self._is_closed = False
 
     def close(self) -> None:
-        """End the iteration after what is queued."""
+        """End the iteration after the queued events."""
         self._is_closed = True
         self._arrived.set()
 

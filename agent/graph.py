@@ -82,7 +82,7 @@ def route_after_retrieval(state: AgentState) -> Literal["grade_documents", "setu
 
 
 def route_after_grading(state: AgentState) -> Literal["router", "setup_executor", "synthesis"]:
-    """Look again for what was not enough; a model that has tools does so itself."""
+    """Look again if the results did not suffice; a model with tools does so itself."""
     return "router" if state.get("grade") == "rewrite" else _choose_writer(state)
 
 
@@ -98,7 +98,7 @@ def route_after_planner(state: AgentState) -> Literal["human_check", "setup_exec
 def route_after_human_check(
     state: AgentState,
 ) -> Literal["setup_executor", "tool_executor", "tool_node", "conversation_memory"]:
-    """Continue with what was approved: the plan, or the calls of the router or of the model that answers."""
+    """Continue with what was approved: the plan, or the calls of the router or of the answering model."""
     if state.get("is_aborted"):
         return "conversation_memory"
     decision = state.get("router_output")
@@ -160,7 +160,7 @@ Changes_co = TypeVar("Changes_co", covariant=True)
 
 
 class Node(Protocol[Changes_co]):
-    """A coroutine function from the state of a turn to what it changes of it."""
+    """A coroutine function from the state of a turn to its changes."""
 
     __name__: str
 
@@ -182,7 +182,7 @@ class Step:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The names of the nodes that may follow; none for the last."""
+        """Return the names of the nodes that may follow; none for the last."""
         if callable(self.then):
             return get_args(get_type_hints(self.then)["return"])
         return () if self.then is None else (self.then,)
@@ -221,7 +221,7 @@ def list_steps() -> Sequence[Step]:
 
 
 def build_graph() -> Graph:
-    """Return the graph, ready to be compiled with a checkpointer."""
+    """Return the graph, ready to compile with a checkpointer."""
     from langgraph.graph import END, START, StateGraph  # takes a second, which not every question is worth
 
     graph: Graph = StateGraph(AgentState, context_schema=Deps)

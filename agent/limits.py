@@ -16,10 +16,10 @@ APPROVAL_CALLS = 30  # model calls that a plan may take before a person is asked
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnLimits:
-    """The most that a turn may spend.
+    """The limits of a turn.
 
-    `iterations` are rounds of the router, and of plan, execute, refine; `executor_steps` are answers of the model
-    within one step of a plan.
+    `iterations` are rounds of the router, and of plan, execute, refine; `executor_steps` are
+    answers of the model within one step of a plan.
     """
 
     seconds: float = 120.0
@@ -30,7 +30,7 @@ class TurnLimits:
 
     @property
     def nodes(self) -> int:
-        """The most nodes of the graph from one pause to the next: the longest way there is takes some ten less."""
+        """The most nodes of the graph from one pause to the next, some ten more than the longest path."""
         return 20 + self.iterations * (2 * self.executor_steps + 3)
 
     def count_plan_calls(self, steps: Sequence[str]) -> int:
@@ -71,7 +71,7 @@ class Budget:
 
     @property
     def seconds_left(self) -> float:
-        """The seconds that the turn may still take; 0 when the time is up."""
+        """The remaining seconds of the turn; 0 when the time is up."""
         return max(0.0, self.ceilings.seconds - (self._clock() - self._began))
 
     def begin_call(self) -> None:
@@ -86,15 +86,15 @@ class Budget:
 
     @property
     def is_low(self) -> bool:
-        """Whether the next call had better be the last one."""
+        """Whether the next call should be the last one."""
         return self.is_short_of(2)
 
     def is_short_of(self, calls: int) -> bool:
-        """Whether there is no room for so many more calls, or not much time or text is left for any."""
+        """Whether little room for calls, time or text is left."""
         limits = self.ceilings
         is_late = self.seconds_left <= 0.25 * limits.seconds
         return is_late or self.calls + calls > limits.calls or self.usage.total >= 0.75 * limits.tokens
 
     def spend(self, usage: TokenUsage) -> None:
-        """Count what a call has cost."""
+        """Count the cost of a call."""
         self.usage += usage

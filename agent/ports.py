@@ -53,7 +53,7 @@ CatchUp = Callable[[], Awaitable[bool]]
 
 
 class CodePast(Protocol):
-    """The history of the code up to the held commit: commits, releases, people, owners."""
+    """The history of the code up to the pinned commit: commits, releases, people, owners."""
 
     async def log(self, query: LogQuery) -> CommitLog:
         """List commits; `UnknownRevision` if the query names a tag, branch or commit that is not here."""
@@ -65,10 +65,10 @@ class CodePast(Protocol):
         """Read lines of a file at the location's commit, clipped to its end; `UnknownRevision`, `UnknownPath`."""
 
     async def people(self, path: str = "") -> Contributors:
-        """Count who changed a file, what is in a folder, or everything."""
+        """Count the authors of changes to a file, to a folder's contents, or to everything."""
 
     async def origins(self, location: Location) -> Sequence[LineOrigin]:
-        """Find the commits that last wrote some lines, the one with most of them first."""
+        """Find the commits that last wrote some lines, by number of lines."""
 
     async def releases(self, shas: Sequence[str]) -> Releases:
         """Find the first release of each commit, and the commits that each environment runs."""
@@ -155,11 +155,11 @@ class TextSearch(Protocol):
 
 
 class CodeSearch(SourceFiles, SymbolIndex, TextSearch, Protocol):
-    """One repository at one commit. It does not change while it is held, whatever is pushed meanwhile."""
+    """One repository at one commit, unchanged by later pushes while it is pinned."""
 
     @property
     def repository(self) -> str:
-        """The name that people call the repository by."""
+        """The displayed name of the repository."""
 
     @property
     def commit(self) -> Commit:
@@ -170,7 +170,7 @@ class CodeSearch(SourceFiles, SymbolIndex, TextSearch, Protocol):
         """The history of the code up to the commit."""
 
     async def history(self, path: str, *, line: int = 0, limit: int = 20) -> FileHistory:
-        """The commits that touched a file, and the one that last wrote a line of it; 0 asks for no line."""
+        """The commits that touched a file, and the one that last wrote a line; 0 means no line."""
 
     def permalink(self, location: Location, commit: str = "") -> str | None:
         """A web address of the lines at the commit, or another one; None if the repository has no web host."""
@@ -182,7 +182,7 @@ class CodeSearch(SourceFiles, SymbolIndex, TextSearch, Protocol):
         """Have each "no" wait for newer commits first; None: no longer."""
 
     async def complete_name(self, beginning: str, *, limit: int = 20) -> Sequence[str]:
-        """Qualified names of definitions whose plain name (`send`) or last parts (`Session.se`) begin so."""
+        """Complete qualified names whose plain name (`send`) or last parts (`Session.se`) have a prefix."""
 
     async def list_central(self, *, limit: int = 20) -> Sequence[Definition]:
         """The definitions that most of the code leads to, the most central first."""
@@ -192,9 +192,9 @@ class CodeLibrary(Protocol):
     """The repositories that questions can be asked about."""
 
     async def pin(self, repository: str | None = None) -> CodeSearch:
-        """Hold a repository (None: the default one) at its newest indexed commit; `NotIndexed` before that.
+        """Pin a repository (None: the default one) at its newest indexed commit; `NotIndexed` before that.
 
-        A "no" of it may raise `CodeMoved`, unless it is told to `follow(None)`.
+        A "no" from it may raise `CodeMoved`, unless told to `follow(None)`.
         """
 
 
@@ -202,7 +202,7 @@ Classified = Literal["clean", "suspect", "loading", "unusable", "busy", "slow", 
 
 
 class Classifier(Protocol):
-    """A trained model that judges whether a question is an attack; it only ever adds to what the rules find."""
+    """A trained model that judges whether a question is an attack, in addition to the rules."""
 
     async def classify(self, text: str) -> Classified:
         """Return `clean` or `suspect`, or why the model cannot judge; never raises, and returns soon."""
@@ -220,7 +220,7 @@ class ToolMenu:
     ) -> Sequence[Mapping[str, Any]]:
         """Offer tools as `{"name", "description", "parameters"}`; `approved` are names a person agreed to.
 
-        With `asking` also those that a person can be asked for.
+        With `asking`, also those that a person can be asked about.
         """
         return ()
 
@@ -233,7 +233,7 @@ class ToolMenu:
         return ""
 
     def only_reads(self, name: str) -> bool:  # noqa: ARG002
-        """Whether the tool of that name does nothing but read the repository."""
+        """Whether the tool of that name only reads the repository."""
         return False
 
     def estimate_cost(self, name: str) -> int:  # noqa: ARG002
@@ -254,10 +254,10 @@ class ToolMenu:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolOutcome:
-    """The result of a call: text with secrets masked, and references to its lines. Where not `ok`, the text says why.
+    """The result of a call: text with secrets masked, and references to its lines. If not `ok`, the text says why.
 
-    `flags` name the families of orders to a model that were found, and marked, in the text; `source` is where the text
-    comes from.
+    `flags` name the families of orders to a model found and marked in the text; `source` is the
+    text's origin.
     """
 
     text: str
@@ -276,7 +276,7 @@ class WebSearch(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WebPage:
-    """One page that a web search found; all of it was written by strangers."""
+    """One page that a web search found; strangers wrote all of it."""
 
     title: str
     url: str
@@ -291,23 +291,23 @@ class Emit(Protocol):
 
 
 class GrowingText(Protocol):
-    """A text that a model writes, of which some may have been shown already."""
+    """A model's text as it grows; some of it may have been shown already."""
 
     @property
     def is_shown(self) -> bool:
-        """Whether anything was shown of what has been written since it was begun."""
+        """Whether any text was shown since it was begun."""
 
     def begin(self) -> None:
-        """Take what follows in place of what was written and not shown."""
+        """Replace the unshown text by what follows."""
 
     def write(self, piece: str) -> None:
         """Take a piece."""
 
 
 class ChatModel(Protocol):
-    """A chat model as a node of one turn sees it: within the turn's budget, tried again and replaced where it fails.
+    """A chat model for one node and turn: within the turn's budget, with retries and fallbacks.
 
-    Every method raises `ModelError`s and nothing else; `task` names the node in traces.
+    Every method raises only `ModelError`s; `task` names the node in traces.
     """
 
     @property
@@ -356,17 +356,17 @@ class TurnModels:
 
 
 class ModelSource(Protocol):
-    """The chat models that are open, from which each turn gets its own."""
+    """The open chat models, from which each turn gets its own."""
 
     def budget(self) -> Budget:
-        """Return what a turn that begins now may spend."""
+        """Return the budget of a turn that begins now."""
 
     def make_turn_models(self, budget: Budget, emit: Emit) -> TurnModels:
         """Return the models as the nodes of one turn see them."""
 
 
 class MemoryEvidence:
-    """Evidence that is gone with the process."""
+    """Evidence that lives only as long as the process."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
@@ -469,9 +469,9 @@ class Answer:
 
 
 class RunPermit(Protocol):
-    """The question of a run to its owner, once it has claimed its conversation: things may have changed until then.
+    """A run's question to its owner, after it has claimed its conversation, whether it may begin.
 
-    Anyone who is asked by another run later, and says yes, has claimed the conversation later as well.
+    If another run later asks and gets a yes, its claim is later as well.
     """
 
     async def may_begin(self) -> bool:

@@ -1,1 +1,1 @@
-"""The model that answers with tools: what it begins with, its rounds, and the text that it writes."""
+"""The answering model with tools: its input, its rounds, and its text."""

@@ -47,7 +47,7 @@ def list_image_keys(images: Sequence[object]) -> Sequence[str]:
 
 
 def show_images(message: chat.BaseMessage, names: Sequence[str], texts: Mapping[str, str]) -> chat.BaseMessage:
-    """Add the images to a message; the name of each stands before it."""
+    """Add the images to a message, each after its name."""
     parts: list[dict[str, Any]] = []
     for name, key in zip(names, list_image_keys(names), strict=True):
         if key in texts:
@@ -101,7 +101,7 @@ async def begin_answer(state: AgentState, deps: Deps) -> AgentState:
 
 
 async def describe_absent(state: AgentState, deps: Deps) -> str:
-    """Name the words of the question that no line of the code has, and say how much of it was read."""
+    """Name the words of the question that appear in no line, and say how much code was read."""
     decision, code = state.get("router_output"), deps.code
     mentions = find_mentions(state.get("lookup_query") or state.get("cleaned_query", ""))
     names = decision["unknown"] if decision is not None else []
@@ -128,7 +128,7 @@ def rank_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
 
 
 def _list_noted_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
-    """Return the lines and the commits whose evidence ids the notes of the research cite."""
+    """Return the lines and commits cited in the notes of the research."""
     noted = list_cited(format_findings(state.get("findings", {}), deps), state.get("shown", []))
     elsewhere = {(ref["path"], ref["start_line"], ref["commit"]) for ref in noted if ref.get("commit")}
     return [
@@ -142,7 +142,7 @@ def _list_noted_evidence(state: AgentState, deps: Deps) -> list[EvidenceRef]:
 
 
 def _list_last_evidence(state: AgentState, deps: Deps) -> list[CitationRef]:
-    """Return what the last answer cited, where the code is the same."""
+    """Return the citations of the last answer if the code is unchanged."""
     if not state.get("conversation_history"):
         return []
     last = find_last_turn(state)

@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MendedAnswer:
-    """An answer with the sentences that its model has rewritten or withdrawn, and how many these are."""
+    """An answer with its rewritten or withdrawn sentences, and their number."""
 
     text: str
     count: int = 0
@@ -38,7 +38,7 @@ class MendedAnswer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Sentence:
-    """A sentence as it is in its line, what it says, its marks, and its lines."""
+    """A sentence in its line, with its text, marks and lines."""
 
     line: int
     start: int
@@ -49,7 +49,7 @@ class _Sentence:
 
 
 async def mend_claims(examined: ExaminedAnswer, readings: Readings, deps: Deps) -> MendedAnswer:
-    """Ask once; where the model fails, takes too long or gives something away, the answer stays as it is."""
+    """Ask once; if the model fails, is too slow or leaks something, keep the answer unchanged."""
     unchanged = MendedAnswer(text=examined.text)
     failed = await asyncio.to_thread(lambda: list(islice(_list_sentences(examined, readings, deps), MAX_SENTENCES)))
     if not failed or deps.models.main is None or deps.budget.is_low:
@@ -95,7 +95,7 @@ def _list_sentences(examined: ExaminedAnswer, readings: Readings, deps: Deps) ->
 
 
 def _replace(text: str, changes: Sequence[tuple[_Sentence, str]]) -> str:
-    """Put sentences in place of others, from the end; the marks of a sentence stay at its end."""
+    """Replace sentences, from the end; the marks of a sentence stay at its end."""
     lines: list[str | None] = [*text.split("\n")]
     for old, new in sorted(changes, key=lambda change: (change[0].line, change[0].start), reverse=True):
         line = lines[old.line] or ""

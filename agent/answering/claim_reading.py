@@ -1,4 +1,4 @@
-"""Has a model read doubtful citations again, each claim beside its lines."""
+"""Has a model reread doubtful citations, each claim with its lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Case:
-    """A claim with the lines that it cites (`A`) and those that say most of it (`B`), as far as there are any."""
+    """A claim with the lines that it cites (`A`) and those that best support it (`B`), if any."""
 
     cited: CitedClaim
     passages: Mapping[str, Exhibit]
@@ -40,7 +40,7 @@ class Case:
 
 
 async def read_again(examined: ExaminedAnswer, deps: Deps) -> dict[ReadingKey, Location | None]:
-    """Return the verdicts on what is in doubt; of nothing if there is no model, no room or no time for it."""
+    """Return verdicts on the doubtful claims; none without a model, room or time."""
     model = deps.models.check
     if model is None or examined.fit is None or deps.budget.is_low:
         return {}
@@ -84,7 +84,7 @@ def make_case(cited: CitedClaim, examined: ExaminedAnswer, deps: Deps) -> Case:
 
 
 def _cut(exhibit: Exhibit, room: int) -> Exhibit:
-    """Keep the first lines of a passage, as many as there is room for."""
+    """Keep as many first lines of a passage as fit."""
     ends = accumulate(min(len(line), _LONGEST_LINE) + 1 for line in exhibit.lines)
     count = max(1, sum(end <= room for end in ends))
     at = exhibit.location
@@ -103,7 +103,7 @@ def _format_lines(exhibit: Exhibit, deps: Deps) -> str:
 
 
 async def _ask(cases: Sequence[Case], model: ChatModel, deps: Deps) -> dict[ReadingKey, Location | None]:
-    """Ask about some claims; where the model fails or takes too long, nothing is known of them."""
+    """Ask about some claims; return nothing if the model fails or takes too long."""
     material = {
         f"{what} of claim {number}" if what != "Claim" else f"Claim {number}": text
         for number, case in enumerate(cases, 1)

@@ -1,4 +1,4 @@
-"""The text that a model writes to the person: streamed, cleaned, checked as a whole, and taken back where it fails."""
+"""The text that a model writes to the person: streamed, cleaned, checked as a whole, and taken back on failure."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ModelAnswer:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the person has seen more of it since it was last begun."""
+        """Whether the person has seen any of it since it was last begun."""
         return self._stream.output_text != self._sent_before
 
     @property
@@ -99,7 +99,7 @@ class ModelAnswer:
             raise AnswerTruncated("An answer was cut at the longest that one may be.")
 
     def break_off(self) -> str:
-        """Return what was written, without the word in which it ended; a continuation follows."""
+        """Return the text without its unfinished last word; a continuation follows."""
         dropped = self._stream.drop_word()
         self._written = self._written[: len(self._written) - dropped]
         return self._written
@@ -109,7 +109,7 @@ class ModelAnswer:
         self._remark = remark
 
     def finish(self, reply: chat.AIMessage | None = None) -> str:
-        """Return the whole text; raises `AnswerLeaked`, or `AnswerEmpty`, also where the reply is nothing but calls."""
+        """Return the whole text; raises `AnswerLeaked`, or `AnswerEmpty` if it consists only of calls."""
         if self._opening:
             self._take(self._release_opening())
         if self._remark:
@@ -122,7 +122,7 @@ class ModelAnswer:
         return text
 
     def retract(self) -> None:
-        """Take back what the person has seen."""
+        """Remove the text that the person has seen."""
         if self.has_sent:
             self._deps.emit("reset", text="")
 
@@ -182,6 +182,6 @@ async def stream_answer(
 
 
 def find_subject(refs: Sequence[EvidenceRef]) -> AnswerSubject:
-    """Return what the question was about, for the next one's "it": a name looked up, else the best hit's."""
+    """Return the subject of the question, for "it" in the next one: a name looked up, else the best hit's."""
     ref = next((ref for ref in refs if ref["role"] == "definition"), next(iter(refs), None))
     return AnswerSubject(symbol=ref["symbol"], kind=ref["kind"]) if ref is not None else AnswerSubject()

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 def limit_reply(reply: chat.AIMessage, *, longest_calls: int = LONGEST_CALLS) -> chat.AIMessage:
-    """Keep a reply, unless it is far too long to be meant or no store would take it: then its text is left."""
+    """Return a reply unchanged unless it is absurdly long or unstorable; then return only its text."""
     calls = [*reply.tool_calls, *reply.invalid_tool_calls]
     text = str(reply.text)
     if (
@@ -83,7 +83,7 @@ WRITE_NOW = (
 
 
 async def answer_with_tools(state: AgentState, deps: Deps) -> AgentState:
-    """Ask the model, and do as it says; where it fails, what was found is answered without it or without tools."""
+    """Ask the model and follow its calls; if it fails, answer from the evidence so far, or without tools."""
     count = state.get("rounds", 0)
     is_last = count + 1 >= MAX_ROUNDS or deps.budget.is_low
     # The last of several rounds has the same tools, as its prompt would begin otherwise than those before it.
@@ -107,7 +107,7 @@ async def answer_with_tools(state: AgentState, deps: Deps) -> AgentState:
 
 
 def _list_tools(state: AgentState, deps: Deps) -> list[Mapping[str, Any]]:
-    """Return the tools that read, those that redirect the turn, and those that need a person's approval."""
+    """List the tools that read, redirect the turn, or need a person's approval."""
     return [
         *deps.tools.menu(deps, approved=state.get("approved", []), asking=True),
         *list_turn_tools(can_ask=deps.can_ask),
@@ -150,7 +150,7 @@ async def _take_round(
 def _follow_calls(
     state: AgentState, deps: Deps, messages: Sequence[chat.BaseMessage], reply: chat.AIMessage
 ) -> AgentState:
-    """Make of the model's calls what the router makes of a form: where the turn goes next."""
+    """Turn the model's calls into the next node, as the router does with a form."""
     kept = limit_reply(reply)
     if not (kept.tool_calls or kept.invalid_tool_calls):
         raise AnswerMalformed("The language model called tools with arguments that are too long.")
@@ -182,7 +182,7 @@ def _follow_calls(
 
 
 def _decide(state: AgentState, route: str) -> RouterDecision:
-    """Return the decision of the turn with another route; what was looked up for it stays."""
+    """Return the decision of the turn with another route, keeping its lookups."""
     before = state.get("router_output") or decide_retrieval([], fast_path=False, reasoning="the model has tools")
     return cast("RouterDecision", {**before, "route": route, "calls": [], "clarification": ""})
 

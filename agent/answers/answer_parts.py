@@ -75,7 +75,7 @@ class AnswerBuilder:
         self._repository = self._label = ""
 
     def begin_part(self, repository: str, label: str) -> None:
-        """Cite from now on what one of several repositories has, as it knows it; empty names end that."""
+        """Cite code of one repository by its own label from now on; empty names end that."""
         self._repository, self._label = repository, label
 
     def cite(self, location: Location) -> str:
@@ -123,7 +123,7 @@ class AnswerContext:
     skip: int = 0  # entries of a list that an earlier answer has shown
 
     def of(self, *roles: Role) -> list[EvidenceRef]:
-        """Return what was retrieved in these roles, in order."""
+        """Return the evidence of these roles, in order."""
         return [ref for ref in self.retrieved if ref["role"] in roles]
 
     @property
@@ -145,7 +145,7 @@ class AnswerContext:
 
     @property
     def is_of_kind(self) -> bool:
-        """Whether the question is of one of the kinds that have an answer of their own."""
+        """Whether the question is of a kind with special answers."""
         return any("parts" in request for request in self.decision["requests"])
 
     @property
@@ -174,7 +174,7 @@ class AnswerSubject:
 
 
 def format_name(ref: EvidenceRef) -> str:
-    """Name what a reference is about: its symbol, or its file if there is none."""
+    """Name a reference by its symbol, or by its file."""
     return format_code_span(ref["symbol"] or ref["path"])
 
 
@@ -241,7 +241,7 @@ async def format_site(draft: AnswerBuilder, deps: Deps, refs: Sequence[EvidenceR
 
 
 def format_related(draft: AnswerBuilder, ref: EvidenceRef) -> str:
-    """Write one further place as a list item, with what it is for."""
+    """Write another place as a list item, with its purpose."""
     lines = to_location(ref)
     place = format_code_span(f"{ref['path']}:{lines.start_line}")
     name = f"{format_code_span(ref['symbol'])} in " if ref["symbol"] else ""
@@ -250,7 +250,7 @@ def format_related(draft: AnswerBuilder, ref: EvidenceRef) -> str:
 
 
 def format_outline_entry(draft: AnswerBuilder, ref: EvidenceRef) -> str:
-    """Write one definition of a file as a list item: its kind, its name, its lines, what it is for."""
+    """Write one definition of a file as a list item: its kind, name, lines and purpose."""
     lines, about = to_location(ref), quote_first_sentence(ref, longest=120)
     kind = f"{ref['kind']} " if ref["kind"] else ""
     return f"- {kind}{format_code_span(ref['symbol'])} {draft.cite(lines)}, {format_line_numbers(lines)}" + (
@@ -312,7 +312,7 @@ def write_entries(
 
 
 def _make_rows(entries: Sequence[EvidenceRef], most: int) -> list[list[EvidenceRef]]:
-    """Put each entry on its own row; if there are too many, plain neighbours share one."""
+    """Give each entry a row; if there are too many, let plain neighbours share one."""
     rows: list[list[EvidenceRef]] = []
     for ref in entries:
         is_bare = len(entries) > most and _says_nothing(ref)
@@ -329,6 +329,6 @@ def _says_nothing(ref: EvidenceRef) -> bool:
 
 
 def format_plain_entry(draft: AnswerBuilder, ref: EvidenceRef) -> str:
-    """Write one entry as a list item: its name, its mark, what it is for."""
+    """Write one entry as a list item: its name, mark and purpose."""
     about = quote_first_sentence(ref, longest=120)
     return f"- {format_code_span(ref['symbol'])} {draft.cite(to_location(ref))}" + (f": {about}" if about else "")

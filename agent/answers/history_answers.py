@@ -59,7 +59,7 @@ async def write_changes(draft: AnswerBuilder, material: AnswerContext) -> Answer
 
 
 def say_released(draft: AnswerBuilder, material: AnswerContext) -> None:
-    """Say in which release the commits are, and which environments have them."""
+    """Say which release contains the commits, and which environments have them."""
     if lines := describe_released(material.facts):
         draft.say("\n".join(f"- {line}" for line in lines))
 
@@ -86,7 +86,7 @@ def _describe_changes(material: AnswerContext, commits: Sequence[EvidenceRef]) -
 
 
 def _describe_fate(facts: Mapping[str, str]) -> str:
-    """Say what became of a file that the commit does not have under the name that was asked about."""
+    """Say what happened to a file that the commit does not have under the given name."""
     if facts.get("former"):
         return f"{format_code_span(facts['former'])} is now {format_code_span(facts['target'])}."
     return f"There is no {format_code_span(facts['target'])} any more." if facts.get("gone") else ""
@@ -142,13 +142,13 @@ def format_commit(draft: AnswerBuilder, ref: EvidenceRef) -> str:
 
 
 def _format_person(name: str) -> str:
-    """Write a name as it is; one that could be markup, as code."""
+    """Write a name, as code if it could be markup."""
     line = to_one_line(name, longest=80)
     return line if _NAME.fullmatch(line) else format_code_span(line)
 
 
 async def write_people(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write who owns it by CODEOWNERS, whose lines are left or who made most commits, and who changed it last."""
+    """Write the owner from CODEOWNERS, the main authors, and the last change."""
     people, commits = material.of("entry"), material.of("commit")
     if not material.skip:
         draft.say(" ".join(filter(None, (
@@ -195,7 +195,7 @@ def _format_contributor(draft: AnswerBuilder, ref: EvidenceRef) -> str:
 
 
 def _describe_target(draft: AnswerBuilder, material: AnswerContext) -> str:
-    """Name what the answer is about, with its place."""
+    """Name the subject of the answer, with its place."""
     facts = material.facts
     for ref in material.of("definition", "file")[:1]:
         place = f"{format_code_span(ref['path'])} {draft.cite(to_location(ref))}"
@@ -296,7 +296,7 @@ def _format_end(draft: AnswerBuilder, ref: EvidenceRef) -> str:
 
 
 def _describe_parting(facts: Mapping[str, str], totals: Mapping[str, int]) -> str:
-    """Say where two branches have parted: what the older one has of its own is not in the answer."""
+    """Say where two branches diverged; the answer omits changes on the older one."""
     older, newer = (format_code_span(facts[name]) for name in ("after", "until"))
     if facts.get("common commit"):
         known = " as far as it was fetched" if facts.get("shallow") else ""

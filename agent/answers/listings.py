@@ -70,7 +70,7 @@ async def _write_mentions(
     *,
     is_used: bool,
 ) -> None:
-    """Write the lines that have the name and do not call it: those by which it may be called all the same, first."""
+    """Write the lines that mention a name without calling it, indirect calls first."""
     room = MAX_MENTIONED if not sites else max(1, MAX_MENTIONED - len(sites))
     named = [ref for ref in mentions if ref["kind"]][:MAX_MENTIONED]
     others = [ref for ref in mentions if ref not in named]
@@ -87,7 +87,7 @@ async def _write_mentions(
 
 
 async def _deny_calls(draft: AnswerBuilder, material: AnswerContext, role: Role, target: str) -> None:
-    """Say that there is no call, with how much of the code that rests on."""
+    """Say that there is no call, and how much code was read."""
     plain = material.name.rpartition(".")[2]
     if role == "callee":
         claim, words = f"{target} calls no function known by name", []
@@ -201,7 +201,7 @@ async def write_attributes(draft: AnswerBuilder, material: AnswerContext) -> Ans
 
 
 async def list_files(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write what the files define, or how they begin."""
+    """List each file's definitions, or its first lines."""
     more: Continuation | None = None
     for head in material.of("file"):
         source = await read_quote(material.deps, to_location(head))
@@ -227,7 +227,7 @@ async def list_files(draft: AnswerBuilder, material: AnswerContext) -> AnswerSub
 
 
 async def list_folder(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write what is in a folder."""
+    """Write the contents of a folder."""
     totals, folder = material.metadata["totals"], material.decision["requests"][0]["path"]
     folders, files = totals.get("folders", 0), totals.get("files", 0)
     below = f" and {format_count(folders, 'folder')}" if folders else ""
@@ -265,7 +265,7 @@ async def _list_places(
 
 
 def _format_target(draft: AnswerBuilder, material: AnswerContext, definitions: Sequence[EvidenceRef]) -> str:
-    """Name what the question is about, with the mark of its definition."""
+    """Name the subject of the question, with the mark of its definition."""
     if not definitions:
         return format_code_span(material.name)
     return f"{format_name(definitions[0])} {draft.cite(to_location(definitions[0]))}"
@@ -308,7 +308,7 @@ _EMPTY = frozenset({'""', "''", "None", "nil", "null", "undefined", '"none"'})
 
 
 async def list_registered(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write what is registered, file by file; of an option that the question names, its default first."""
+    """Write the registrations, file by file; for an option named in the question, its default first."""
     entries = material.of("entry")
     is_one = "value" in material.parts and len(entries) == 1 and bool(entries[0]["signature"])
     is_named = is_one or ("name" in material.parts and bool(entries))
@@ -316,7 +316,7 @@ async def list_registered(draft: AnswerBuilder, material: AnswerContext) -> Answ
 
 
 async def list_subclasses(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write what inherits from a type."""
+    """Write the subclasses of a type."""
     entries, totals = material.of("entry"), material.metadata["totals"]
     count, direct = totals.get("entries", len(entries)), totals.get("direct", 0)
     base = material.facts.get("base", "")
@@ -357,7 +357,7 @@ def _write_list(draft: AnswerBuilder, material: AnswerContext, entries: list[Evi
 
 
 async def list_contract(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write where something is created, read, changed or called, by what is done with it there."""
+    """Write the places that create, read, change or call something, grouped by use."""
     entries, totals, facts = material.of("entry"), material.metadata["totals"], material.facts
     name = format_code_span(facts["name"])
     read = (LOCK_FILE,) if facts["contract"] in {"package", "requirement"} else ()
@@ -384,7 +384,7 @@ async def list_contract(draft: AnswerBuilder, material: AnswerContext) -> Answer
 
 
 def _format_end(draft: AnswerBuilder, ref: EvidenceRef) -> str:
-    """Write one place with the code around it, and what more there is to say."""
+    """Write one place with its surrounding code, and any remaining remarks."""
     detail = f", {format_code_span(ref['signature'], longest=_LONGEST_DETAIL)}" if ref["signature"] else ""
     return (
         f"- {format_code_span(ref['symbol'])} in {format_code_span(ref['path'])} {draft.cite(to_location(ref))}{detail}"
@@ -394,7 +394,7 @@ def _format_end(draft: AnswerBuilder, ref: EvidenceRef) -> str:
 def _write_counted(
     draft: AnswerBuilder, material: AnswerContext, sentence: str, entries: Sequence[EvidenceRef]
 ) -> Continuation | None:
-    """Write the sentence, with how many more there are in tests, and the list below it."""
+    """Write the sentence, with the count in tests, and the list below it."""
     totals = material.metadata["totals"]
     asides = f", and {totals['asides']:,} more in tests and examples" if totals.get("asides") else ""
     draft.say(f"{sentence}{', all of them in tests' if totals.get('in tests') else asides}:")
@@ -451,7 +451,7 @@ _SAYS: dict[str, str] = {
 
 
 async def write_commands(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write the command that fits best, and a few more."""
+    """Write the best command, and a few more."""
     entries = material.of("entry")
     if material.metadata["totals"].get("all"):
         draft.say(f"The repository names {len(entries)} commands:")

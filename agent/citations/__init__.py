@@ -1,1 +1,1 @@
-"""The citations of a model's text: read in every form, compared with what was shown, kept, marked or dropped."""
+"""Citations in a model's text: read in every form, compared with the evidence, kept, marked or dropped."""

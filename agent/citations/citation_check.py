@@ -1,4 +1,4 @@
-"""Keeps the citations of lines that were shown, and marks the claims that they contradict and those that keep none."""
+"""Keeps citations of shown lines, and marks claims that the lines contradict or that lack a citation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LONGEST_READ = 4_000  # characters that tell a language
 
 
 def write_legend(answer: str, deeds: Mapping[Deed, int]) -> str:
-    """Say what was done, a line each, with how often; empty if nothing was."""
+    """Write a legend of the marks with their counts; empty without marks."""
     told = _read_table()[find_language(answer)]
     return "\n".join(
         f"{word}: {told[deed].format(count=deeds[deed])}" for deed, word in _WORDS.items() if deeds.get(deed)
@@ -42,14 +42,14 @@ def write_legend(answer: str, deeds: Mapping[Deed, int]) -> str:
 
 
 def find_language(answer: str) -> str:
-    """Return the language that an answer most likely has, English where nothing tells."""
+    """Guess the language of an answer, English by default."""
     prose = f" {' '.join(split_spans(answer[:_LONGEST_READ])[0].lower().split())} "
     table = _read_table()
     return max(table, key=lambda language: sum(map(prose.count, table[language]["signs"])))
 
 
 def remove_remarks(answer: str) -> str:
-    """Return an answer without what the check has put into and below it."""
+    """Return an answer without the marks and remarks of the check."""
     return _REMARK.sub("", answer).rstrip()
 
 
@@ -84,7 +84,7 @@ Readings = Mapping[ReadingKey, Location | None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CitedClaim:
-    """One marker of an answer, where it leads, None if that was not read, and how much speaks against it."""
+    """One marker of an answer, its target (None if that was not read), and how much speaks against it."""
 
     mark: CitationMarker
     place: Location | None
@@ -98,7 +98,7 @@ class CitedClaim:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExaminedAnswer:
-    """An answer with each of its markers as it was found; `fit` is None if no model wrote it."""
+    """An answer with each of its markers as found; `fit` is None if no model wrote it."""
 
     text: str
     given: Mapping[int, Location]
@@ -175,7 +175,7 @@ async def examine_citations(
 
 
 def _weigh(fit: EvidenceFit, found: Sequence[CitationMarker], places: Sequence[Location | None]) -> list[Doubt]:
-    """Compare each citation with its claim, as far as there are not too many."""
+    """Compare each citation with its claim, up to a limit."""
     beside: dict[tuple[tuple[int, int], str], list[Location]] = {}
     for mark, place in zip(found, places, strict=True):
         if place is not None:
@@ -196,7 +196,7 @@ def _make_replacements(
     *,
     by_model: bool,
 ) -> list[str]:
-    """Return what replaces each marker; the first of a claim that keeps none is marked as unsourced."""
+    """Return the replacement of each marker; mark the first of a claim without citations as unsourced."""
     sound = {mark.claim_id for mark, place in zip(found, places, strict=True) if place is not None}
     marked: set[tuple[int, int]] = set()
     new: list[str] = []
@@ -214,7 +214,7 @@ def _make_replacements(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _EvidenceReader:
-    """Looks up at the commit what was read in the turn, and remembers it."""
+    """Reads and remembers the lines of the turn at the commit."""
 
     code: CodeSearch
     read: Sequence[Location]
@@ -222,7 +222,7 @@ class _EvidenceReader:
     texts: dict[Location, str | None] = field(default_factory=dict)
 
     async def locate(self, cited: Location | None) -> Location | None:
-        """Return the lines to show for a marker: as cited, or cut to what was read; None if there are none."""
+        """Return the lines of a marker, as cited or cut to those that were read; None if there are none."""
         if cited is None:
             return None
         is_part = bool(cited.path) and _is_sound(cited) and any(is_within(cited, seen) for seen in self.read)
@@ -235,7 +235,7 @@ class _EvidenceReader:
         return repaired if repaired is not None and await self._read_text(repaired) is not None else None
 
     async def load_exhibit(self, location: Location) -> Exhibit | None:
-        """Read lines with the names of the definitions that they are part of or hold; None if there are none."""
+        """Read lines with the names of the surrounding and contained definitions; None if there are none."""
         if location.commit:
             text = self.past.get(location)
             return Exhibit(location=location, lines=text.split("\n")) if text else None
@@ -252,7 +252,7 @@ class _EvidenceReader:
         return Exhibit(location=location, lines=text.split("\n"), names=tuple(names))
 
     async def _read_text(self, cited: Location) -> str | None:
-        """Return the cited lines as they are at the commit; None if they are not all there."""
+        """Return the cited lines at the commit; None if any is missing."""
         if cited not in self.texts:
             self.texts[cited] = None
             with suppress(UnknownPath):

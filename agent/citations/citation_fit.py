@@ -54,9 +54,9 @@ class Doubt(IntEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exhibit:
-    """Lines that were shown or read in the turn, and the names of the definitions that they are part of or hold.
+    """Lines that were shown or read in the turn, with the names of the surrounding and contained definitions.
 
-    The lines of a commit are its message, with who wrote it and when.
+    The lines of a commit are its message, with its author and date.
     """
 
     location: Location
@@ -88,7 +88,7 @@ class _KnownExhibit:
         return cls(exhibit=exhibit, heading=heading, lines=lines, all=heading.union(*lines), text=text)
 
     def find_lines(self, cited: Location) -> range | None:
-        """Return the indexes of the cited lines and of those beside them; None if they are not all here."""
+        """Return the indexes of the cited and neighbouring lines; None if any is missing."""
         at = self.exhibit.location
         if cited == at:
             return range(len(self.lines)) or None
@@ -98,7 +98,7 @@ class _KnownExhibit:
         return range(first, min(len(self.lines), cited.end_line - at.start_line + 1 + _MARGIN)) or None
 
     def cut(self, lines: range) -> Exhibit:
-        """Return some of the lines as an exhibit of their own; of a commit they stay at the commit."""
+        """Return some of the lines as a separate exhibit; those of a commit keep it."""
         whole = self.exhibit.location
         first = whole.start_line + lines.start
         at = replace(whole, start_line=first, end_line=first + len(lines) - 1) if whole.path else whole
@@ -121,7 +121,7 @@ class _KnownExhibit:
 
 
 class EvidenceFit:
-    """The evidence of one turn, with which its claims are compared; the names in `asked` may appear nowhere in it."""
+    """The evidence of one turn, compared with its claims; the names in `asked` may be missing."""
 
     def __init__(self, exhibits: Iterable[Exhibit], asked: str = "") -> None:
         self._exhibits: list[_KnownExhibit] = []
@@ -134,7 +134,7 @@ class EvidenceFit:
         self._known = "\n".join([condense(asked), *(one.text for one in self._exhibits)])
 
     def judge(self, claim: CitationMarker, cited: Location, beside: Sequence[Location]) -> Doubt:
-        """Return how much speaks against a citation; `beside` are all that the same words cite."""
+        """Return how much speaks against a citation; `beside` are all citations of the same words."""
         quotes = [one for place in {cited, *beside} if (one := self.quote(place)) is not None]
         if not quotes:
             return Doubt.NONE  # its lines are not known here
@@ -156,7 +156,7 @@ class EvidenceFit:
         return Doubt.UNSURE if fit < unsure or missing or odd_numbers or is_unheard else Doubt.NONE
 
     def quote(self, place: Location) -> Exhibit | None:
-        """Return some lines, and those beside them that were read too, with the names around them."""
+        """Quote some lines and their neighbours that were read, with the names around them."""
         found = ((one, lines) for one in self._exhibits if (lines := one.find_lines(place)) is not None)
         return next((one.cut(lines) for one, lines in found), None)
 
@@ -172,7 +172,7 @@ class EvidenceFit:
         return found
 
     def rate(self, claim: CitationMarker, cited: Location) -> float:
-        """Return how well lines fit a claim: 1 where nothing shown fits better, or where its words cannot tell."""
+        """Rate how well lines fit a claim: 1 if nothing else fits better, or if the words cannot tell."""
         weights = self._weigh(claim)
         holding = [(at, lines) for at, one in enumerate(self._exhibits) if (lines := one.find_lines(cited)) is not None]
         values = [list(one.weigh_windows(weights, range(len(one.lines)))) for one in self._exhibits]
@@ -185,7 +185,7 @@ class EvidenceFit:
         )
 
     def _weigh(self, claim: CitationMarker) -> Weights:
-        """Weigh what was shown anywhere by how few exhibits say it."""
+        """Weight the shown terms by how few exhibits contain them."""
         count = len(self._exhibits)
         own = find_claim_terms(claim.words)
         weights: dict[str, float] = {}
@@ -207,7 +207,7 @@ def _write(exhibit: Exhibit) -> str:
 
 
 def find_claim_terms(text: str) -> Terms:
-    """Return the terms of a sentence: of its words those that carry meaning, and its names."""
+    """Return the terms of a sentence: its meaningful words and its names."""
     return find_stems(text) | {f"#{name}" for name in find_names(text)}
 
 

@@ -1,4 +1,4 @@
-"""Reads what a sentence of an answer names: identifiers that it quotes or that no prose would be written like."""
+"""Finds names in the sentences of an answer: quoted identifiers, and words that prose would not use."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def find_names(sentence: str) -> frozenset[str]:
 
 
 def find_identifiers(text: str) -> frozenset[str]:
-    """Return the identifiers of code, lower-case, except those that are everywhere."""
+    """Return the identifiers of code in lower case, except ubiquitous ones."""
     return frozenset(word.lower() for word in _IDENTIFIER.findall(text)) - _COMMON
 
 
@@ -81,14 +81,14 @@ def find_specifics(words: str) -> frozenset[str]:
 
 
 def find_claimed_numbers(words: str) -> frozenset[str]:
-    """Return the numbers of a claim, without the one that counts an entry of a list."""
+    """Return the numbers of a claim, without a list number."""
     return find_numbers(_COUNTER.sub("", MARKER.sub(" ", words)))
 
 
 def find_odd_numbers(words: str, said: str) -> frozenset[str]:
-    """Return the numbers of a claim that lines do not have.
+    """Return the numbers of a claim that the lines lack.
 
-    A status of HTTP may be said by its name, and a commit by its beginning.
+    An HTTP status may be given by its name, and a commit by its beginning.
     """
     claimed = find_claimed_numbers(words) - find_values(said)
     text = condense(said) if claimed else ""
@@ -112,5 +112,5 @@ def find_numbers(text: str) -> frozenset[str]:
 
 
 def condense(text: str) -> str:
-    """Return the letters and digits of a text alone, lower-case: `SHA-1`, `sha_1` and `sha1` are the same."""
+    """Return only the letters and digits of a text, in lower case: `SHA-1`, `sha_1` and `sha1` are the same."""
     return _SEPARATORS.sub("", text.lower())

@@ -1,4 +1,4 @@
-"""Reads how a model writes that it cites: `E1`, `E1, E4:3-5`, `E1, lines 2-3`, `E10-E12`, in any language."""
+"""Reads how models write citations: `E1`, `E1, E4:3-5`, `E1, lines 2-3`, `E10-E12`, in any language."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Reader:
         return is_taken and len(self._found) <= MAX_CITATIONS
 
     def finish(self) -> list[WrittenCitation]:
-        """Return what was read; a word that nothing follows counts a line at most (`第2行`)."""
+        """Return the parsed citations; a final word counts a line at most (`第2行`)."""
         is_complete = len(self._word) <= 1 and not _DASH.search(self._sign)
         return self._found if is_complete else []
 

@@ -1,4 +1,4 @@
-"""Finds both ends of what programs agree on: tables, topics, endpoints, variables, resources, packages."""
+"""Finds both ends of interfaces between programs: tables, topics, endpoints, variables, resources, packages."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def _is_same_name(name: str, wanted: str) -> bool:
 
 
 def match_paths(name: str, wanted: str) -> bool:
-    """Tell whether two endpoints may be one: `GET /api/orders/{id}` and `/orders/42`.
+    """Whether two endpoints may be the same: `GET /api/orders/{id}` and `/orders/42`.
 
-    A placeholder matches any part of a path; one path may have an additional prefix, if more than the placeholder
-    matches.
+    A placeholder matches any part of a path; one path may have an additional prefix, if more than
+    the placeholder matches.
     """
     methods, path = _split_endpoint(name)
     other_methods, other = _split_endpoint(wanted)
@@ -225,8 +225,8 @@ _ASKED: Mapping[str, Pattern] = {
 async def route_contract(question: str, code: CodeSearch, *, is_of_past: bool = False) -> RouterDecision | None:
     """Look up both ends of the table, topic or package that a question names; None if it names none.
 
-    If the question says the noun, and nothing is called so, nothing else is looked for. In a question about the past,
-    versions are those of releases, and not of packages.
+    If the question has the noun, but nothing has the name, nothing else is looked up. In a question
+    about the past, versions are those of releases, and not of packages.
     """
     asked = question[:_LONGEST]
     for name, contract in _CONTRACTS.items():
@@ -266,7 +266,7 @@ async def route_contract(question: str, code: CodeSearch, *, is_of_past: bool = 
 
 
 def _may_be_package(word: str, asked: str) -> bool:
-    """Tell whether a word may name a package: many are called `send`, `which` or `config`."""
+    """Whether a word may name a package: many are called `send`, `which` or `config`."""
     if any(found[1] == word for found in _LED_PACKAGE.finditer(asked)):
         return bool(find_content_terms(word))
     said = list_words(word)

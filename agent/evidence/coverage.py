@@ -1,4 +1,4 @@
-"""Says how much of the code a "no" rests on, what was not read, and where a path is that is not indexed."""
+"""Says how much code a "no" covers, what was not read, and where an unindexed path is."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Quote = Callable[[str], str]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Denial:
-    """A "no", with how much of the code it rests on."""
+    """A "no" with its coverage."""
 
     text: str
     coverage: Coverage
@@ -88,13 +88,13 @@ def _format_denial(code: CodeSearch, claim: str, coverage: Coverage, words: Sequ
 
 
 async def explain_undefined(code: CodeSearch, name: str, *, quote: Quote = str) -> Denial:
-    """Say that nothing of a name is defined."""
+    """Say that a name has no definition."""
     plain = name.rpartition(".")[2]
     return await deny(code, f"No definition of {quote(name)} was found", plain, quote=quote)
 
 
 async def explain_no_calls(code: CodeSearch, name: str, claim: str, *, quote: Quote = str) -> Denial:
-    """Say that no call is known, or that the name itself is not."""
+    """Say that no call is known, or that the name does not appear."""
     found = await code.definitions(name)
     if not found:
         return await explain_undefined(code, name, quote=quote)
@@ -104,7 +104,7 @@ async def explain_no_calls(code: CodeSearch, name: str, claim: str, *, quote: Qu
 
 
 def describe_unseen(paths: Iterable[str]) -> str:
-    """Say that calls may be hidden, where one of the languages has macros; empty if none has."""
+    """Say that macros may hide calls, if a language has them; else empty."""
     languages = (find_language_by_ending(path.rpartition(".")[2].lower()) for path in paths)
     has_macros = any(language is not None and language.name in _WITH_MACROS for language in languages)
     return "Calls in macros and in generated code are not seen." if has_macros else ""
@@ -131,7 +131,7 @@ def format_scope(code: CodeSearch, coverage: Coverage, quote: Quote = format_cod
 
 
 async def find_left_out(code: SourceFiles, written: str) -> LeftOut | None:
-    """Find the path of the commit that is not indexed and that a written path means, is in or holds."""
+    """Return the unindexed path of the commit that a written path means, is in or contains."""
     wanted = fold_path(written)
     if not wanted or ".." in wanted.split("/"):
         return None
@@ -146,7 +146,7 @@ async def find_left_out(code: SourceFiles, written: str) -> LeftOut | None:
 
 
 async def _describe_fate(code: CodeSearch, path: str, quote: Quote) -> str:
-    """Say that a file was renamed or removed, and in which commit; empty if neither is known."""
+    """Say in which commit a file was renamed or removed; empty if unknown."""
     try:
         former = await follow_path(code, path.removeprefix("./"))
     except IndexerError:  # several repositories at once have no past, nor does a clone whose objects are missing

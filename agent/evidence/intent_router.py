@@ -104,7 +104,7 @@ _ENTRY_POINTS = compile_pattern(
 class AskedIntent:
     """The likeliest intent of a question, its probability, the names of code in it, and other possible intents.
 
-    `subject` is what it is about in its own words; `source_types` are those of the files that it is limited to.
+    `subject` is its subject in its own words; `source_types` are those it is limited to.
     """
 
     name: IntentName
@@ -121,7 +121,7 @@ class AskedIntent:
 
 
 async def recognise_intent(question: str, code: SymbolIndex) -> AskedIntent:
-    """Rank the intents of a question, with the names that the code has masked in it.
+    """Rank the intents of a question, with the code's names in it masked.
 
     A question for uses outside or inside of the tests is one for uses.
     """
@@ -152,14 +152,14 @@ async def _recognise(question: str, code: SymbolIndex) -> AskedIntent:
 
 
 def _leave_out(ranked: Sequence[RankedIntent], name: IntentName) -> list[RankedIntent]:
-    """Rank without an intent that cannot be meant, such as the calls made by something where nothing known is named."""
+    """Rank without impossible intents, such as the callees of an unknown name."""
     rest = [one for one in ranked if one.name != name]
     share = sum(one.confidence for one in rest) or 1.0
     return [replace(one, confidence=one.confidence / share) for one in rest]
 
 
 async def _find_names(question: str, code: SymbolIndex) -> dict[str, KnownName]:
-    """Look up what is typed as code, and the plain words that are no common ones; these must be spelt just so."""
+    """Look up words typed as code, and uncommon plain words in this exact case."""
     mentions, common = find_mentions(question), load_model().common
     typed = {part for name in mentions.names for part in name.split(".")}
     text = question
@@ -180,7 +180,7 @@ async def _find_names(question: str, code: SymbolIndex) -> dict[str, KnownName]:
 
 
 async def _find_plain_name(word: str, question: str, code: SymbolIndex) -> KnownName | None:
-    """Look up a word that is not typed as code; in Ruby a name may end in a mark."""
+    """Look up a word not typed as code; in Ruby a name may end in a mark."""
     for spelt in (f"{word}!", word):
         if spelt not in question:
             continue
@@ -194,7 +194,7 @@ async def _find_plain_name(word: str, question: str, code: SymbolIndex) -> Known
 async def _try_common_words(
     question: str, code: SymbolIndex, ranked: list[RankedIntent]
 ) -> tuple[dict[str, KnownName], list[RankedIntent]]:
-    """Take a common word for a name where the question asks for one just there: "who calls send?"."""
+    """Treat a common word as a name where the question asks for one: "who calls send?"."""
     best, names = ranked, dict[str, KnownName]()
     if ranked[0].confidence >= _NAMED and ranked[0].name not in _NAMING | {
         "absence",
@@ -223,7 +223,7 @@ async def _try_common_words(
 
 
 async def route_comparison(question: str, code: CodeSearch) -> RouterDecision | None:
-    """Show the difference between two versions, whatever the question is about them."""
+    """Show the difference between two versions, whatever the question asks about them."""
     if not read_times(question).is_comparison:
         return None
     asked = await recognise_intent(question, code)
@@ -231,7 +231,7 @@ async def route_comparison(question: str, code: CodeSearch) -> RouterDecision | 
 
 
 async def route_intent(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """Choose the requests of the likeliest intent; None if it has no lookup of its own, or names nothing for it."""
+    """Choose the requests of the likeliest intent; None if it has no lookup, or the question names nothing for it."""
     if (chosen := await route_contract(question, code, is_of_past=asked.name in _OF_PAST)) is not None:
         return chosen
     if asked.name == "origin" and not asked.is_sure:  # history misleads where it is not meant
@@ -250,7 +250,7 @@ async def route_intent(question: str, asked: AskedIntent, code: CodeSearch) -> R
 
 
 def list_meanings(asked: AskedIntent) -> list[str]:
-    """Return the questions that a question about one name may also be, where it is not sure which it is."""
+    """List the other possible questions about a name, if the intent is uncertain."""
     if asked.confidence >= _UNSURE or len(asked.names) != 1:
         return []
     shown = _ALIKE.get(asked.name, asked.name)
@@ -291,9 +291,9 @@ async def _route_uses(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
 
 
 async def _route_place(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:  # noqa: ARG001
-    """Show the lines that say the one thing that a question names as code, where no definition has that name.
+    """Show the lines that contain the one code-like name of a question, if no definition has it.
 
-    Where the program as a whole starts, the overview of the repository knows.
+    The overview of the repository knows where the program starts.
     """
     terms = find_content_terms(question)
     word = _find_unknown(question, asked.name) if _IS_USED.search(question) else ""
@@ -307,7 +307,7 @@ async def _route_place(question: str, asked: AskedIntent, code: CodeSearch) -> R
 
 
 async def _route_set(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """Show what sets the one thing that a question names: its declaration, or a constant or variable of that name."""
+    """Show the declaration, constant or variable that sets the one name in a question."""
     if (declared := await _route_declared(question, asked, code)) is not None:
         return declared
     if len(asked.names) != 1:
@@ -320,13 +320,13 @@ async def _route_set(question: str, asked: AskedIntent, code: CodeSearch) -> Rou
 
 
 async def _find_alike(word: str, code: CodeSearch) -> KnownName | None:
-    """Return what is defined under nearly the name of a word, where no line has the word itself."""
+    """Return definitions with a similar name, if no line has the word itself."""
     is_there = (await code.grep(rf"\b{re.escape(word)}\b", limit=1)).lines
     return None if is_there else await find_name_alike(word, code)
 
 
 def _find_unknown(question: str, intent: IntentName) -> str:
-    """Return the one name that the code does not define and that the question is about: a library, a setting."""
+    """Return the one undefined name that the question is about: a library, a setting."""
     if typed := _list_typed(question):
         return typed[0]
     subject = load_model().find_subject(question, intent).split()
@@ -339,7 +339,7 @@ def _find_unknown(question: str, intent: IntentName) -> str:
 
 
 def _list_typed(question: str) -> list[str]:
-    """Return the names that are typed as code, except those of files."""
+    """Return the names typed as code, except file names."""
     mentions = find_mentions(question)
     return [name for name in mentions.names if mask_question(name) != "xpath"]
 
@@ -356,7 +356,7 @@ async def _find_scope(question: str, code: CodeSearch) -> list[str]:
 def request_name(
     lookup: Lookup, known: KnownName, inside: Sequence[str] = (), source_types: Sequence[SourceType] = ()
 ) -> RetrievalRequest:
-    """Ask for what is known of a name, and of its calls for those in some files and folders, or sorts of files."""
+    """Look up a name, and for calls limit them to some files, folders or kinds of file."""
     request = request_lookup(lookup, known.name, reasoning=f"the question asks for {lookup} of a name")
     if known.module:
         request["patterns"] = [f"*/{known.module}/*", f"*/{known.module}.*"]
@@ -418,7 +418,7 @@ async def _route_value(question: str, asked: AskedIntent, code: CodeSearch) -> R
 
 
 async def _route_version(question: str, words: Sequence[str], code: CodeSearch) -> RouterDecision | None:
-    """Show where the manifests name the library whose version is asked for."""
+    """Show where the manifests name the library whose version is wanted."""
     for word in words:
         if declared := await find_declarations(code, normalize_name(word)):
             return request_packages(question, declared[0].registration.name)
@@ -457,7 +457,7 @@ def _fold(name: str) -> str:
 
 
 async def _route_kind(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """Request the lookup of a kind of question that has answers of its own."""
+    """Request the lookup for a kind of question with special answers."""
     is_of_whole = asked.name != "overview" or is_common_noun(asked.subject, question)
     if not is_of_whole and await is_defined_exactly(asked.subject, code):
         return None
@@ -477,7 +477,7 @@ async def _route_kind(question: str, asked: AskedIntent, code: CodeSearch) -> Ro
 
 
 async def request_history(question: str, code: CodeSearch) -> list[RetrievalRequest]:
-    """Ask git beside the search, for a model that reads both, where a question may be about the past."""
+    """Ask git as well as the search, for a model that reads both, if a question may be about the past."""
     ranked = load_model().rank(question[:_LONGEST])
     if sum(one.confidence for one in ranked if one.name in _MAYBE_PAST) < _MAYBE:
         return []
@@ -489,7 +489,7 @@ async def request_history(question: str, code: CodeSearch) -> list[RetrievalRequ
 
 
 async def _find_common_place(question: str, code: CodeSearch) -> str:
-    """Return the folder or the file that a common word names where a place is expected: "in the parser"."""
+    """Return the folder or file that a common word names in a place position: "in the parser"."""
     for word in list_place_words(question, is_loose=True):
         if not _PLAIN.fullmatch(word):
             continue
@@ -524,7 +524,7 @@ async def _route_contents(question: str, asked: AskedIntent, code: CodeSearch) -
 
 
 def choose_files(alike: Sequence[FileEntry], line: int) -> list[FileEntry]:
-    """Choose the files that a path may mean: those that have the line, the code first."""
+    """Choose the files that a path may mean: those with the line, code first."""
     long_enough = [entry for entry in alike if entry.lines >= line]
     return sorted(long_enough or alike, key=lambda entry: is_test_or_docs(entry.path))[:MAX_ALIKE]
 
@@ -541,7 +541,7 @@ async def _route_prose(question: str, asked: AskedIntent, code: CodeSearch) -> R
 
 
 async def _route_compared(question: str, asked: AskedIntent, code: CodeSearch) -> RouterDecision | None:
-    """Show the two things that a question compares; what is no name is looked for in the documentation."""
+    """Show the two things that a question compares, searching the documentation for those that are not names."""
     names = {known.name: known for known in asked.names}
     for word in dict.fromkeys(_PLAIN.findall(asked.subject)):
         known = await _find_plain_name(word, question, code) if word not in names else None

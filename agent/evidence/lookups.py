@@ -53,7 +53,7 @@ _IMPORTING = re.compile(
 
 
 async def search(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Rank the code for the query; a text that it quotes is looked for as it is."""
+    """Rank the code for the query; search for quoted text verbatim."""
     literal = parse_literal(request["query"])
     if literal:
         result = await search_relaxed(code, request, limit=_LITERAL_HITS)
@@ -80,7 +80,7 @@ async def _search_message(code: CodeSearch, request: RetrievalRequest) -> Retrie
 async def _describe_hits(
     code: SymbolIndex, query: str, hits: Sequence[Hit], literal: Literal | None
 ) -> tuple[list[EvidenceRef], list[EvidenceRef]]:
-    """Refer to the best hits by what they are about, and to the definitions that they are in."""
+    """Refer to the best hits by their subjects and definitions."""
     terms = find_content_terms(query)
     literals = (literal,) if literal else find_literals(query)
     refs: list[EvidenceRef] = []
@@ -99,7 +99,7 @@ async def _describe_hits(
 
 
 async def _find_similar(code: CodeSearch, name: str, hits: Sequence[Hit]) -> list[EvidenceRef]:
-    """Return what a misspelt name may mean; nothing for a name that is defined."""
+    """Return the likely meanings of a misspelt name; none for a defined name."""
     if not find_mentions(f"`{name}`").names or await code.definitions(name):
         return []
     seen = [symbol.qualified_name for hit in hits for symbol in hit.symbols]
@@ -152,7 +152,7 @@ async def _find_usages(code: CodeSearch, request: RetrievalRequest) -> Retrieved
 
 
 async def _find_importers(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Find the lines that import the file, by the name that imports know it by."""
+    """Find the lines that import a file, by its name in imports."""
     stem = PurePosixPath(request["path"]).stem
     if stem in {"__init__", "index", "mod", "lib", "main"}:
         stem = PurePosixPath(request["path"]).parent.name or stem
@@ -191,7 +191,7 @@ async def _outline_file(code: CodeSearch, request: RetrievalRequest) -> Retrieve
 
 
 async def _read_lines(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Read lines at the commit that is asked for; where it has none that may be shown, at the turn's, with a note."""
+    """Read lines at the requested commit; if it has none that may be shown, read the turn's, with a note."""
     commit = request.get("commit", "")
     if not commit or code.commit.sha.startswith(commit):
         return await _read_lines_here(code, request)
@@ -215,7 +215,7 @@ async def _read_lines(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
 
 
 def _add_context(request: RetrievalRequest) -> tuple[int, int]:
-    """Return the lines to read: a range is what was asked for, and one line alone says little."""
+    """Return the lines to read: a range as requested, a single line with its surroundings."""
     context = _CONTEXT_LINES if request["start_line"] == request["end_line"] else 0
     return max(1, request["start_line"] - context), request["end_line"] + context
 
@@ -284,7 +284,7 @@ async def _find_mentions(code: CodeSearch, request: RetrievalRequest, role: Role
 
 
 async def _keep_inside(code: CodeSearch, request: RetrievalRequest, refs: list[EvidenceRef]) -> list[EvidenceRef]:
-    """Keep what is in the files that a request is limited to."""
+    """Keep results in the files that a request is limited to."""
     if not (request["folders"] or request["source_types"]):
         return refs
     inside = await _list_paths(code, request)

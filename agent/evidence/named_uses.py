@@ -1,4 +1,4 @@
-"""Finds the lines that register or call a definition by its name, where the syntax shows no call of it."""
+"""Finds the lines that register or call a definition by name, if the syntax shows no call."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _BY_VALUE = "passed as a value"
 
 @dataclass(frozen=True, kw_only=True)
 class NamedDefinition:
-    """A name that is asked about, its definitions, and what they are in: modules, folders and classes."""
+    """A name in a question, its definitions, and their modules, folders and classes."""
 
     plain: str
     owner: str
@@ -59,7 +59,7 @@ class NamedDefinition:
 
     @classmethod
     async def find(cls, code: CodeSearch, name: str) -> NamedDefinition:
-        """Find what a name means."""
+        """Find the meaning of a name."""
         owner, _, plain = name.replace("::", ".").replace("#", ".").rpartition(".")
         definitions = tuple(await code.definitions(name))
         around = {part for one in definitions for part in _list_around(one)}
@@ -68,7 +68,7 @@ class NamedDefinition:
         )
 
     def describe_use(self, path: str, line: str) -> str:
-        """Say how a line that has the name uses it other than by a call; empty if it only says it."""
+        """Describe how a line uses a name other than by a call; empty for a mere mention."""
         line = line[:_LONGEST_LINE]
         if queued := self._queue_call.search(line):
             return f"called through `.{queued[1]}`"
@@ -85,19 +85,19 @@ class NamedDefinition:
 
     @cached_property
     def _value(self) -> Pattern:
-        """The name as an argument, an entry of a list, or what is assigned or returned."""
+        """Return the name's role as an argument, an entry of a list, or an assigned or returned value."""
         name = re.escape(self.plain)
         return compile_pattern(rf"(?:[(,=\[{{>]|:\s|return)\s?&?(?:[\w$]+(?:\.|::|->))*{name}\s?(?:[,)\]}};]|$)")
 
     def _is_meant(self, written: str) -> bool:
-        """Whether a text is the name behind what its definition is in, or the name alone where it is telling."""
+        """Whether a text is the qualified name, or a distinctive bare name."""
         *before, last = re.split(r"[./:#\\]+", written)
         if last != self.plain:
             return False
         return before[-1] in self.around if before else "_" in last.strip("_") or any(map(str.isupper, last[1:]))
 
     def is_handled_by(self, path: str, registration: Registration) -> bool:
-        """Whether a registration names it as the one that is called: `views.home`, `users#show`, `Home.as_view()`."""
+        """Whether a registration names it as the handler: `views.home`, `users#show`, `Home.as_view()`."""
         handler = registration.handler.removesuffix("()").removesuffix(".as_view")
         words = _WORD.findall(handler)
         if not words or not (words[-1] == self.plain or ("(" in handler and self.plain in words)):
@@ -162,7 +162,7 @@ def _describe(registration: Registration) -> str:
 
 
 async def _find_decorators(code: CodeSearch, definition: Definition) -> list[EvidenceRef]:
-    """Find the decorators of a definition that may register it, above its lines and at their beginning."""
+    """Find the decorators of a definition that may register it, at the beginning of lines above it."""
     first = max(definition.symbol.start_line - _DECORATOR_LINES, 1)
     lines = (await code.read(definition.path, first, definition.symbol.start_line + _DECORATOR_LINES)).text.split("\n")
     start = definition.symbol.start_line - first
@@ -181,7 +181,7 @@ def _take_decorators(order: Iterable[int], lines: Sequence[str]) -> Iterator[int
 
 
 async def _find_links(code: CodeSearch, route: Location) -> list[EvidenceRef]:
-    """Find the lines that link to a route by the name that it has beside its path, as in Django."""
+    """Find the lines that link to a route by its name, as in Django."""
     text = (await code.read(route.path, route.start_line, route.start_line + _ROUTE_LINES)).text
     if (found := _URL_NAME.search(text)) is None:
         return []
@@ -197,7 +197,7 @@ async def _find_links(code: CodeSearch, route: Location) -> list[EvidenceRef]:
 
 
 async def describe_named_uses(code: CodeSearch, name: str) -> str:
-    """Say in one sentence where a name is used other than by a call; empty if it is not."""
+    """Describe in one sentence the uses of a name other than calls; empty if there are none."""
     target = await NamedDefinition.find(code, name)
     uses = [*await find_named_uses(code, target), *await find_named_lines(code, target)]
     places = {f"{ref['path']}:{ref['start_line']}": ref["kind"] for ref in reversed(uses)}

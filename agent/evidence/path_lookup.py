@@ -1,4 +1,4 @@
-"""Maps the paths that people and stack traces write onto the paths of a commit."""
+"""Maps paths in messages and stack traces onto the paths of a commit."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ Entry = TypeVar("Entry", bound=HasPath)
 
 
 class FilePathLookup(Generic[Entry]):
-    """The files that any of the written paths may mean, found by any unmistakable end of their path.
+    """The files that any of the written paths may mean, found by any unambiguous ending.
 
-    Case, Unicode form, percent signs and the direction of slashes do not matter, unless they tell two files apart.
+    Ignores case, Unicode form, percent signs and the direction of slashes, unless they distinguish
+    two files.
     """
 
     def __init__(self, files: Sequence[Entry], written: Iterable[str]) -> None:
@@ -39,12 +40,12 @@ class FilePathLookup(Generic[Entry]):
         self._files = [entry for entry in files if fold_name(entry.path).endswith(ends)]
 
     def find(self, written: str) -> Entry | None:
-        """Return the one file that the written path means; None when none or several fit equally well."""
+        """Return the one file that a written path means; None if none or several match."""
         alike = self.find_alike(written)
         return alike[0] if len(alike) == 1 else None
 
     def find_alike(self, written: str) -> list[Entry]:
-        """Return the files that the written path may mean, all of which fit equally well."""
+        """Return the files that a written path may mean, all equally well."""
         wanted = _split_path(written)
         if not wanted:
             return []
@@ -62,7 +63,7 @@ class FilePathLookup(Generic[Entry]):
 
 @lru_cache(maxsize=1 << 16)  # a question is compared with every path of a repository
 def fold_name(path: str) -> str:
-    """Fold what does not tell names apart on the file systems that people use: case and Unicode form."""
+    """Fold the differences that common file systems ignore: case and Unicode form."""
     return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
 
 
@@ -87,7 +88,7 @@ def _count_shared_end(left: list[str], right: list[str]) -> int:
 
 
 async def find_folder(code: SourceFiles, written: str) -> str | None:
-    """Return the one indexed folder that a written path means: whole, or the end of one, of the code before tests."""
+    """Return the one indexed folder that a written path or its end means, code before tests."""
     path = fold_path(written.strip("./ "))
     folders = await code.folders()
     if written.strip("./ ") in folders:
@@ -106,9 +107,9 @@ _MAX_MOVES = 4  # renames that are followed
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FormerPath:
-    """The fate of a file: its present path, empty if it is gone, and the last commit that touched the old path.
+    """The fate of a file: its present path, empty if it was removed, and the last commit that touched the old path.
 
-    It `is_removed` where that commit is known to have removed it.
+    It `is_removed` if that commit is known to have removed it.
     """
 
     path: str
@@ -117,7 +118,7 @@ class FormerPath:
 
 
 async def follow_path(code: CodeSearch, path: str) -> FormerPath | None:
-    """Find what became of a path, or of the file last removed that is called so; None if no known commit touched it."""
+    """Find what happened to a path, or to the last removed file with that name; None if no known commit touched it."""
     if "/" not in path and not (await code.past.log(LogQuery(path=path, limit=1))).revisions:
         path = next(iter(await code.past.find_former_paths(path)), path)
     files = {entry.path for entry in await code.files()}
@@ -135,7 +136,7 @@ async def follow_path(code: CodeSearch, path: str) -> FormerPath | None:
 
 
 async def _find_fate(code: CodeSearch, sha: str, path: str) -> tuple[str, bool]:
-    """Return what a commit has renamed a file to, empty if it has not, and whether it has removed it."""
+    """Return a file's new name in a commit, empty without one, and whether the commit removed it."""
     try:
         compared = await code.past.compare(DiffQuery(after=f"{sha}~1", until=sha, limit=0))
     except UnknownRevision:  # it is the first that is known

@@ -1,4 +1,4 @@
-"""Makes references to evidence out of what the index returns, in the order that a reader wants them."""
+"""Turns results of the index into references to evidence, in reading order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_LINES_OF_PLACE = 4  # more calls in one function say nothing new
 
 
 def tell_places(deps: Deps, refs: Iterable[EvidenceRef]) -> None:
-    """Tell listeners what was found, and where it can be seen."""
+    """Tell listeners about found places, and their addresses."""
     places = [to_location(ref) for ref in refs if ref["path"]]
     deps.emit("evidence", locations=places, urls=[deps.code.permalink(place) for place in places])
 
@@ -46,7 +46,7 @@ def make_lines_ref(
     signature: str = "",
     doc: str = "",
 ) -> EvidenceRef:
-    """Refer to lines of a file, or to a commit, with what is known of them."""
+    """Refer to lines of a file, or to a commit."""
     ref: EvidenceRef = {
         "path": location.path,
         "start_line": location.start_line,
@@ -143,7 +143,7 @@ def sort_code_first(refs: Iterable[EvidenceRef]) -> list[EvidenceRef]:
 
 
 def sort_definitions(definitions: Sequence[Definition], patterns: Sequence[str]) -> list[Definition]:
-    """Order definitions of one name: where the patterns say, the code first, the outer first; overloads only once."""
+    """Order definitions of one name: by the patterns, code first, outer first; overloads only once."""
     fitting = [one for one in definitions if any(fnmatch(f"/{one.path}".lower(), glob.lower()) for glob in patterns)]
     made = [one for one in definitions if not is_import_line(one.symbol.kind, one.symbol.signature)]
     longest: dict[tuple[str, str], Definition] = {}
@@ -159,7 +159,7 @@ def sort_definitions(definitions: Sequence[Definition], patterns: Sequence[str])
 
 
 def is_import_line(kind: str, signature: str) -> bool:
-    """Whether what is indexed as a constant only takes a name from another module (`const x = require("x")`)."""
+    """Whether an indexed constant only imports a name (`const x = require("x")`)."""
     return kind == "constant" and "require(" in signature
 
 
@@ -211,7 +211,7 @@ def count_calls(refs: Iterable[EvidenceRef]) -> int:
 
 
 def count_by_definition(definitions: Sequence[EvidenceRef], sites: Iterable[CallSite]) -> list[EvidenceRef]:
-    """Note with each definition how many of the calls are certainly its own, the most called one first."""
+    """Count for each definition the calls that are certainly its own, the most called one first."""
     called = Counter(
         (site.callee.path, site.callee.symbol.qualified_name)
         for site in sites

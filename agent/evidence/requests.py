@@ -1,4 +1,4 @@
-"""Makes the typed requests and decisions that the router passes to retrieval, and holds what a request brings."""
+"""Makes the typed requests and decisions that the router passes to retrieval, and keeps the results."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def request_search(
 
 
 def request_lookup(lookup: Lookup, name: str, *, reasoning: str) -> RetrievalRequest:
-    """Ask for what is known of a name."""
+    """Make the request to look up a name."""
     return {**request_search(name, reasoning=reasoning), "lookup": lookup}
 
 
 def request_kind(lookup: Lookup, question: str, parts: Mapping[str, str]) -> RetrievalRequest:
-    """Ask for what a question of some kind wants."""
+    """Make the request for a kind of question."""
     reasoning = f"a question about {lookup.replace('_', ' ')}"
     return {**request_lookup(lookup, question[:LONGEST_QUERY], reasoning=reasoning), "parts": dict(parts)}
 
@@ -58,7 +58,7 @@ def request_outline(path: str, *, reasoning: str) -> RetrievalRequest:
 
 
 def request_lines(path: str, start_line: int, end_line: int, *, reasoning: str, commit: str = "") -> RetrievalRequest:
-    """Ask for lines of a file, at another commit than the turn's where one is given."""
+    """Make the request for lines of a file, possibly at another commit than the turn's."""
     request = request_lookup("lines", path, reasoning=reasoning)
     lines: RetrievalRequest = {**request, "path": path, "start_line": start_line, "end_line": end_line}
     return {**lines, "commit": commit} if commit else lines

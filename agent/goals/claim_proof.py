@@ -80,7 +80,7 @@ class Named:
         return False
 
     def _choose(self, homes: list[str]) -> list[str]:
-        """Choose the place that the words of the claim name; none where they leave it open."""
+        """Choose the place that the words of the claim name; none if they are ambiguous."""
         scores = {one: len(self._words.intersection(_split_place(one))) for one in homes}
         best = [one for one, score in scores.items() if score == max(scores.values())]
         if len(best) > 1:
@@ -227,7 +227,7 @@ class Tracer:
         monitoring.set_events(3, monitoring.events.PY_START)
 
     def find_place(self, file: str) -> str:
-        """Return the path of a file of the repository as it was before the test began; empty for any other."""
+        """Return the path of a repository file as it was before the test; empty for any other."""
         path = os.path.realpath(file)
         if not path.startswith(self._root) or path == os.path.realpath(self._own) or not os.path.isfile(path):  # noqa: PTH113
             return ""
@@ -264,7 +264,7 @@ class Trial:
         self._is_result = False
 
     def run(self, name: str) -> dict[str, Any]:
-        """Run a test; say how it ended, and what was executed where."""
+        """Run a test; return its outcome and the executed lines."""
         sys.path[0] = self._root
         if os.path.isdir("src"):  # noqa: PTH112
             sys.path.insert(1, os.path.join(self._root, "src"))  # noqa: PTH118
@@ -306,7 +306,7 @@ class Trial:
         return value
 
     def _take_read(self, site: int, owner: Any, name: str, value: Any) -> Any:
-        """Read an attribute for the test: that of a module, a class or an instance is what the code has set it to."""
+        """Read an attribute for the test: the code has set those of modules, classes and instances."""
         code = getattr(value, "__code__", None)
         is_foreign = not isinstance(value, StandIn) and not (code and self._tracer.find_place(code.co_filename))
         if name in MUTATORS and callable(value) and is_foreign:
@@ -333,7 +333,7 @@ class Trial:
         return (StandIn(), raised and _make_error(raised)) if site in self._replaced else (value, raised)
 
     def _find_owner(self, owner: Any, name: str) -> list[str]:
-        """Name what an attribute belongs to, where the repository has it and this run has loaded it."""
+        """Name the owner of an attribute, if the repository has it and this run has loaded it."""
         kind = owner if isinstance(owner, (type, types.ModuleType, types.FunctionType)) else type(owner)
         module = kind if isinstance(kind, types.ModuleType) else sys.modules.get(getattr(kind, "__module__", ""), None)
         place = self._tracer.find_place(getattr(module, "__file__", None) or "")
@@ -372,7 +372,7 @@ class Trial:
         return any(one.startswith(self._root + os.sep) for one in real)
 
     def _prepare_command(self, args: Any, options: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        """Have a command of the repository note what it executes; no other command may be run."""
+        """Make a command of the repository record what it executes; reject other commands."""
         argv = [str(one) for one in (args[0] if args and isinstance(args[0], (list, tuple)) else [])]
         place = os.path.realpath(os.fspath(options.get("cwd") or "."))
         if options.get("shell") or options.get("executable") or not self._is_own_command(argv, place):
@@ -521,7 +521,7 @@ def _list_reached(results: list[Any]) -> list[Any]:
 
 
 def _list_parts(value: Any) -> list[Any]:
-    """List what a plain look at a value shows."""
+    """List the visible parts of a value."""
     looks: list[Any] = [type, len, str, repr, sorted, list, tuple, set, json.loads]
     looks += [
         lambda one, name=name: getattr(one, name)()
@@ -628,7 +628,7 @@ def _is_stand_in(value: Any) -> bool:
 
 
 def main() -> int:
-    """Write what was found to the descriptor."""
+    """Write the result to the descriptor."""
     data = json.dumps(dict(prove(sys.argv[2], sys.argv[3]), kind="proof")).encode() + b"\n"
     while data:
         data = data[os.write(int(sys.argv[1]), data) :]

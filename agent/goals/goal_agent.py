@@ -135,7 +135,7 @@ class GoalAgent:
                 yield event
 
     async def resume(self, run_id: str, *, thread: str, reply: str | None = None) -> AsyncGenerator[AgentEvent, None]:
-        """Continue a run that was interrupted, or that waits for a person; the events are those of `start`.
+        """Continue an interrupted run, or one that waits for a person; the events are those of `start`.
 
         A finished run gives its verdict again. Raises `UnknownRun` if there is nothing to continue.
         """
@@ -189,7 +189,7 @@ class GoalAgent:
             raise
 
     async def _work(self, run_id: str, claim: RunClaim, run: GoalRun, started: float) -> Answer:
-        """Take a run as far as it goes, in a working copy as it was left."""
+        """Take a run as far as it goes, in a working copy with its changes."""
         state = run.state
         goal = self._goals(state.get("goal", ""), state.get("arguments", {}))
         code = await self._library.pin(run.repository)
@@ -254,7 +254,7 @@ class GoalAgent:
         }
 
     def _make_answer(self, verdict: GoalVerdict, code: CodeSearch, seconds: float) -> Answer:
-        """Answer with the verdict; its citations stand for no marks, and lead to the commit of the run."""
+        """Answer with the verdict; its citations have no marks, and lead to the commit of the run."""
         citations = [
             Citation(
                 mark=number, path=at.path, start_line=at.start_line, end_line=at.end_line, commit=verdict.commit,
@@ -277,7 +277,7 @@ class GoalAgent:
     async def _abandon(self, claim: RunClaim | None) -> None:
         """Delete a run's checkpoints; if that fails, its author still learns how it ended.
 
-        A run that was not claimed, or belongs to another process by now, is left alone.
+        Leave a run that was not claimed, or now belongs to another process.
         """
         try:
             if claim is not None:

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def route_after_plan(state: GoalState) -> Literal["act", "evaluate"]:
-    """Make the calls, where there are any."""
+    """Make the calls, if there are any."""
     return "act" if state.get("pending_tool_calls") else "evaluate"
 
 
 def route_after_evaluate(state: GoalState) -> Literal["human_check", "plan", "__end__"]:
-    """End where the goal is reached or something is used up; else continue, where wanted after a person's word."""
+    """End if the goal is reached or a limit is; else continue, after a person's word if required."""
     if state.get("goal_achieved") or state.get("ended_by"):
         return "__end__"
     return "human_check" if state.get("hitl") else "plan"
@@ -43,7 +43,7 @@ def route_after_human_check(state: GoalState) -> Literal["plan", "__end__"]:
 
 
 def build_goal_graph() -> GoalGraph:
-    """Return the graph, ready to be compiled with a checkpointer."""
+    """Return the graph, ready to compile with a checkpointer."""
     from langgraph.graph import START, StateGraph  # takes a second, which only a run is worth
 
     graph: GoalGraph = StateGraph(GoalState, context_schema=GoalDeps)
@@ -105,7 +105,7 @@ class GoalRunner:
         )
 
     async def take(self, run: GoalRun, claim: RunClaim, deps: GoalDeps) -> GraphOutcome[GoalState]:
-        """Take a run as far as it goes, without repeating what is done already."""
+        """Take a run as far as it goes, without repeating finished steps."""
         from langgraph.types import Command
 
         if run.is_finished or (run.request is not None and run.reply is None):

@@ -47,11 +47,11 @@ class GoalVerdict:
     refused: tuple[str, ...] = ()
 
     def to_text(self, redact: Callable[[str], str]) -> str:
-        """Write it as Markdown, with secrets masked; the patch is handed over beside it."""
+        """Write it as Markdown, with secrets masked; the patch is separate."""
         return "\n\n".join([*self._describe_outcome(), *self._describe_evidence(redact), self._describe_cost()])
 
     def to_memory(self, redact: Callable[[str], str]) -> str:
-        """Write it as the next question of the conversation finds it: what may be cut off comes last."""
+        """Write it for the next question of the conversation, the least important part last."""
         what = f"This was a goal run ({self.goal}), which a person had approved; it ran in a sandbox."
         return "\n\n".join([what, *self._describe_outcome(), self._describe_cost(), *self._describe_evidence(redact)])
 
@@ -91,7 +91,7 @@ class GoalVerdict:
 
 
 def make_verdict(run: GoalRun, goal: Goal[Any], redact: Callable[[str], str]) -> GoalVerdict:
-    """Return what the state at the end of a run says."""
+    """Return the verdict of a run's final state."""
     state = run.state
     selected = goal.select_changes(read_stored_changes(state.get("changes", [])))
     refused = [one for one in selected if leads_out(one)]
@@ -133,7 +133,7 @@ def _list_places(details: Mapping[str, Any], changes: Sequence[FileChange]) -> S
 
 
 def _find_first_change(change: FileChange) -> int:
-    """Return the first line that is not as it was."""
+    """Return the first changed line."""
     old = change.old.content.splitlines() if change.old is not None else []
     new = change.new.content.splitlines() if change.new is not None else []
     same = next((number for number, pair in enumerate(zip(old, new, strict=False)) if pair[0] != pair[1]), len(new))

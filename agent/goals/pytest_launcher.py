@@ -38,7 +38,7 @@ class Reporter:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
-        """Note what was raised in a test, before anybody reports it; the report is made by others."""
+        """Record the exceptions of a test before others report them."""
         if call.excinfo is not None:
             self._raised[item.nodeid] = type(call.excinfo.value).__name__
 
@@ -50,7 +50,7 @@ class Reporter:
             self._write("import", id=node.nodeid, name=cause.name, is_ours=self._is_ours(cause.name))
 
     def _is_ours(self, name: str) -> bool:
-        """Tell whether the first part of a module's name is there among the files of the repository."""
+        """Whether the first part of a module's name is among the files of the repository."""
         top = name.partition(".")[0]
         places = [os.path.join(self._root, folder, top) for folder in ("", "src")]  # noqa: PTH118 - Pythons of any age
         return any(os.path.exists(place) or os.path.exists(place + ".py") for place in places)  # noqa: PTH110
@@ -61,7 +61,7 @@ class Reporter:
             self._write("collect", id=report.nodeid, message=str(report.longrepr)[-MAX_CHARACTERS:])
 
     def pytest_runtest_logreport(self, report: Any) -> None:
-        """Report a phase of a test: that it was called, or what went wrong around that."""
+        """Report a phase of a test: its call, or an error around it."""
         if report.when != "call" and report.outcome == "passed":
             return
         crash = getattr(report.longrepr, "reprcrash", None)
@@ -79,7 +79,7 @@ class Reporter:
         )
 
     def pytest_sessionfinish(self, exitstatus: Any) -> None:
-        """Report how the session ends."""
+        """Report the end of the session."""
         self._write("finish", code=int(exitstatus))
 
 

@@ -27,7 +27,7 @@ MAX_SELECTED = 50
 
 
 class SandboxTool(Tool[Arguments]):
-    """A tool that there is in goal runs alone; anyone who approves the run approves it."""
+    """A tool only for goal runs; approving the run approves it."""
 
     needs_approval = True
     seconds = 600.0  # the sandbox has a limit of its own, which comes first
@@ -46,11 +46,11 @@ def get_workspace(deps: Deps) -> Workspace:
 
 
 class CommandFailed(AgentError):
-    """A command of a tool has failed; the text says how."""
+    """A tool's command failed; the text says how."""
 
 
 def fit_output(output: BoundedOutput, deps: Deps, *, most: int = MAX_CHARACTERS) -> str:
-    """Return an output as a model may read it: masked, bounded from both ends."""
+    """Return an output for a model: masked, and cut in the middle."""
     text = replace_control_characters(deps.redact(output.text)).strip("\n")
     if len(text) <= most:
         return text
@@ -76,7 +76,7 @@ class BashExec(SandboxTool[BashArguments]):
     cost = OUTSIDE
 
     async def run(self, args: BashArguments, deps: Deps) -> ToolEvidence:
-        """Run the command, and return its end and what it wrote."""
+        """Run the command, and return its end and its output."""
         line = ("timeout", "-s", "KILL", str(args.seconds), "bash", "-c", args.command)
         done = await get_workspace(deps).run(SandboxCommand(argv=line), shown=args.command)
         ended = done.explain()
@@ -91,7 +91,7 @@ class BashExec(SandboxTool[BashArguments]):
 
 
 def check_selection(select: list[str]) -> list[str]:
-    """Return tests as pytest takes them; raises `ValueError` for what would be an option, or empty."""
+    """Return tests as pytest takes them; raises `ValueError` for options and empty texts."""
     for one in select:
         if not one.strip() or one.startswith(("-", "@", "/")) or ".." in one.partition("::")[0].split("/"):
             raise ValueError(f"{one[:80]!r} selects no tests. Name a file, a folder or a test of the repository.")
@@ -112,7 +112,7 @@ class SelectionArguments(BaseModel):
 
 
 class RunPytest(SandboxTool[SelectionArguments]):
-    """Runs tests of the working copy as it is now."""
+    """Runs tests of the present working copy."""
 
     name = "run_pytest"
     description = "Run tests of the working copy as it is now: each failure with its place, message and output."
@@ -148,7 +148,7 @@ def check_path(path: str) -> str:
 
 
 def check_folder(path: str) -> str:
-    """Return a folder inside the copy, written plainly, `.` for all of it; raises `ValueError` for any other."""
+    """Return a folder inside the copy in plain form, `.` for all of it; raises `ValueError` for any other."""
     return "." if path.strip() in {"", ".", "./"} else check_path(path)
 
 
@@ -171,7 +171,7 @@ class FileArguments(BaseModel):
 
 
 class FileRead(SandboxTool[FileArguments]):
-    """Reads a file as it is now."""
+    """Reads the present form of a file."""
 
     name = "file_read"
     description = "Read lines of a file of the working copy, as it is now."
@@ -201,7 +201,7 @@ class FolderArguments(BaseModel):
 
 
 class FileList(SandboxTool[FolderArguments]):
-    """Lists a folder as it is now."""
+    """Lists the present contents of a folder."""
 
     name = "file_list"
     description = "List what is in a folder of the working copy now, with sizes in bytes."
@@ -226,7 +226,7 @@ def _format_entry(entry: str) -> str:
 
 
 class WriteArguments(BaseModel):
-    """A file, or a part of one, and what is to be in its place."""
+    """A file, or a part of one, and its replacement."""
 
     path: FilePath
     content: str = Field(description="All of the file, or what takes the place of `replaces`.")
@@ -243,11 +243,11 @@ class FileWrite(SandboxTool[WriteArguments]):
     argument_shown = "path"
 
     def describe_call(self, args: Mapping[str, Any], deps: Deps) -> str:
-        """Name the file: its content is part of the patch that people are shown."""
+        """Name the file: people see its content in the patch."""
         return deps.redact(f"{self.name}: {args.get('path', '')}"[:_LONGEST_PATH])
 
     async def run(self, args: WriteArguments, deps: Deps) -> ToolEvidence:
-        """Write the file; a passage that is to be replaced must be there once."""
+        """Write the file; a replaced passage must appear once."""
         content = args.content.encode(errors="replace")
         if args.replaces:
             content = _replace_once(await _read_file(args.path, deps), args.replaces.encode(errors="replace"), content)
@@ -275,7 +275,7 @@ def _replace_once(before: bytes, old: bytes, new: bytes) -> bytes:
 
 
 async def _run(command: SandboxCommand, path: str, deps: Deps, *, kept_bytes: int = 0) -> Execution:
-    """Run what uses a path; `CommandFailed` if it cannot be used."""
+    """Run something on a path; `CommandFailed` if the path cannot be used."""
     done = await get_workspace(deps).run(command, kept_bytes=kept_bytes)
     if done.exit_code != 0:
         errors = fit_output(done.stderr, deps, most=500)
@@ -287,12 +287,12 @@ SANDBOX_TOOLS = (BashExec.name, FileRead.name, FileList.name, FileWrite.name, Ru
 
 
 def make_goal_tools() -> ToolRegistry:
-    """Return a registry with everything that a model may call in a goal run; files are read from the copy alone."""
+    """Return a registry of all tools of a goal run; files are read only from the copy."""
     return make_tool_registry(_make_sandbox_tools(), without=(ReadFile.name, ListFiles.name))
 
 
 def make_copy_tools() -> ToolRegistry:
-    """Return a registry with the tools of the sandbox alone, for a run whose commit is no longer the indexed one."""
+    """Return a registry of only the sandbox's tools, for a run whose commit is no longer indexed."""
     return ToolRegistry(_make_sandbox_tools())
 
 

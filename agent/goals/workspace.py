@@ -1,6 +1,7 @@
-"""The workspace of a goal run: a working copy on disk, the sandbox that its commands run in, and the record of them.
+"""The workspace of a goal run: a working copy on disk, the sandbox of its commands, and their record.
 
-A copy is there while its run holds it, and swept by the next run where that has died."""
+A copy exists while its run holds it; the next run sweeps copies of dead runs.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_copy(objects: CommitObjects, home: Path, commit: str) -> AsyncGenerator[WorkingCopy]:
-    """Make a fresh copy of the files of a commit below the data folder; it is gone at the end."""
+    """Make a temporary copy of the files of a commit below the data folder."""
     place = await asyncio.to_thread(choose_folder, home)
     await asyncio.to_thread(sweep_copies, place)
     held = await asyncio.to_thread(_HeldFolder, place)
@@ -57,7 +58,7 @@ class _HeldFolder:
             raise WorkingCopyError(f"No working copy can be made in {place}: {error.strerror}.") from error
 
     def remove(self) -> None:
-        """Remove the folder with everything in it."""
+        """Remove the folder with all contents."""
         try:
             remove_folder(self.folder)
         except OSError as error:  # the next run sweeps leftovers
@@ -67,9 +68,10 @@ class _HeldFolder:
 
 
 def sweep_copies(place: Path) -> None:
-    """Remove the copies that no process holds any more, once the commands that were at work in them have ended.
+    """Remove the copies that no process holds any more, once their commands have ended.
 
-    A run that was killed thus never has two of its commands alive. Raises `WorkingCopyError` if one does not end.
+    A killed run thus never has two of its commands alive. Raises `WorkingCopyError` if one does not
+    end.
     """
     for folder in place.glob(f"{_PREFIX}*"):
         with suppress(OSError):  # another one sweeps, or it is gone
@@ -91,7 +93,7 @@ OpenCopy = Callable[[], AbstractAsyncContextManager[WorkingCopy]]
 
 
 class CommandRecord:
-    """One command of a run, as people see it."""
+    """One command of a run, as displayed."""
 
     def __init__(self, emit: Emit, redact: Callable[[str], str]) -> None:
         self._emit = emit
@@ -105,17 +107,17 @@ class CommandRecord:
         self._emit("command", line=line)
 
     def take(self) -> Sequence[str]:
-        """Return what was added since this was called last."""
+        """Return the additions since the last call."""
         lines, self._lines = self._lines, []
         return lines
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Workspace:
-    """A copy of the files of one commit that may be changed, and the sandbox in which commands run on it.
+    """A modifiable copy of the files of one commit, and the sandbox in which commands run on it.
 
-    `open_fresh` opens another copy of the same commit with some changes made; it is gone at the end. `record` has the
-    commands that people were shown, those of fresh copies among them.
+    `open_fresh` opens a temporary copy of the same commit with some changes made. `record` has the
+    commands shown to people, including those of fresh copies.
     """
 
     sandbox: Sandbox
@@ -125,9 +127,10 @@ class Workspace:
     open_fresh: Callable[[Sequence[FileChange]], AbstractAsyncContextManager[Workspace]]
 
     async def run(self, command: SandboxCommand, *, shown: str = "", kept_bytes: int = 0) -> Execution:
-        """Run a command on the copy; `shown` is how people read it while it runs, empty for what is no news to them.
+        """Run a command on the copy; `shown` is its display form while it runs, empty to hide it.
 
-        `kept_bytes` of each output come back, by default as many as the sandbox keeps. Raises `SandboxUnavailable`.
+        Returns `kept_bytes` of each output, by default as many as the sandbox keeps. Raises
+        `SandboxUnavailable`.
         """
         if shown:
             self.record.add(shown)
@@ -143,7 +146,7 @@ async def open_workspace(
     limits: SandboxLimits,
     changes: Sequence[FileChange] = (),
 ) -> AsyncGenerator[Workspace]:
-    """Open a fresh working copy with the changes that a run has made so far; it is gone at the end."""
+    """Open a temporary working copy with the run's changes so far."""
     async with open_copy() as copy:
         await asyncio.to_thread(copy.write_changes, changes)
         open_fresh = partial(open_workspace, sandbox, open_copy, record, limits)

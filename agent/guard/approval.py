@@ -1,4 +1,4 @@
-"""Finds what a person has to approve, and reads a yes or no by a table of whole messages."""
+"""Finds what needs a person's approval, and reads a yes or no by a table of whole messages."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def is_approval(reply: object) -> bool:
 
 
 def parse_decision(reply: object) -> Decision:
-    """Return `approve`, `abort`, or an empty string where the reply says anything beside a yes or a no."""
+    """Return `approve`, `abort`, or an empty string if the reply says more than yes or no."""
     text = str(reply.get("decision", "") if isinstance(reply, dict) else reply)
     if len(text) > LONGEST_DECISION or _TAKEN_BACK.search(text):
         return ""
@@ -77,7 +77,7 @@ def parse_run_decision(text: str) -> tuple[Decision, str]:
 
 
 def is_undecided(text: str) -> bool:
-    """Whether a message speaks of a request for approval and decides nothing: "ok hold on", "sure, later"."""
+    """Whether a message mentions a request for approval without deciding it: "ok hold on", "sure, later"."""
     plain = _make_plain(text[: LONGEST_DECISION + 1])
     words = _WORD.findall(_TAKEN_BACK.sub(" ", plain))
     if not words or len(words) > _MAX_WORDS or _ASKS.search(plain) or find_mentions(text).anything:
@@ -104,7 +104,7 @@ def _make_plain(text: str) -> str:
 
 
 def _strip_fills(part: str, table: DecisionTable) -> str:
-    """Return a part of a message without what only makes it polite."""
+    """Return a part of a message without polite filler."""
     while part not in table.phrases and (fill := next((one for one in table.fills if _has_fill(part, one)), "")):
         part = part.removeprefix(fill) if part.startswith(fill) else part.removesuffix(fill)
         part = part.strip(_EDGES)

@@ -1,4 +1,4 @@
-"""Checks what a model is about to read: a passage that gives orders is flagged and kept, never dropped."""
+"""Checks text before a model reads it: passages that give orders are flagged, never dropped."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Flag:
 
 
 def find_orders(lines: Sequence[str]) -> tuple[Flag, ...]:
-    """Find the passages of a text that give orders to a model; one may run over several lines of a comment."""
+    """Find the passages of a text that give orders to a model; one may span several lines of a comment."""
     return _find_flags("\n".join(line[:LONGEST_LINE] for line in lines))
 
 
@@ -57,7 +57,7 @@ def find_orders_in(text: str) -> tuple[Flag, ...]:
 
 
 def mark_orders(lines: Sequence[str], flags: Sequence[Flag]) -> list[str]:
-    """Put flagged passages between two remarks; every line stays as it is."""
+    """Put flagged passages between two remarks, without changing any line."""
     opens, closes = {flag.first for flag in flags}, {flag.last for flag in flags}
     marked: list[str] = []
     for number, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""Checks a model's text for what must not be in it: the model's instructions, and masked values in disguise."""
+"""Checks a model's text for its instructions and for masked values in disguise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BETWEEN = re.compile(r"[\s\-_.*|,]+")
 
 
 def has_leaked_instructions(answer: str, instructions: str, evidence: Iterable[str]) -> bool:
-    """Whether an answer repeats the model's instructions where the evidence does not say the same."""
+    """Whether an answer repeats the model's instructions and the evidence does not contain the same."""
     secret, words = _take_apart(instructions)
     leaked = set(secret.intersection(_find_runs(answer, words)))
     if not leaked:
@@ -40,7 +40,7 @@ def has_masked_values(answer: str, masked: MaskedValues) -> bool:
 
 
 def check_leaks(texts: Iterable[str], messages: Sequence[chat.BaseMessage], masked: MaskedValues) -> None:
-    """Refuse what a model writes to a person before its answer, a question or a plan, where it gives something away."""
+    """Refuse a model's question or plan to a person if it leaks something."""
     text = " ".join(texts)
     if has_leaked_instructions(text, str(messages[0].text), ()) or has_masked_values(text, masked):
         raise AnswerLeaked("A question or a plan was left out: it held instructions of the model, or a masked value.")

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class ReadingTools(ToolMenu):
-    """The tools of a turn without those that do more than read, as each declares it."""
+    """The read-only tools of a turn, as each declares it."""
 
     def __init__(self, tools: ToolMenu) -> None:
         self._tools = tools
@@ -30,7 +30,7 @@ class ReadingTools(ToolMenu):
         approved: Collection[str] = (),  # noqa: ARG002
         asking: bool = False,  # noqa: ARG002
     ) -> Sequence[Mapping[str, Any]]:
-        """Offer only tools that read, whatever was approved."""
+        """Offer only reading tools, whatever was approved."""
         return [tool for tool in self._tools.menu(deps) if self.only_reads(str(tool["name"]))]
 
     def is_approval_required(self, name: str) -> bool:
@@ -42,7 +42,7 @@ class ReadingTools(ToolMenu):
         return self._tools.describe_call(name, args, deps) if self.only_reads(name) else ""
 
     def only_reads(self, name: str) -> bool:
-        """Whether the tool of that name does nothing but read the repository."""
+        """Whether the tool of that name only reads the repository."""
         return self._tools.only_reads(name)
 
     def estimate_cost(self, name: str) -> int:
@@ -52,7 +52,7 @@ class ReadingTools(ToolMenu):
     async def call(
         self, name: str, args: Mapping[str, Any], deps: Deps, *, approved: Collection[str] = ()
     ) -> ToolOutcome:
-        """Call what only reads, and refuse everything else."""
+        """Call reading tools, and refuse all others."""
         if not self.only_reads(name):
             log.warning("a watched turn was refused a tool that does more than read")
             return ToolOutcome(text=REFUSED.format(name=name[:80]), ok=False)
@@ -60,7 +60,9 @@ class ReadingTools(ToolMenu):
 
 
 def harden(deps: Deps) -> Deps:
-    """Return the means of a watched turn: no web, no tool beyond reading, data fenced twice, the answer held back."""
+    """Return the restricted turn of a watched question: no web, only reading tools, data fenced twice, a
+    delayed answer.
+    """
     if deps.is_hardened:
         return deps
     return replace(deps, tools=ReadingTools(deps.tools), web=None, is_hardened=True)

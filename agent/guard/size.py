@@ -14,8 +14,8 @@ QUESTION_TOO_LONG = (
 def fit_text(text: str, most: int = MAX_QUESTION) -> str | None:
     """Return a text that is short enough, None for one that is too long.
 
-    A text that is too long only by its white space, such as a pasted log with columns, is returned with less of it;
-    of a log that is longer, its last failure is.
+    Excess white space, as in a pasted log with columns, is reduced; of a longer log, its last
+    failure is returned.
     """
     if len(text) <= most:
         return text
@@ -30,5 +30,5 @@ def squeeze(text: str) -> str:
 
 
 def clip(text: str) -> str:
-    """Return what may be kept of a text that does not fit: its beginning, itself too long to fit."""
+    """Cut an overlong text to a storable beginning that is still too long to be answered."""
     return squeeze(text[:MAX_RAW_TEXT])[:MAX_QUESTION].ljust(MAX_QUESTION, "…") + "…"

@@ -14,7 +14,7 @@ _FORGED: Mapping[str, Sequence[Scope]] = {"forgery": ("orders",)}  # words that 
 
 
 def with_background(question: str, lines: Sequence[str]) -> str:
-    """Put what others wrote below a question, one message a line."""
+    """Add other people's messages below a question, one per line."""
     return "\n".join([question, "", BACKGROUND_HEADING, *lines]) if lines else question
 
 
@@ -39,7 +39,8 @@ def read_quotes(lines: Sequence[str]) -> Sequence[str]:
 def list_order_families(author: str, text: str) -> tuple[str, ...]:
     """Name the families of orders in a message among people.
 
-    People tell each other what to do all day, so only orders addressed to a model and certain attacks count.
+    People tell each other what to do all day, so only orders addressed to a model and certain
+    attacks count.
     """
     found = {rule for part in (author, text) for rule in list_rules(find_orders(part.split("\n")))}
     for part in (author, text):

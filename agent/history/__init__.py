@@ -1,1 +1,1 @@
-"""Fetches what happened to the code: the commits, the people and the releases that a question is about."""
+"""Fetches the commits, people and releases that a question is about."""

@@ -1,4 +1,4 @@
-"""Fetches what changed: recently, since a version or a day, between two versions, in a release, in a file or folder."""
+"""Fetches changes: recent ones, since a version or day, between versions, in a release, in a file or folder."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _OF_CHANGES: frozenset[IntentName] = frozenset({"changes", "comparison", "origin
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Section:
-    """A version's part of a changelog; `version` is empty for what is not released."""
+    """One version's part of a changelog; `version` is empty for unreleased changes."""
 
     version: str
     start_line: int
@@ -64,9 +64,9 @@ class Section:
 
 
 async def find_section(code: SourceFiles, version: str = "", *, after: str = "") -> tuple[Location, str] | None:
-    """Find the section of a version, or of the newest one that says anything, and which version that is.
+    """Find the section of a version, or the newest one with content, and its version.
 
-    With a version that it is to come `after`, there may be none.
+    With a version to come `after`, there may be none.
     """
     wanted, done = _read_numbers(version), _read_numbers(after)
     for entry in rank_changelogs(await code.files())[:_MOST_FILES]:
@@ -83,7 +83,7 @@ async def find_section(code: SourceFiles, version: str = "", *, after: str = "")
 
 
 def rank_changelogs(files: Sequence[FileEntry]) -> list[FileEntry]:
-    """List the files that may be the changelog: the one nearest to the top, by the most usual name, first."""
+    """List possible changelogs, the one nearest to the top and with the commonest name first."""
     found = [
         (entry.path.count("/"), _STEMS.index(path.stem.lower()), entry.path, entry)
         for entry in files
@@ -178,7 +178,7 @@ async def _fetch_commits(code: CodeSearch, parts: Mapping[str, str]) -> Retrieve
 
 
 async def _explain_none(code: CodeSearch, scope: _Scope) -> Retrieved:
-    """Say that no commit fits, and fetch the newest ones, or the one at which a shallow history ends."""
+    """Say that no commit matches, and fetch the newest ones, or the one where a shallow history ends."""
     newest = await code.past.log(replace(scope.query, since=0, limit=_FEWEST))
     horizon = newest.horizon
     revisions = newest.revisions or ((horizon,) if horizon is not None else ())
@@ -191,13 +191,13 @@ async def _explain_none(code: CodeSearch, scope: _Scope) -> Retrieved:
 
 
 async def _fetch_newest(code: CodeSearch, query: LogQuery, problem: str) -> Retrieved:
-    """Fetch the newest commits in the stead of those that a problem keeps from being found."""
+    """Fetch the newest commits because a problem prevents finding others."""
     newest = await code.past.log(replace(query, limit=_FEWEST))
     return Retrieved(refs=[make_commit_ref(one) for one in newest.revisions], facts={"problem": problem})
 
 
 async def _fetch_compared(code: CodeSearch, ends: tuple[str, str], written: str) -> Retrieved:
-    """Fetch what differs between two commits, and the commits that made it so, in the part that is asked about."""
+    """Fetch the difference between two commits, and the commits behind it, in the requested part."""
     try:
         part = await compare_part(code, *ends, written)
     except UnknownRevision as error:
@@ -254,7 +254,7 @@ def _collect(scope: _Scope, log: CommitLog, section: tuple[EvidenceRef, str] | N
 
 
 def _describe(scope: _Scope, log: CommitLog) -> dict[str, str]:
-    """Say in words what the commits were limited to."""
+    """Describe the limits of the commits in words."""
     facts = {"said": scope.said, **describe_target(scope.target)}
     for name, tag in (("after", log.after), ("until", log.until)):
         if tag is not None:
@@ -269,7 +269,7 @@ def _describe(scope: _Scope, log: CommitLog) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedComparison:
-    """The two commits that a question compares, as it names them, and where; without `until`, with the one read."""
+    """The two commits that a question compares, as named, and the scope; without `until`, with the pinned one."""
 
     after: str
     until: str
@@ -287,7 +287,7 @@ def parse_comparison(question: str) -> AskedComparison | None:
 
 
 def _read_ends(parts: Mapping[str, str]) -> tuple[str, str] | None:
-    """Read which two commits are compared, the second empty for the one that is read; None if it is about one."""
+    """Read the two compared commits, the second empty for the pinned one; None for a single commit."""
     if parts.get("pending") or parts.get("release"):
         return None
     if parts.get("from") and parts.get("until"):
@@ -304,7 +304,7 @@ def _strip_quotes(written: str) -> str:
 
 
 async def _read_scope(code: CodeSearch, parts: Mapping[str, str]) -> _Scope | None:
-    """Read what the parts of the question mean; None if its target is nothing that is here."""
+    """Read the parts of the question; None if its target does not exist."""
     query, said = LogQuery(limit=MAX_COMMITS), ""
     start, written = parts.get("since", ""), parts.get("target", "")
     release = read_release(parts.get("release", "")) or read_release(written)

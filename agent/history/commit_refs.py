@@ -1,4 +1,4 @@
-"""Makes references to commits and people, and counts what commits have touched most."""
+"""Makes references to commits and people, and counts the files that commits touched most."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UPDATE = compile_pattern(
 
 
 def make_commit_ref(revision: Revision, *, below: str = "") -> EvidenceRef:
-    """Refer to a commit: its subject, when and by whom, what part of the repository it touched, and its message."""
+    """Refer to a commit: its subject, date, author, main folder, and message."""
     at = Location(path="", start_line=0, end_line=0, commit=revision.sha)
     return make_lines_ref(
         at,
@@ -46,7 +46,7 @@ def make_person_ref(name: str, newest: str, about: str) -> EvidenceRef:
 
 
 def describe_commit(revision: Revision) -> str:
-    """Write when, by whom and what a commit is, with the files that it touched and how its message continues."""
+    """Describe a commit: date, author, touched files, and the rest of its message."""
     more = len(revision.paths) - _NAMED_PATHS
     files = ", ".join(revision.paths[:_NAMED_PATHS]) + (f" and {more} more" if more > 0 else "")
     body = " ".join(revision.body.split())[:_BODY]
@@ -73,7 +73,7 @@ def format_day(seconds: int) -> str:
 
 
 def find_area(paths: Iterable[str], below: str = "") -> str:
-    """Name the folder that holds most of some files, two levels below another one; empty for the top."""
+    """Name the folder with most of some files, two levels below another one; empty for the top."""
     start = below.count("/") + 1 if below else 0
     areas = ("/".join(path.split("/")[:-1][: start + _DEPTH]) for path in paths)
     return max(Counter(areas).items(), key=lambda each: each[1], default=("", 0))[0]
@@ -88,7 +88,7 @@ def count_touched(revisions: Sequence[Revision], *, below: str = "") -> dict[str
 
 
 def divide_commits(commits: Sequence[EvidenceRef]) -> tuple[list[EvidenceRef], list[EvidenceRef]]:
-    """Return the commits that are worth a line each, and the dependency updates of bots; a single one is no group."""
+    """Separate the notable commits from bots' dependency updates; a single update is not a group."""
     updates = [ref for ref in commits if read_bot(ref) and _UPDATE.match(ref["symbol"])]
     if len(updates) < _MIN_UPDATES:
         return list(commits), []
@@ -103,7 +103,7 @@ def read_bot(ref: EvidenceRef) -> str:
 
 
 def describe_updates(updates: Sequence[EvidenceRef]) -> str:
-    """Write how many dependency updates there are, and by which bots."""
+    """Write the number of dependency updates, and the bots that made them."""
     names = Counter(map(read_bot, updates))
     by = " and ".join(format_code_span(name) for name, _ in names.most_common(2))
     return f"And {len(updates):,} dependency updates by {by}."

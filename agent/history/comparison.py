@@ -1,4 +1,4 @@
-"""Compares two commits in the part of the code that a question is about, and makes evidence of what differs."""
+"""Compares two commits in the part of the code that a question names, and makes evidence of the difference."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class ComparedPart:
 
 
 async def compare_part(code: CodeSearch, after: str, until: str, written: str) -> ComparedPart:
-    """Compare two commits where words say; `UnknownRevision` if one of them is missing.
+    """Compare two commits in the part that words name; `UnknownRevision` if one of them is missing.
 
-    Where nothing is called so, neither in the code nor among the changes, everything is compared.
+    If nothing has that name, neither in the code nor among the changes, compare everything.
     """
     query = DiffQuery(after=after, until=until, limit=0 if written else MOST_PLACES)
     whole = await code.past.compare(query)
@@ -60,7 +60,7 @@ async def compare_part(code: CodeSearch, after: str, until: str, written: str) -
 
 
 async def read_whole_diff(code: CodeSearch, part: ComparedPart) -> ComparedPart | None:
-    """Return a comparison of one file with everything that differs, none of it trivial; None if it is too long."""
+    """Return the whole comparison of one file, trivial changes included; None if it is too long."""
     if len(part.comparison.files) != 1:
         return None
     path = part.comparison.files[0].path
@@ -79,7 +79,7 @@ async def _compare_again(
     lines: tuple[int, int] | None = None,
     is_whole: bool = False,
 ) -> Comparison:
-    """Compare the same commits, by their ids; what people call them stays."""
+    """Compare the same commits by id; their displayed names stay."""
     query = DiffQuery(
         after=whole.older.sha,
         until=whole.newer.sha,
@@ -125,7 +125,7 @@ async def _find_part(
 
 
 def _find_named(word: str, files: Sequence[ChangedFile]) -> tuple[str, ...]:
-    """Find changed folders and files with a name, else with another form of it."""
+    """Find changed folders and files by name, or by another form of it."""
     wanted, stem = word.lower(), stem_word(word.lower())
     return _find_paths(files, lambda name: name == wanted) or _find_paths(files, lambda name: stem_word(name) == stem)
 
@@ -171,7 +171,7 @@ def make_end_refs(part: ComparedPart, held: Commit) -> list[EvidenceRef]:
 
 
 def _make_file_ref(one: ChangedFile, comparison: Comparison, held: str) -> EvidenceRef:
-    """Refer to a file by the first of its lines that differs, on the older side where it is gone."""
+    """Refer to a file by its first differing line, on the older side if it was removed."""
     is_gone = one.fate == "removed"
     first = next((place for place in comparison.places if place.path == one.path), None)
     line = (first.old_line if is_gone else first.new_line) if first is not None else 1
@@ -213,7 +213,7 @@ def _locate(path: str, first: int, count: int, commit: str) -> Location:
 
 
 async def _find_name(code: CodeSearch, place: ChangedPlace, comparison: Comparison) -> str:
-    """Name the innermost definition around the first line of a place, where the newer side is what is read."""
+    """Name the innermost definition around the first line of a place, if the newer side is read."""
     if comparison.newer.sha != code.commit.sha or not place.new_line:
         return ""
     line = place.new_line
@@ -253,12 +253,12 @@ def describe_comparison(part: ComparedPart, held: Commit) -> dict[str, str]:
 
 
 def _name_end(tag: Tag, held: Commit) -> str:
-    """Write one end of a comparison as people know it; the commit that is read has no name in the question."""
+    """Write one end of a comparison for people; the current commit has no name in the question."""
     return (held.branch or held.sha[:12]) if tag.name == "HEAD" and tag.sha == held.sha else tag.name
 
 
 def count_comparison(comparison: Comparison) -> dict[str, int]:
-    """Count what differs."""
+    """Count the differences."""
     return {
         "files changed": comparison.total,
         "lines added": sum(one.added or 0 for one in comparison.files),
@@ -272,7 +272,7 @@ _MOST_FILES = 12
 
 
 def describe_history(facts: Mapping[str, str], totals: Mapping[str, int]) -> list[str]:
-    """Return the sentences; none where nothing is known of the past."""
+    """Return the sentences; none if nothing is known of the past."""
     return [
         *_describe_scope(facts), *_describe_counts(facts, totals), *describe_released(facts), *_describe_gaps(facts)
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Finds what a question about the past is about: everything, a file, a folder, a definition, or a text."""
+"""Finds the target of a question about the past: everything, a file, a folder, a definition, or a text."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ async def _find_lines(code: CodeSearch, written: str) -> HistoryTarget | None:
 
 
 def strip_nouns(written: str) -> str:
-    """Leave out articles and what kind of thing is named: `walk` of "the walk function"."""
+    """Drop articles and the kind of thing: `walk` from "the walk function"."""
     bare = " ".join(written[:_LONGEST].split()).strip("`'\" ?!.,")
     for pattern in (_OUTER, _OUTER, _BEFORE):
         if found := pattern.match(bare):
@@ -127,7 +127,7 @@ def strip_nouns(written: str) -> str:
 
 
 def _find_text(written: str, bare: str) -> str:
-    """Find the text of a question that stands for itself: an option, a quoted text, a name that is not defined."""
+    """Find text in a question to search for: an option, a quotation, an undefined name."""
     if flag := _FLAG.search(written):
         bare_flag = flag[0].lstrip("-")
         return bare_flag if "-" in bare_flag else flag[0]  # code writes `exec-batch`, where one word is everywhere

@@ -17,7 +17,7 @@ MAX_PEOPLE = 60
 
 
 async def fetch_people(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Fetch the owners by CODEOWNERS, the people by their lines or commits, and the newest commit."""
+    """Fetch the owners by CODEOWNERS, the authors by lines or commits, and the newest commit."""
     parts = request.get("parts", {})
     target = await find_target(code, parts.get("target", ""))
     if target is None or target.text:
@@ -46,7 +46,7 @@ def make_target_ref(target: HistoryTarget) -> EvidenceRef:
 
 
 def describe_target(target: HistoryTarget) -> dict[str, str]:
-    """Say what a question turned out to be about."""
+    """Describe the interpreted subject of a question."""
     facts = {"target": target.symbol or target.path or target.text, "former": target.former}
     flags = {"folder": target.is_folder, "guess": target.is_guess, "gone": target.is_gone}
     return {name: said for name, said in facts.items() if said} | {
@@ -74,7 +74,7 @@ def _format_share(part: int, whole: int) -> str:
 
 
 async def _count_lines(code: CodeSearch, target: HistoryTarget) -> tuple[list[EvidenceRef], Mapping[str, int]]:
-    """Count whose lines a definition consists of."""
+    """Count the authors of a definition's lines."""
     origins = await code.past.origins(target.location)
     total = sum(one.lines for one in origins)
     by_author: dict[str, list[LineOrigin]] = {}

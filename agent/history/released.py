@@ -1,4 +1,4 @@
-"""Says since which release commits are released, and what runs in the environments."""
+"""Shows which release first contains commits, and which commits run in the environments."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def _fetch_running(code: CodeSearch) -> Retrieved:
 
 
 async def _show_newest(code: CodeSearch, problem: str) -> Retrieved:
-    """Show the newest commit where a problem keeps from finding others."""
+    """Show the newest commit because a problem prevents finding others."""
     newest = await code.past.log(LogQuery(limit=1))
     return Retrieved(refs=[make_commit_ref(one) for one in newest.revisions], facts={"problem": problem})
 

@@ -1,1 +1,1 @@
-"""Fetches evidence for the kinds of question with answers of their own: commands, folders, registrations, errors."""
+"""Fetches evidence for questions with special answers: commands, folders, registrations, errors."""

@@ -90,7 +90,7 @@ _FILLER = find_content_terms(
 
 
 async def fetch_commands(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """Return the commands that fit the question, best first; of a question for all of them, all."""
+    """Return the commands that match the question, best first, or all if it asks for all."""
     files = [entry.path for entry in await code.files() if is_command_file(entry.path)]
     nearest = sorted(files, key=lambda path: (path.count("/"), path.startswith("."), path))[:MAX_FILES]
     found: list[tuple[str, NamedCommand]] = []
@@ -113,7 +113,7 @@ async def fetch_commands(code: CodeSearch, request: RetrievalRequest) -> Retriev
 def _rank_commands(
     found: Sequence[tuple[str, NamedCommand]], question: str, purpose: str, own: frozenset[str]
 ) -> list[tuple[str, NamedCommand, float]]:
-    """Rank the commands for one purpose; none where the question names things of which no command says anything."""
+    """Rank the commands for one purpose; none if the question names something that no command mentions."""
     words = _PURPOSES[purpose]
     wanted = find_content_terms(question) - _FILLER - own - set(words[:1])
     scored = [(path, command, _score_command(path, command, words, wanted)) for path, command in found]
@@ -159,13 +159,13 @@ def _cut_runner(typed: str) -> str:
 
 
 def _find_shortened(typed: str, wanted: frozenset[str]) -> frozenset[str]:
-    """Return the words of which a beginning is typed: `cov` for coverage."""
+    """Find the words that a typed word abbreviates: `cov` for coverage."""
     parts = [part for part in _WORD.findall(typed) if len(part) >= _MIN_SHORTENED]
     return frozenset(term for term in wanted if any(term.startswith(part) for part in parts))
 
 
 def _has_word(text: str, words: Sequence[str]) -> bool:
-    """Whether a word of the text begins like one of the words; `pre-commit` is looked for as it is."""
+    """Whether a word of the text begins like one of the words; `pre-commit` must match exactly."""
     parts = set(_WORD.findall(text)) - _NO_CHECK
     return any(word in text if "-" in word else any(part.startswith(word) for part in parts) for word in words)
 
@@ -236,7 +236,7 @@ def read_commands(path: str, text: str) -> list[NamedCommand]:
 
 
 def is_command_file(path: str) -> bool:
-    """Whether a file of that name tells how things are run."""
+    """Whether a file of that name shows how to run things."""
     return _find_reader(PurePosixPath(path)) is not None
 
 
@@ -256,7 +256,7 @@ def _find_reader(path: PurePosixPath) -> _Reader | None:
 
 
 def _read_lines(typed: str, source: CommandSource, pattern: re.Pattern[str] | Pattern) -> _Reader:
-    """Make a reader for a file that names commands on lines of their own, which `typed` runs by their names."""
+    """Make a reader for files with a command per line, which `typed` runs by name."""
 
     def read(lines: Sequence[str]) -> Iterator[NamedCommand]:
         for at, line in enumerate(lines):
@@ -276,7 +276,7 @@ def _read_lines(typed: str, source: CommandSource, pattern: re.Pattern[str] | Pa
 
 
 def _read_scripts(lines: Sequence[str], runner: str = "") -> Iterator[NamedCommand]:
-    """Yield the scripts of a manifest; those that PHP's Composer runs on its own are no commands."""
+    """Yield the scripts of a manifest, without those that PHP's Composer runs itself."""
     try:
         written = json.loads("\n".join(lines))
     except (ValueError, RecursionError):
@@ -311,7 +311,7 @@ def _read_steps(lines: Sequence[str]) -> Iterator[NamedCommand]:
 
 
 def _read_document(lines: Sequence[str]) -> Iterator[NamedCommand]:
-    """Yield the blocks of shell commands and what sentences quote, with the heading and the line above."""
+    """Yield blocks of shell commands and commands quoted in sentences, with the heading and the line above."""
     titles = find_headings(lines)
     heading = above = ""
     at = 0
@@ -339,7 +339,7 @@ def _read_document(lines: Sequence[str]) -> Iterator[NamedCommand]:
 
 
 def _find_block_end(lines: Sequence[str], at: int) -> int:
-    """Return where an indented block ends: with its paragraph, or after the output of the last of what was typed."""
+    """Return the end of an indented block: of its paragraph, or of the output of its last command."""
     is_session = _PROMPT.match(lines[at]) is not None
     return next(
         (
@@ -379,7 +379,7 @@ def _make(  # noqa: PLR0917 - the fields of a command in their order, at some te
 
 
 def _tell(*commands: str) -> _Reader:
-    """Make a reader for a file that tells by being there what its tool is run with."""
+    """Make a reader for a file whose existence shows how its tool is run."""
 
     def read(lines: Sequence[str]) -> Iterator[NamedCommand]:  # noqa: ARG001 - as every reader
         for command in commands:

@@ -1,4 +1,4 @@
-"""The meaning of a question in some code: the form that it is said in, and the definitions of the names in it."""
+"""The meaning of a question in some code: its form, and the definitions of its names."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from agent.state import RetrievalRequest
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedMeaning:
-    """The meaning of a question, equal for those that ask the same, and the language that it is said in.
+    """The meaning of a question, equal for questions that ask the same, and its language.
 
-    `lookups` are those of what is around its names, which any answer may speak of.
+    `lookups` are those around its names, which any answer may mention.
     """
 
     key: str
@@ -26,7 +26,7 @@ class AskedMeaning:
 
 
 async def read_meaning(question: str, codes: Sequence[CodeSearch]) -> AskedMeaning | None:
-    """Read what a question means in the code of some repositories; None where that is not all that it says."""
+    """Read the meaning of a question in some repositories; None if it says anything else."""
     form = read_form(question)
     if form is None:
         return None

@@ -50,7 +50,7 @@ async def answer_parts(draft: AnswerBuilder, questions: Sequence[str], deps: Dep
 
 
 def _resolve_question(question: str, subject: AnswerSubject) -> str:
-    """Return a question with the subject of the one before in place of "it"; empty if that has none."""
+    """Replace "it" in a question by the previous subject; empty if there is none."""
     if not is_pointing_back(question):
         return question
     before = Antecedent(symbol=subject.symbol, kind=subject.kind, path="")
@@ -79,7 +79,7 @@ async def _gather_material(question: str, deps: Deps) -> AnswerContext:
 
 
 async def write_answer(draft: AnswerBuilder, material: AnswerContext) -> AnswerSubject:
-    """Write the answer into the draft and return what it is about, of several parts the first."""
+    """Write the answer into the draft and return its subject, of several parts the first."""
     code = material.deps.code
     if not isinstance(code, JoinedCode) or not any(one.get("repository") for one in material.decision["requests"]):
         return await write_extractive_answer(draft, material)
@@ -105,12 +105,12 @@ async def write_answer(draft: AnswerBuilder, material: AnswerContext) -> AnswerS
 
 
 def _has_what_is_asked(part: AnswerContext) -> bool:
-    """Whether there is more than what a search has found in its stead."""
+    """Whether more was found than a substitute search."""
     return any(ref["role"] != "hit" for ref in part.retrieved)
 
 
 def _take_part(material: AnswerContext, code: JoinedCode, home: CodeHome) -> AnswerContext:
-    """Return what was found in one repository, as if it had been asked about alone."""
+    """Return the findings of one repository, as if it had been asked about alone."""
 
     def take(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
         return [unlabel_ref(ref, home.label) for ref in code.labels.select(refs, home.repository)]

@@ -128,7 +128,7 @@ def _read_kinds(lookup: Lookup, question: str) -> list[tuple[RegistrationKind, .
 async def _list_groups(
     code: CodeSearch, groups: Sequence[tuple[RegistrationKind, ...]], parts: Mapping[str, str]
 ) -> Retrieved:
-    """List things of several kinds, those of one kind after those of the other."""
+    """List things of several kinds, kind by kind."""
     listed: list[EvidenceRef] = []
     whole = 0
     for group in groups:
@@ -139,7 +139,7 @@ async def _list_groups(
 
 
 async def fetch_subclasses(code: CodeSearch, request: RetrievalRequest) -> Retrieved:
-    """List what inherits from the type that a question names, the direct ones first; nothing if it names none."""
+    """List the subclasses of the type in the question, direct ones first; nothing if it names none."""
     base = request.get("parts", {}).get("base", "").strip("`")
     found = await code.subclasses(base) if base else ()
     refs: list[EvidenceRef] = [
@@ -152,7 +152,7 @@ async def fetch_subclasses(code: CodeSearch, request: RetrievalRequest) -> Retri
 
 
 async def _list_entries(code: CodeSearch, kinds: Sequence[RegistrationKind]) -> list[EvidenceRef]:
-    """Return what is registered, once for each name except routes; options by kind, those of the code first."""
+    """Return the registrations, once per name except routes; options by kind, those of code first."""
     found = [_make_entry_ref(site) for site in await code.registrations(kinds)]
     if _REPEATED & set(kinds):
         return found
@@ -180,7 +180,7 @@ def _make_entry_ref(site: RegistrationSite) -> EvidenceRef:
 
 
 def _rank_place(ref: EvidenceRef) -> tuple[bool, bool, str, int]:
-    """Put the code first, then what serves to build it, then documentation."""
+    """Put code first, then build files, then documentation."""
     is_build = ref["path"].startswith(".") or ref["path"].partition("/")[0] in _BUILD_FOLDERS
     return _is_beside(ref), is_build, ref["path"], ref["start_line"]
 
@@ -195,7 +195,7 @@ def _is_aside(ref: EvidenceRef) -> bool:
 
 
 async def _gather(code: CodeSearch, refs: Sequence[EvidenceRef], whole: int) -> Retrieved:
-    """Return entries as evidence, those of tests last, with how many there are of which kind; `whole` before."""
+    """Collect entries as evidence, tests last, with counts by kind; `whole` comes first."""
     main = [ref for ref in refs if not _is_aside(ref)] or refs  # the whole repository may be an example
     asides = [ref for ref in refs if _is_aside(ref)] if main is not refs else []
     tests = {entry.path for entry in await code.files() if entry.source_type == "test"}
@@ -211,7 +211,7 @@ def _fold(name: str) -> str:
 
 
 def _read_terms(parts: Mapping[str, str], repository: str) -> tuple[frozenset[str], ...]:
-    """Return the words that a list is narrowed by: all at first, then those of each thing that the question names."""
+    """Return the words that narrow a list: all at first, then those of each thing in the question."""
     said = parts.get("target", "")
     nothing = find_content_terms(repository) | _SAYS_NOTHING
     groups = (find_content_terms(text) - nothing for text in (said, *_BETWEEN.split(said)))
@@ -219,9 +219,9 @@ def _read_terms(parts: Mapping[str, str], repository: str) -> tuple[frozenset[st
 
 
 def _narrow(refs: Sequence[EvidenceRef], parts: Mapping[str, str], repository: str) -> Sequence[EvidenceRef]:
-    """Return the entries of a prefix, of a path of addresses, or that say the words of the question; maybe none.
+    """Return the entries with a prefix, an address path, or the words of the question; maybe none.
 
-    Where no entry says all of the words, each thing that the question names has its own entries.
+    If no entry has all of the words, each name in the question gets its own entries.
     """
     if "prefix" in parts:
         beginning = _fold(parts["prefix"])

@@ -1,4 +1,4 @@
-"""Lookups that an answer rests on as a whole: a "no" and a complete list, kept to be made again at a later commit."""
+"""Lookups that an answer rests on as a whole: a "no" and a complete list, repeated at later commits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OWN = frozenset({"definition", "parent"})  # roles of what the list is about, w
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredQuery:
-    """A lookup and what it found, without line numbers: places by their names, and how many there are of each kind."""
+    """A lookup and its results without line numbers: places by name, and counts by kind."""
 
     request: RetrievalRequest
     items: tuple[str, ...]
@@ -36,13 +36,13 @@ class StoredQuery:
         return self.request["query"].rpartition(".")[2] if parts is None else parts.get("name", "")
 
     def covers(self, words: Collection[str]) -> bool:
-        """Whether a claim with these words is about what the lookup lists: then its lines may change."""
+        """Whether a claim with these words is about the lookup's list: then its lines may change."""
         return self.request["lookup"] in _BY_NAME and self.name.lower() in words
 
     def compare(self, later: StoredQuery) -> tuple[Sequence[str], Sequence[str]] | None:
-        """Return what the same lookup finds anew later, and what no more; None where it finds the same.
+        """Compare a later result with this one: new and missing entries; None if they are the same.
 
-        The same name in another file is the same, and tests and pages count only in what lists tests.
+        The same name in another file is the same. Tests and pages count only in lists of tests.
         """
         new, gone = (self._list_counted(one, other) for one, other in ((later, self), (self, later)))
         left = Counter(_read_symbol(item) for item in gone) & Counter(_read_symbol(item) for item in new)
@@ -51,7 +51,7 @@ class StoredQuery:
         return (new, gone) if new or gone or (is_cut and self.totals != later.totals) else None
 
     def _list_counted(self, one: StoredQuery, other: StoredQuery) -> Sequence[str]:
-        """List what one of two results has and the other has not."""
+        """List the entries of one result that the other lacks."""
         counts_all = self.request["lookup"] == "tests"
         items = (Counter(one.items) - Counter(other.items)).elements()
         return [
@@ -66,13 +66,13 @@ class StoredQuery:
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> StoredQuery:
-        """Read what `to_fields` has written."""
+        """Read the output of `to_fields`."""
         request = cast("RetrievalRequest", fields["request"])
         return cls(request=request, items=tuple(fields["items"]), totals=fields["totals"])
 
 
 async def store_queries(code: CodeSearch, requests: Sequence[RetrievalRequest]) -> Sequence[StoredQuery]:
-    """Make those lookups of an answer again that it may rest on as a whole, to remember what they find."""
+    """Repeat the lookups that an answer rests on as a whole, to remember their results."""
     exact = [request for request in requests if request["lookup"] in _LISTS | _NAMES and "commit" not in request]
     found = [await _look_up(code, request) for request in exact]
     return [query for query in found if query.request["lookup"] in _LISTS or not query.items]

@@ -1,1 +1,1 @@
-"""Chat models at the other end of a network: how they are built, asked, and what their failures mean."""
+"""Remote chat models: building them, asking them, and interpreting their failures."""

@@ -59,10 +59,10 @@ class ModelTimeouts:
 
 
 class LangChainChatModel:
-    """A model that is built when it is first asked, in a thread, since that takes a second.
+    """A model that is built at its first call, in a thread, because that takes a second.
 
-    It is built once for answers and once for forms, where these are to be written in different ways. `calls_tools` says
-    whether it can call functions, as far as is known: until it has refused to.
+    It is built once for answers and once for forms, if their settings differ. `calls_tools` says
+    whether it can call functions, as far as is known: until it refuses.
     """
 
     def __init__(self, spec: ModelSpec, *, answers: Sampling | None = None, forms: Sampling | None = None) -> None:
@@ -162,7 +162,7 @@ class LangChainChatModel:
                 log.warning("the connections to %s were not closed: %s", self.name, type(error).__name__)
 
     async def _get_model(self, sampling: Sampling | None = None) -> BaseChatModel:
-        """Return the model as it writes answers, or as it is wanted."""
+        """Return the model with its usual settings, or with those wanted."""
         wanted = sampling or self._answers
         async with self._building:
             if wanted not in self._built:
@@ -182,7 +182,7 @@ class LangChainChatModel:
             raise
 
     def _widen_context(self, messages: Sequence[BaseMessage]) -> None:
-        """Have a server take the prompt whole that would cut off its beginning, unless it is told how long it is.
+        """Raise the context length of a server that would cut off the beginning of the prompt.
 
         The length doubles and never shrinks: each change makes the server load the model again.
         """
@@ -246,7 +246,7 @@ class LangChainChatModel:
 
 
 class _Meter:
-    """Measures a stream so far: how it says that it ended, and what it costs."""
+    """Measures a stream: how it ended, and its cost."""
 
     def __init__(self, messages: Sequence[BaseMessage]) -> None:
         self.metadata: dict[str, Any] = {}
@@ -278,7 +278,7 @@ class _Meter:
 
 
 def _make_chunk(message: AIMessage) -> AIMessageChunk:
-    """Return a chunk as it is, and as one the whole message of a model that cannot stream."""
+    """Return a chunk unchanged, or the whole message of a model that cannot stream as one."""
     from langchain_core.messages import AIMessageChunk
 
     if isinstance(message, AIMessageChunk):
@@ -315,7 +315,7 @@ def _estimate(asked: int, written: int) -> TokenUsage:
 
 
 async def ping_model(model: ChatModel) -> None:
-    """Wait for an answer of a word; raises `ModelError` if there is none."""
+    """Wait for a one-word answer; raises `ModelError` if there is none."""
     from langchain_core.messages import HumanMessage
 
     await model.reply_with_tools([HumanMessage(_REQUEST)], [], task="doctor")

@@ -1,7 +1,8 @@
-"""The chat models of citebot, and the one of a turn: within its budget, retried and replaced where it fails.
+"""The chat models of citebot, and the one of a turn, with a budget, retries and fallbacks.
 
-Its loop is not a retry library's: after a failure it is the error that decides between the same model and the next one,
-an answer is not tried again once some of it was shown, and no pause outlasts the turn's budget."""
+It uses no retry library: after a failure, the error decides between the same model and the next
+one, an answer already partly shown is not tried again, and no pause outlasts the turn's budget.
+"""
 
 from __future__ import annotations
 
@@ -179,7 +180,7 @@ class _Attempts:
         self._last: ModelError | None = next(reversed(failed.values()), None)
 
     async def next(self) -> LangChainChatModel:
-        """Return the model to ask, after a pause where it has failed before; raises when none is left."""
+        """Return the model to ask, after a pause if it failed before; raises when none is left."""
         if not self._waiting:
             assert self._last is not None  # noqa: S101  (there is at least one model, and each has failed)
             raise self._last
@@ -211,7 +212,7 @@ DEFAULT_MODEL = f"{GOOGLE}:gemini-flash-latest"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChatModels:
-    """The models that are open, each followed by what takes its place; empty if there are none."""
+    """The open models, each followed by its fallback; empty if there are none."""
 
     main: tuple[LangChainChatModel, ...] = ()
     small: tuple[LangChainChatModel, ...] = ()
@@ -220,7 +221,7 @@ class ChatModels:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
 
     def budget(self) -> Budget:
-        """Return what a turn that begins now may spend."""
+        """Return the budget of a turn that begins now."""
         return Budget(self.ceilings)
 
     def make_turn_models(self, budget: Budget, emit: Emit) -> TurnModels:

@@ -1,4 +1,4 @@
-"""The models of an Ollama that answers on this machine: looked at where no model is set, and never used unasked."""
+"""The models of this machine's Ollama: examined if no model is set, and never used unasked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOOPBACK = frozenset({"", "0.0.0.0", "127.0.0.1", "::", "::1", "localhost"})  #
 
 
 async def list_ollama_models(host: str = "") -> Sequence[str]:
-    """List the chat models of an Ollama on this machine; none where no one answers, or `host` is another machine."""
+    """List the chat models of this machine's Ollama; none if it does not answer, or `host` is another machine."""
     found = await _fetch(host, "GET", "/api/tags")
     models = found.get("models")
     names = [one.get("name") for one in models if isinstance(one, dict)] if isinstance(models, list) else []
@@ -24,7 +24,7 @@ async def list_ollama_models(host: str = "") -> Sequence[str]:
 
 
 async def read_context_length(model: str, host: str = "") -> int | None:
-    """Return how many tokens a model of the Ollama on this machine can read; None if that cannot be told."""
+    """Return the context length of a model of this machine's Ollama; None if unknown."""
     found = await _fetch(host, "POST", "/api/show", {"model": model})
     known = found.get("model_info")
     lengths = known.items() if isinstance(known, dict) else ()
@@ -32,7 +32,7 @@ async def read_context_length(model: str, host: str = "") -> int | None:
 
 
 async def _fetch(host: str, method: str, path: str, body: Mapping[str, str] | None = None) -> Mapping[str, Any]:
-    """Ask the server; nothing if there is none, it is another kind of server, or its address cannot be read."""
+    """Ask the server; nothing if there is none, it is another kind, or its address cannot be read."""
     import httpx
 
     try:

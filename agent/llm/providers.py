@@ -1,4 +1,4 @@
-"""Providers of chat models: how a model is named and built, and what exceptions and bad endings of theirs mean."""
+"""Providers of chat models: their names, how to build their models, and the meaning of their errors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Thinking = Literal["off", "low", "default"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sampling:
-    """Temperature and thinking of a model; None and `default` are what its provider has chosen."""
+    """Temperature and thinking of a model; None and `default` are the provider's."""
 
     temperature: float | None = None
     thinking: Thinking = "default"
@@ -73,7 +73,7 @@ class ChatProvider:
     context_option: str = ""
 
     def make_arguments(self, model: str, sampling: Sampling) -> dict[str, Any]:
-        """Return what to build a model with so that it writes and thinks as is wanted."""
+        """Return the arguments that make a model write and think as wanted."""
         family = next((each for each in self.families if each.names.match(model)), None)
         arguments = dict(family.thinking.get(sampling.thinking, {})) if family is not None else {}
         if sampling.temperature is not None and not (family is not None and family.fixed_temperature):
@@ -185,7 +185,7 @@ class ModelSpec:
 def parse_model_spec(
     spec: str, *, google_api_key: SecretStr | None = None, google_base_url: str | None = None, ollama_host: str = ""
 ) -> ModelSpec:
-    """Read `provider:model`; `ModelMisconfigured` says what is missing. Google's key goes to Google's class alone."""
+    """Read `provider:model`; `ModelMisconfigured` says what is missing. Only Google's class gets Google's key."""
     name, _, model = spec.partition(":")
     if name not in PROVIDERS or not model:
         possible = ", ".join(f"{each}:MODEL" for each in PROVIDERS)
@@ -212,7 +212,7 @@ def parse_model_spec(
 
 
 def add_scheme(host: str) -> str | None:
-    """Return the address of an Ollama that may be named by its host and port alone; None if none is named."""
+    """Complete the address of an Ollama given as host and port; None if there is none."""
     if not host:
         return None
     return host if "://" in host else f"http://{host}"
@@ -256,13 +256,13 @@ def map_provider_error(error: Exception, model: str, key_variable: str) -> Model
 
 
 def _is_calling_refused(error: BaseException) -> bool:
-    """Tell that a model has no function calls: services have no code for it, and say so in words."""
+    """Whether a model lacks function calls: services have no code for it, and say so in words."""
     said = " ".join(str(each)[:2000].lower() for each in _iter_causes(error))
     return _NO_CALLS.search(said) is not None
 
 
 def _find_retry_delay(error: BaseException) -> float:
-    """Find how many seconds a provider asks to wait, in a header or in its text; 0 if it names none."""
+    """Find the requested wait in seconds, in a header or in the text; 0 if there is none."""
     for each in _iter_causes(error):
         headers = getattr(getattr(each, "response", None), "headers", None)
         written = str(headers.get("retry-after", "")) if isinstance(headers, Mapping) else ""
@@ -295,7 +295,7 @@ def _map_connection_error(error: Exception, model: str) -> ModelError:
 
 
 def find_bad_ending(metadata: dict[str, Any], model: str) -> ModelError | None:
-    """Tell whether an answer ended as it should not have; the packages raise nothing for that."""
+    """Whether an answer ended badly; the packages raise nothing for that."""
     reason = str(metadata.get("finish_reason") or metadata.get("stop_reason") or "").rpartition(".")[2].upper()
     feedback = metadata.get("prompt_feedback")
     block_reason = str((feedback.get("block_reason") if isinstance(feedback, dict) else None) or "").rpartition(".")[2]
@@ -307,7 +307,7 @@ def find_bad_ending(metadata: dict[str, Any], model: str) -> ModelError | None:
 
 
 def is_truncated(metadata: dict[str, Any]) -> bool:
-    """Tell whether an answer ended at the model's limit of length."""
+    """Whether an answer ended at the model's length limit."""
     reason = str(metadata.get("finish_reason") or metadata.get("stop_reason") or "")
     return reason.rpartition(".")[2].upper() in _CUT
 
@@ -332,7 +332,7 @@ def _find_status(error: BaseException) -> int | None:
 
 
 def _is_key_refused(error: BaseException, status: int | None) -> bool:
-    """Tell a refused key; Gemini answers an invalid one with 400 and a reason."""
+    """Whether a key was refused; Gemini answers an invalid one with 400 and a reason."""
     if status == 400:
         return any("API_KEY_INVALID" in str(each) or "API key" in str(each) for each in _iter_causes(error))
     return status in {401, 403}

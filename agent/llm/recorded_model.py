@@ -1,4 +1,4 @@
-"""Records what chat models reply in a run, and replies the same when the run is derived again."""
+"""Records the replies of chat models in a run, and repeats them when the run is derived again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NONCE = re.compile(r"(?<![0-9a-f])[0-9a-f]{12}(?![0-9a-f])")  # each conversati
 
 
 def record_reply(payload: Mapping[str, Any]) -> Reply:
-    """Describe one try at a model, as an event `model_end` tells of it, in what JSON can hold."""
+    """Describe one try at a model as a JSON-compatible `model_end` event."""
     reply = payload["reply"]
     said: Mapping[str, Any] = {}
     if hasattr(reply, "tool_calls"):
@@ -43,14 +43,14 @@ def record_reply(payload: Mapping[str, Any]) -> Reply:
 
 
 def digest_prompt(messages: Sequence[BaseMessage]) -> str:
-    """Name a prompt, whatever the words that fence data in it are in this conversation."""
+    """Hash a prompt, ignoring the random words that fence its data."""
     shown = [(one.type, str(one.text), [call["args"] for call in getattr(one, "tool_calls", [])]) for one in messages]
     text = _NONCE.sub("", json.dumps(shown, default=str))
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 class RecordedModels:
-    """Chat models that reply what was recorded of one run; `has_other_prompts` once a prompt differed from that."""
+    """Chat models that repeat the replies of one run; `has_other_prompts` once a prompt differed."""
 
     def __init__(self, replies: Sequence[Reply], *, calls_tools: bool) -> None:
         self.name = str(replies[-1]["model"]) if replies else "recorded"
@@ -64,11 +64,11 @@ class RecordedModels:
         return Budget()
 
     def make_turn_models(self, budget: Budget, emit: Emit) -> TurnModels:  # noqa: ARG002 - as every source of models has it
-        """Return the models of the one turn that was recorded."""
+        """Return the models of the one recorded turn."""
         return TurnModels(main=self, small=self, check=self if self._checks else None)
 
     async def generate_structured(self, messages: Sequence[BaseMessage], form: type[Form], *, task: str) -> Form:
-        """Fill in a form as it was filled in."""
+        """Return the recorded form."""
         return form.model_validate(self._take(messages, task).get("form"))
 
     async def reply_with_tools(
@@ -78,13 +78,13 @@ class RecordedModels:
         *,
         task: str,
     ) -> AIMessage:
-        """Say what was said."""
+        """Return the recorded reply."""
         return _make_message(self._take(messages, task))
 
     async def stream_with_tools(
         self, messages: Sequence[BaseMessage], tools: Sequence[Mapping[str, Any]], text: GrowingText, *, task: str
     ) -> AIMessage:
-        """Say what was said, all at once."""
+        """Write the recorded reply, all at once."""
         message = await self.reply_with_tools(messages, tools, task=task)
         text.begin()
         text.write(str(message.text))

@@ -35,7 +35,7 @@ class CallArguments(Arguments):
 
 
 class _Calls(CodeLookup[CallArguments, CallResult]):
-    """Follows the calls of a function; a subclass knows which way."""
+    """Follows the calls of a function; a subclass sets the direction."""
 
     arguments = CallArguments
     result = CallResult
@@ -87,7 +87,7 @@ class FindCallers(_Calls):
 
 
 class FindCallees(_Calls):
-    """Finds what a function calls."""
+    """Finds the functions that a function calls."""
 
     name = "find_callees"
     known_as = {"model": "get_callees", "api": "callees"}  # noqa: RUF012
@@ -99,7 +99,7 @@ class FindCallees(_Calls):
 
 
 class _CallListing:
-    """Writes groups of calls, of which it lists those of one page, each line once in its group."""
+    """Writes groups of calls; lists those of one page, each line once per group."""
 
     def __init__(self, look: Look, role: Role, page: Sequence[CallSite], lines: Mapping[LineKey, str]) -> None:
         self._look = look
@@ -131,7 +131,7 @@ class _CallListing:
         return cls(look, role, page, lines)
 
     async def add(self, heading: str, sites: Sequence[CallSite]) -> None:
-        """Add a group of calls; nothing if there are none."""
+        """Add a group of calls; nothing if it is empty."""
         refs = make_call_refs(sites, self._role)
         listed = [ref for ref in refs if (ref["path"], ref["start_line"]) in self._lines]
         if not refs:
@@ -149,7 +149,7 @@ class _CallListing:
 
 
 async def _cite_named_uses(look: Look, name: str, below: str, *, is_called: bool) -> None:
-    """Add the lines that register it by its name; if nothing calls it, also those that pass the name on."""
+    """Add the lines that register it by name; if nothing calls it, also those that pass the name on."""
     target = await NamedDefinition.find(look.code, name)
     found = await find_named_uses(look.code, target)
     if not is_called:
@@ -163,7 +163,7 @@ async def _cite_named_uses(look: Look, name: str, below: str, *, is_called: bool
 
 
 async def _cite_definitions(look: Look, sites: Sequence[CallSite]) -> None:
-    """Add where that is defined which is called, the certain first, by the first line of each."""
+    """Add the first lines of the called definitions, certain ones first."""
     ranked = sorted(sites, key=lambda site: site.ambiguous)
     called = {_identify(site.callee): site.callee for site in ranked if site.callee is not None}
     if called:
@@ -200,7 +200,7 @@ def _describe_definition(definition: Definition) -> str:
 
 
 def _list_meant(sites: Iterable[CallSite]) -> dict[LineKey, str]:
-    """Name the definitions that the calls on each line may mean, where there are not too many."""
+    """Name the possible definitions of the calls on each line, if there are few."""
     meant: dict[LineKey, dict[str, None]] = {}
     for site in sites:
         names = meant.setdefault(_locate(site), {})

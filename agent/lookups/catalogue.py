@@ -1,4 +1,4 @@
-"""The lookups that there are: each one appears on every surface."""
+"""The lookups; each one appears on every surface."""
 
 from __future__ import annotations
 

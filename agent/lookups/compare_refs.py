@@ -42,7 +42,7 @@ class CompareArguments(Arguments):
 
 
 class CompareRefs(CodeLookup[CompareArguments, ComparisonResult]):
-    """Shows what differs between two commits."""
+    """Shows the difference between two commits."""
 
     name = "compare_refs"
     title = "Compare two commits"
@@ -60,12 +60,12 @@ class CompareRefs(CodeLookup[CompareArguments, ComparisonResult]):
     room = 18_000
 
     def describe_target(self, args: Mapping[str, Any]) -> str:
-        """Name what is compared."""
+        """Name the compared commits."""
         ends = " and ".join(str(args[name]) for name in ("from_ref", "to_ref") if args.get(name))
         return f"{ends} in {args['path']}" if args.get("path") else ends
 
     async def find(self, args: CompareArguments, look: Look) -> ComparisonResult:
-        """List the files, then show lines while there is room."""
+        """List the files, then show lines as room allows."""
         found: dict[str, Any] = {}
         for home in list_homes(look.code, args.path.removeprefix("./").strip("/")):
             if home.label:

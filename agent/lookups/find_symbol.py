@@ -37,7 +37,7 @@ class SymbolArguments(Arguments):
 
 
 class FindSymbol(CodeLookup[SymbolArguments, SymbolResult]):
-    """Finds where a name is defined; where it is not, names that begin so."""
+    """Finds the definitions of a name, or else names with that prefix."""
 
     name = "find_symbol"
     known_as = {"api": "symbols", "operation": "find_symbols"}  # noqa: RUF012
@@ -72,7 +72,7 @@ class FindSymbol(CodeLookup[SymbolArguments, SymbolResult]):
 
 
 async def _show_definition(look: Look, found: Definition, most: int) -> int:
-    """Show the first lines of a definition, and return how many."""
+    """Show the first lines of a definition, and return their number."""
     at, name = found.location, found.symbol.qualified_name
     passage = await look.code.read(at.path, at.start_line, min(at.end_line, at.start_line + most - 1))
     ref = make_definition_ref(found)
@@ -120,7 +120,7 @@ async def _report_bases(look: Look, definitions: Sequence[Definition]) -> None:
 
 
 async def _report_subclasses(look: Look, definitions: Sequence[Definition]) -> None:
-    """List what inherits from the types among the definitions, the direct ones first."""
+    """List the subclasses of the types among the definitions, direct ones first."""
     names = dict.fromkeys(one.symbol.qualified_name for one in definitions if one.symbol.kind in _TYPES)
     for name in list(names)[:MAX_DEFINITIONS]:
         heirs = await look.code.subclasses(name)
@@ -151,7 +151,7 @@ async def _report_overrides(look: Look, definitions: Sequence[Definition]) -> No
 
 
 def _get_owner(method: Definition) -> tuple[str, str]:
-    """The class of a method, as far as it is in the same file."""
+    """Return the class of a method, if it is in the same file."""
     return method.path, method.symbol.parent
 
 

@@ -118,7 +118,7 @@ async def _search(look: Look, expressions: Sequence[str], path: str, most: int) 
 
 
 async def _show_matches(look: Look, listed: Sequence[Match], context: int) -> None:
-    """List lines, each with those around it where that is wanted; what overlaps is shown once."""
+    """List lines with their context; overlapping ones appear once."""
     if not context:
         for match in listed:
             text = match.text if look.is_wide else match.text.strip()[:LONGEST_LISTED]
@@ -138,7 +138,7 @@ async def _show_matches(look: Look, listed: Sequence[Match], context: int) -> No
 
 
 def _show_files(look: Look, lines: Sequence[Match], counted: Mapping[str, int]) -> None:
-    """List files by how many lines each has, with the first of them."""
+    """List files by number of lines, with the first line of each."""
     first = {one.location.path: one for one in reversed(lines)}
     for path, count in counted.items():
         said = f"{first[path].text.strip()[:LONGEST_LISTED]}  (1 of {format_count(count, 'line')})"
@@ -158,7 +158,7 @@ async def _describe_matches(look: Look, page: Sequence[Match], context: int) -> 
 
 
 def _choose_matches(lines: Sequence[Match], most: int) -> list[Match]:
-    """Return the lines to list: the first few of each file, and then more of them while there is room."""
+    """Choose the lines to list: the first few of each file, then more as room allows."""
     seen: Counter[str] = Counter()
     first: list[Match] = []
     for match in lines:
@@ -172,7 +172,7 @@ def _choose_matches(lines: Sequence[Match], most: int) -> list[Match]:
 
 
 def _name_others(look: Look, lines: Sequence[Match], listed: Sequence[Match]) -> None:
-    """Say how many more lines which files have."""
+    """Say which files have how many further lines."""
     left = Counter(one.location.path for one in lines) - Counter(one.location.path for one in listed)
     if left:
         named = ", ".join(f"{path} ({count})" for path, count in list(left.items())[:_MOST_FILES])
@@ -181,7 +181,7 @@ def _name_others(look: Look, lines: Sequence[Match], listed: Sequence[Match]) ->
 
 
 def _explain_bounds(look: Look, matches: Matches, most: int) -> None:
-    """Say what was left out, why, and how to get it."""
+    """Say what was omitted, why, and how to get it."""
     if matches.is_out_of_time:
         unread = matches.files - matches.files_searched
         look.note(f"The time for one search was used up: {format_count(unread, 'file')} were not read. Give a path.")

@@ -82,7 +82,7 @@ def list_entry(file: FileEntry) -> ListedEntry:
 
 
 def _list_entries(files: Sequence[FileEntry], folder: str, glob: str) -> tuple[list[ListedEntry], str]:
-    """Return what is in a folder, or with a glob the files below it that match; and how much that is."""
+    """Return the entries of a folder, or the files below it that match a glob, with sizes."""
     prefix = f"{folder}/" if folder else ""
     below = [one for one in files if one.path.startswith(prefix)]
     if glob:
@@ -144,7 +144,7 @@ class FindFiles(CodeLookup[FilesArguments, FolderListing]):
         return f"{args.get('glob', args.get('pattern', ''))}{f' in {path}' if path else ''}"
 
     async def find(self, args: FilesArguments, look: Look) -> FolderListing:
-        """List the files; if there are none, those whose paths are most like the glob."""
+        """List the files; if there are none, those with the most similar paths."""
         folder, files = place_path(look.code, clean_path(args.path)), await look.code.files()
         found = await asyncio.to_thread(_match_files, files, folder, args.glob)  # there may be very many
         page = look.take_page([list_entry(one) for one in found], args.limit, args.offset)

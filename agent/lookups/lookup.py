@@ -1,4 +1,4 @@
-"""The declaration of a lookup: its name, arguments and result, of which the text and the structure are two forms."""
+"""The declaration of a lookup: its name, arguments and result, as text and as structure."""
 
 from __future__ import annotations
 
@@ -79,25 +79,25 @@ class Look(ToolReport):
         self.head: dict[str, Any] = {"repository": code.repository, "commit": code.commit.sha, "total": 0}
 
     async def cite_first_line(self, definition: Definition) -> None:
-        """Add where a definition begins, with its first line."""
+        """Add the first line of a definition."""
         ref = make_definition_ref(definition)
         ref["end_line"] = ref["start_line"]
         line = await self.code.read(ref["path"], ref["start_line"], ref["start_line"])
         self.cite(ref, f"{ref['symbol']}: {line.text.strip()}")
 
     def take_page(self, found: Sequence[Item], limit: int, offset: int) -> Sequence[Item]:
-        """Return a page of what was found, and note how much there is."""
+        """Return a page of the results, and note their number."""
         end = offset + limit
         self.head |= {"total": len(found), "next": end if end < len(found) else None}
         return found[offset:end]
 
     def deny(self, no: Denial, hint: str = "") -> None:
-        """Say that nothing was found, and how much of the code that rests on."""
+        """Say that nothing was found, and how much code was read."""
         self.say(f"{no.text}{hint}")
         self.head |= {"note": no.text, "coverage": describe_coverage(self.code.commit.sha, no.coverage)}
 
     def note(self, sentence: str) -> None:
-        """Say something that a program has to know, too."""
+        """Add a note for programs too."""
         self.say(sentence)
         self.head["note"] = " ".join(filter(None, [self.head.get("note"), sentence]))
 
@@ -121,7 +121,7 @@ class CodeLookup(Tool[ArgumentsT], Generic[ArgumentsT, ResultT_co]):
         """Look it up: write the text, and return the structure."""
 
     async def look_up(self, args: ArgumentsT, look: Look) -> ResultT_co:
-        """Look it up, and say how to see the rest."""
+        """Do the lookup, and say how to see the rest."""
         result = await self.find(args, look)
         if result.next is not None and "offset" in type(args).model_fields:
             total = f"{'' if result.is_total_exact else 'at least '}{result.total:,}"
@@ -142,7 +142,7 @@ def clean_path(path: str) -> str:
 
 
 def explain_arguments(error: ValidationError, model: type[Arguments]) -> str:
-    """Say in one line what is wrong with the arguments of a call, and which there are."""
+    """Explain in one line what is wrong with the arguments of a call, and list the valid ones."""
     problems = [_explain(detail["loc"], detail["type"], detail["msg"]) for detail in error.errors(include_url=False)]
     return f"{'; '.join(problems[:5])}. The arguments are {', '.join(model.model_fields)}."
 

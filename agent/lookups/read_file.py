@@ -46,7 +46,7 @@ class ReadArguments(Arguments):
 
 
 class ReadFile(CodeLookup[ReadArguments, FileText]):
-    """Reads lines of an indexed file; the end of a path is enough where only one file has it."""
+    """Reads lines of an indexed file; an unambiguous end of its path is enough."""
 
     name = "read_file"
     title = "Read a file"
@@ -120,7 +120,7 @@ def _show_passage(look: Look, passage: Passage) -> int:
 
 
 def parse_ranges(written: Sequence[str]) -> list[tuple[int, int]]:
-    """Read ranges such as `10-40` and `88`, in file order, those that touch as one; raises `ValueError`."""
+    """Read ranges such as `10-40` and `88`, in file order, joining adjacent ones; raises `ValueError`."""
     ranges: list[tuple[int, int]] = []
     for text in written:
         found = _RANGE.fullmatch(text.strip())
@@ -169,10 +169,10 @@ async def name_similar(code: CodeSearch, path: str) -> str:
 
 
 def find_similar_paths(written: str, paths: Sequence[str]) -> Sequence[str]:
-    """Return the paths most like one that there is not; a bare name is compared with names.
+    """Return the paths most like a missing one; a bare name is compared with names.
 
-    To compare with very many would take seconds. So those in the same folder, and the files of the same name, are
-    compared first, and others as far as there is room.
+    Comparing with very many would take seconds, so files in the same folder or of the same name
+    come first, and others as room allows.
     """
     folder, slash, name = written.casefold().rpartition("/")
     if not slash:

@@ -48,7 +48,7 @@ class FileHistory(CodeLookup[HistoryArguments, HistoryResult]):
     cost = HISTORY
 
     async def find(self, args: HistoryArguments, look: Look) -> HistoryResult:
-        """List commits up to the indexed one, newest first; people are named, their addresses are not."""
+        """List commits up to the indexed one, newest first, with names but without email addresses."""
         entry = await find_indexed_file(look.code, args.path)
         wanted = min(args.offset + args.limit + 1, MAX_FILE_COMMITS)
         history = await look.code.history(entry.path, line=args.line, limit=wanted)
@@ -78,7 +78,7 @@ class FileHistory(CodeLookup[HistoryArguments, HistoryResult]):
 
 
 def show_commit(revision: Revision, look: Look) -> FoundCommit:
-    """Describe a commit; people are named, their addresses are not."""
+    """Describe a commit, with names but without email addresses."""
     return FoundCommit(
         commit=revision.sha,
         author=look.mask(revision.author)[:_LONGEST_SUBJECT],
@@ -138,12 +138,12 @@ class RepositoryLog(CodeLookup[LogArguments, CommitListing]):
     cost = HISTORY
 
     def describe_target(self, args: Mapping[str, Any]) -> str:
-        """Name what the commits are chosen by."""
+        """Name the criteria of the commits."""
         given = [f"{name} {value}" for name, value in args.items() if name in _CHOOSING and value]
         return ", ".join(given) or "newest commits"
 
     async def find(self, args: LogArguments, look: Look) -> CommitListing:
-        """List the commits; people are named, their addresses are not."""
+        """List the commits, with names but without email addresses."""
         commits: list[FoundCommit] = []
         for home in list_homes(look.code, args.path.removeprefix("./").strip("/")):
             if home.label:

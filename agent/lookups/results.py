@@ -49,7 +49,7 @@ class ReadCoverage(Value):
 
 
 class LookupResult(Value):
-    """The fields that every lookup has beside its findings."""
+    """The common fields of all lookups."""
 
     repository: str
     commit: Annotated[str, Field(description=COMMIT)]
@@ -92,7 +92,7 @@ class MatchedLine(Value):
 
 
 class MatchedFile(Value):
-    """A file, and how many of its lines match."""
+    """A file, and its number of matching lines."""
 
     path: str
     lines: Count
@@ -106,7 +106,7 @@ class GrepResult(LookupResult):
 
 
 class FileText(LookupResult):
-    """Lines of a file. `total` is how many it has; `next` is the first line of the rest."""
+    """Lines of a file. `total` is their number in the file; `next` is the first line of the rest."""
 
     path: str
     language: str = ""
@@ -117,7 +117,7 @@ class FileText(LookupResult):
 
 
 class ListedEntry(Value):
-    """A file or a folder; `lines` and `files` count what is in a folder and below it."""
+    """A file or a folder; `lines` and `files` count everything below a folder."""
 
     path: str
     is_folder: bool = False
@@ -146,7 +146,7 @@ class FoundSymbol(Value):
 
 
 class SymbolResult(LookupResult):
-    """The definitions of a name; if there are none, names that begin so."""
+    """The definitions of a name; if there are none, names with that prefix."""
 
     symbols: tuple[FoundSymbol, ...] = ()
     similar: tuple[str, ...] = ()
@@ -162,9 +162,9 @@ class NamedPlace(Value):
 
 
 class FoundCall(Value):
-    """A line that calls. `caller` is null at module level, `callee` where what is called is not defined here.
+    """A line that calls. `caller` is null at module level, `callee` if its definition is outside the repository.
 
-    It is not `is_certain` where the syntax does not tell which definition is meant.
+    It is not `is_certain` if the syntax does not determine the definition.
     """
 
     path: str
@@ -177,7 +177,7 @@ class FoundCall(Value):
 
 
 class CallResult(LookupResult):
-    """Calls, those of code before those of tests, the certain ones first."""
+    """Calls, code before tests, certain ones first."""
 
     calls: tuple[FoundCall, ...] = ()
 
@@ -192,7 +192,7 @@ class FoundCommit(Value):
 
 
 class HistoryResult(LookupResult):
-    """The commits that changed a file, newest first; `last_changed` is the one that last wrote the line asked for."""
+    """The commits that changed a file, newest first; `last_changed` last wrote the requested line."""
 
     path: str
     commits: tuple[FoundCommit, ...] = ()
@@ -201,13 +201,13 @@ class HistoryResult(LookupResult):
 
 
 class CommitListing(LookupResult):
-    """Commits, newest first. `total` is exact where the whole history was counted."""
+    """Commits, newest first. `total` is exact if the whole history was counted."""
 
     commits: tuple[FoundCommit, ...] = ()
 
 
 class ChangedFile(Value):
-    """A file that differs; `change` says how, and by how many lines."""
+    """A changed file; `change` is the kind, with the numbers of lines."""
 
     path: str
     change: str
@@ -235,7 +235,7 @@ class ComparisonResult(LookupResult):
 
 
 def describe_coverage(commit: str, coverage: Coverage) -> ReadCoverage:
-    """Describe how much of the code a "no" rests on."""
+    """Describe how much code a "no" covers."""
     return ReadCoverage(
         commit=commit,
         files=coverage.files,
@@ -247,7 +247,7 @@ def describe_coverage(commit: str, coverage: Coverage) -> ReadCoverage:
 
 
 def describe_missing(error: Exception) -> ReadCoverage | None:
-    """Describe how much of the code the error of a missing path rests on; None for any other."""
+    """Describe how much code the error of a missing path covers; None for any other."""
     if not isinstance(error, UnknownPath) or error.coverage is None:
         return None
     return describe_coverage(error.commit, error.coverage)

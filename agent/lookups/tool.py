@@ -53,7 +53,7 @@ class ToolReport:
             self._refs.append(ref)
 
     def show(self, ref: EvidenceRef, source: str, *, about: str = "") -> int:
-        """Add lines of a file with their numbers, and return the last; what does not fit is not referred to either."""
+        """Add numbered lines of a file, and return the last; refer only to lines that fit."""
         heading = f"[{format_place(ref)}]" + (f" {self._clean(about)[:MAX_LINE]}" if about else "")
         if not self._add_line(heading):
             return ref["start_line"] - 1
@@ -72,7 +72,7 @@ class ToolReport:
         return ToolEvidence(text="\n".join([*self._lines, *note]), refs=tuple(self._refs))
 
     def _add_numbered(self, first: int, lines: Sequence[str]) -> int:
-        """Add lines while they fit and return how many did."""
+        """Add lines while they fit and return their number."""
         for count, line in enumerate(lines):
             if not self._add_line(f"{first + count:5} {line[:MAX_LINE]}"):
                 return count
@@ -98,7 +98,7 @@ class ToolEvidence:
 
 
 class Tool(ABC, Generic[Arguments]):
-    """Something that a model may call. It reads through `deps` alone and raises `IndexerError` or `AgentError`."""
+    """A function that a model may call. It reads only through `deps`, and raises `IndexerError` or `AgentError`."""
 
     name: ClassVar[str]
     description: ClassVar[str]
@@ -122,14 +122,14 @@ class Tool(ABC, Generic[Arguments]):
         """Run the tool once; the same arguments at the same commit give the same evidence."""
 
     def describe_target(self, args: Mapping[str, Any]) -> str:
-        """Say what a call is about, for people who wait; the arguments are as the model wrote them."""
+        """Describe a call's target for people who wait; the arguments are the model's."""
         return str(args.get(self.argument_shown, ""))
 
     def describe_call(self, args: Mapping[str, Any], deps: Deps) -> str:
-        """Describe what a person approves, with all arguments as written; empty for a call that does nothing."""
+        """Describe an approval, with all arguments as written; empty for a call that does nothing."""
         listed = ", ".join(f"{name} = {value}" for name, value in args.items())
         return deps.redact(f"{self.name}: {listed}" if listed else self.name)
 
     def is_available(self, deps: Deps) -> bool:  # noqa: ARG002 - what it depends on is the tool's own business
-        """Whether the turn has what the tool needs."""
+        """Whether the turn meets the tool's requirements."""
         return True

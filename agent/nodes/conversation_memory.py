@@ -40,7 +40,7 @@ async def conversation_memory(state: AgentState, runtime: Runtime[Deps]) -> Agen
 
 
 def add_turn(state: AgentState, turn: PastTurn) -> AgentState:
-    """Return the history of a conversation with one more turn; a run that is remembered again is there once."""
+    """Return the history of a conversation with one more turn; a repeated run appears once."""
     earlier = state.get("conversation_history", [])
     run = turn.get("run", "")
     history = [*(one for one in earlier if not run or one.get("run", "") != run), turn]
@@ -52,7 +52,7 @@ def add_turn(state: AgentState, turn: PastTurn) -> AgentState:
 
 
 def make_remembered_turn(question: str, answer: Answer, *, run_id: str, asked_at: float) -> PastTurn:
-    """Make a turn of what was said to a question by a run that the graph has not taken."""
+    """Make a turn from the result of a run outside the graph."""
     citations: list[CitationRef] = [
         {"mark": one.mark, "path": one.path, "start_line": one.start_line, "end_line": one.end_line}
         for one in answer.citations
@@ -73,7 +73,7 @@ def make_remembered_turn(question: str, answer: Answer, *, run_id: str, asked_at
 
 
 def is_answer_found(state: AgentState) -> bool:
-    """Whether the turn has what was asked for; closest places, and names that are only spelt alike, are not that."""
+    """Whether the turn found an answer; closest places and similar names do not count."""
     if state.get("is_blocked") or state.get("is_aborted"):
         return False
     match state.get("intent"):
@@ -90,13 +90,13 @@ def is_answer_found(state: AgentState) -> bool:
 
 
 def _is_text_missing(state: AgentState, metadata: RetrievalMetadata) -> bool:
-    """Whether a text that the question quotes appears nowhere, and nothing else in it was looked up exactly."""
+    """Whether a quoted text appears nowhere, and the question has no other exact lookup."""
     is_said = bool(metadata["totals"].get("said")) or not metadata["totals"].get("quoted")
     return not is_said and all(ref["role"] == "hit" for ref in state.get("retrieved", []))
 
 
 def _is_name_missing(decision: RouterDecision, metadata: RetrievalMetadata) -> bool:
-    """Whether the question is about nothing but names that the repository neither defines nor uses."""
+    """Whether the question only names things that the repository neither defines nor uses."""
     unknown, totals = decision["unknown"], metadata["totals"]
     asked = {request["query"] for request in decision["requests"]}
     is_elsewhere = any(totals.get(place) for place in ("said", "mention", "attributes"))

@@ -45,7 +45,7 @@ async def clarify(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 
 def _screen_reply(reply: str) -> tuple[str, VerdictName]:
-    """Judge a reply as the gateway would a question; what would have been refused reaches no model."""
+    """Judge a reply as the gateway would a question; a refused one reaches no model."""
     normalised = normalize_question(reply)
     verdict = judge_injection(normalised)
     if verdict.name == "allow":

@@ -1,4 +1,4 @@
-"""Keeps the hits that bear on the question: by score and words, and by a model where those leave it open."""
+"""Keeps relevant hits: by score and words, and by a model in doubtful cases."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ log = logging.getLogger(__name__)
 
 
 async def grade_documents(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Drop hits far below the best, and decide whether the rest is enough, or another query is worth it.
+    """Drop hits far below the best, and decide whether the rest suffices, or another query is worthwhile.
 
-    Reads retrieved, retrieval_metadata, cleaned_query, lookup_query, router_output, iteration_count, mode, flagged,
-    codebase_tree. Writes retrieved, retrieval_metadata, grade, better_query, flagged.
+    Reads retrieved, retrieval_metadata, cleaned_query, lookup_query, router_output,
+    iteration_count, mode, flagged, codebase_tree. Writes retrieved, retrieval_metadata, grade,
+    better_query, flagged.
     """
     deps = runtime.context
     deps.emit("step_start", node="grade_documents", stage="Grading the results")
@@ -83,13 +84,13 @@ def _find_relevant(
 
 
 def _put_first(relevant: Sequence[EvidenceRef], close: Sequence[EvidenceRef]) -> list[EvidenceRef]:
-    """Put first what bears on the question; of the rest, a model that writes is to know no more than the places."""
+    """Put relevant evidence first; a model that writes learns only the places of the rest."""
     rest: list[EvidenceRef] = [{**ref, "score": 0.0} for ref in close if ref not in relevant]
     return [*relevant, *rest]
 
 
 def _is_doubtful(state: AgentState, share: float, exact: Sequence[EvidenceRef]) -> bool:
-    """Whether a model is worth asking: not where words settle it, nor for a name that is not defined here."""
+    """Whether to ask a model: not if words settle it, nor for an undefined name."""
     decided = state.get("router_output")
     return share < SURE_SHARE and not exact and not (decided is not None and decided["unknown"])
 

@@ -1,4 +1,4 @@
-"""Cleans the question, classifies it, and resolves what it points back to."""
+"""Cleans the question, classifies it, and resolves its references."""
 
 from __future__ import annotations
 
@@ -188,14 +188,14 @@ def _classify_intent(question: str, history: Sequence[PastTurn]) -> Intent:
 
 
 def _may_lean(question: str, history: Sequence[PastTurn]) -> bool:
-    """Whether a question that looks new may still be about what was said before."""
+    """Whether a question that looks new may refer to earlier turns."""
     if not history or _has_subject(question):
         return False
     return _LEANING.search(question) is not None or len(find_content_terms(question)) <= _FEW_TERMS
 
 
 def _has_subject(question: str) -> bool:
-    """Whether a question itself says what it is about: the project, a name, a stack trace, a message that it quotes."""
+    """Whether a question names its subject: the project, a name, a stack trace, a quoted message."""
     if find_mentions(question).anything or parse_frames(question) or find_quoted_messages(question):
         return True
     project = _PROJECT.search(question)  # the meaning of a later "it"
@@ -203,7 +203,7 @@ def _has_subject(question: str) -> bool:
 
 
 async def _read_by_model(question: str, history: Sequence[PastTurn], deps: Deps, tree: str) -> tuple[Intent, str]:
-    """Ask the small model; without one, or where it fails, the question is new."""
+    """Ask the small model; without one, or if it fails, the question is new."""
     if deps.models.small is None:
         return "new_question", question
     try:

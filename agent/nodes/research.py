@@ -129,7 +129,7 @@ def _get_pending_calls(state: AgentState) -> list[ToolRequest] | None:
 
 
 def _make_request(reason: str, state: AgentState, deps: Deps, descriptions: list[str]) -> dict[str, object]:
-    """Describe in full what the person decides about."""
+    """Describe in full what the person has to approve."""
     if _get_pending_calls(state) is not None:
         return {"kind": reason, "steps": descriptions, "model_calls": 0}
     steps = state.get("plan", [])
@@ -164,9 +164,10 @@ _SOURCE_LINE = re.compile(r" {0,4}\d{1,7}(?: |$)")
 
 
 async def aggregate(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Store what each step brought under its name, clear the messages, and continue to the next step.
+    """Store the result of each step under its name, clear the messages, and continue to the next step.
 
-    Reads messages, plan, dependent, current_step, findings. Writes findings, current_step, messages.
+    Reads messages, plan, dependent, current_step, findings. Writes findings, current_step,
+    messages.
     """
     steps = list_due_steps(state)
     conversations = split_by_step(state.get("messages", []), state)
@@ -203,10 +204,10 @@ async def _make_finding(messages: Sequence[chat.BaseMessage], deps: Deps) -> Fin
 
 
 async def refinery(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Continue or finish; the model is asked only where the plan does not settle it.
+    """Continue or finish; ask the model only if the plan does not decide.
 
-    Reads mode, cleaned_query, findings, plan, dependent, current_step, iteration_count, is_follow_up,
-    conversation_history, codebase_tree. Writes loop_decision, plan_applies,
+    Reads mode, cleaned_query, findings, plan, dependent, current_step, iteration_count,
+    is_follow_up, conversation_history, codebase_tree. Writes loop_decision, plan_applies,
     iteration_count.
     """
     deps = runtime.context

@@ -75,7 +75,7 @@ async def router(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 
 async def _widen(chosen: RouterDecision, question: str, deps: Deps) -> RouterDecision:
-    """Add what git knows and a search in English, where they may help a model that reads all of it."""
+    """Add git's knowledge and an English search, for a model that reads everything."""
     requests = chosen["requests"]
     if not requests:
         return chosen
@@ -85,7 +85,7 @@ async def _widen(chosen: RouterDecision, question: str, deps: Deps) -> RouterDec
 
 
 async def _translate(question: str, deps: Deps) -> str:
-    """Let the small model put a question into English words to search for; empty if there is none, or it fails."""
+    """Let the small model translate a question into English search words; empty if it fails or is missing."""
     if deps.models.small is None:
         return ""
     messages = make_messages(SEARCH_WORDS, {"The question": deps.redact(question)}, deps)
@@ -98,7 +98,7 @@ async def _translate(question: str, deps: Deps) -> str:
 
 
 def _add_messages(asked: RouterDecision, chosen: RouterDecision | None) -> RouterDecision:
-    """Look for the messages that the question quotes beside what the model searches for: it cannot do that by words."""
+    """Look up the messages quoted in the question, which a model cannot find by searching for words."""
     if chosen is None or asked["route"] != "retrieve":
         return asked
     quoted = [request for request in chosen["requests"] if request["lookup"] == "message"]
@@ -115,7 +115,7 @@ def _is_fresh(state: AgentState) -> bool:
 
 
 async def _ask_model(state: AgentState, deps: Deps, tree: str) -> RouterDecision | None:
-    """Let the model decide; None if there is none, it fails, or its decision cannot be carried out."""
+    """Let the model decide; None if there is none, it fails, or its decision is invalid."""
     if deps.models.small is None:
         return None
     # Tools that need approval are listed first: choosing one asks the person.
@@ -143,7 +143,7 @@ async def _ask_model(state: AgentState, deps: Deps, tree: str) -> RouterDecision
 
 
 def _make_decision(form: RouterOutput, state: AgentState, tools: set[str], *, can_ask: bool) -> RouterDecision | None:
-    """Turn what the model wrote into a decision, as far as it can be carried out."""
+    """Turn the model's form into a valid decision as far as possible."""
     requests = _make_requests(form.requests, state)
     calls = [call for call in map(_parse_call, form.calls[:MAX_CALLS]) if call is not None and call["tool"] in tools]
     possible = {
@@ -169,7 +169,7 @@ def _make_decision(form: RouterOutput, state: AgentState, tools: set[str], *, ca
 
 
 def _make_requests(forms: Sequence[SearchOutput], state: AgentState) -> list[RetrievalRequest]:
-    """Return the searches worth making: not empty, and not made before."""
+    """Return the useful searches: not empty, and new."""
     done = set(_list_searched(state))
     requests: dict[str, RetrievalRequest] = {}
     for form in forms[:MAX_REQUESTS]:
@@ -201,7 +201,7 @@ def _parse_call(form: CallOutput) -> ToolRequest | None:
 
 
 def _decide_without_model(state: AgentState) -> RouterDecision:
-    """Search once more where a better query is known, else write with what there is."""
+    """Search once more with a better query if there is one, else write with the evidence so far."""
     better = _clean_line(state.get("better_query", ""), _LONGEST_QUERY)
     if better and better not in _list_searched(state):
         return decide_retrieval(
@@ -217,10 +217,10 @@ def _clean_line(text: str, longest: int) -> str:
 
 
 async def tool_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
-    """Call the tools side by side through the registry; what they read becomes evidence.
+    """Call the tools in parallel through the registry; the lines that they read become evidence.
 
-    Reads router_output, approved, retrieved, tool_history, retrieval_metadata, flagged. Writes retrieved,
-    tool_history, retrieval_metadata, flagged.
+    Reads router_output, approved, retrieved, tool_history, retrieval_metadata, flagged. Writes
+    retrieved, tool_history, retrieval_metadata, flagged.
     """
     deps = runtime.context
     decision = state.get("router_output")
@@ -237,7 +237,7 @@ async def tool_executor(state: AgentState, runtime: Runtime[Deps]) -> AgentState
 
 
 def _add_call_results(metadata: RetrievalMetadata, called: list[ToolCallResult]) -> RetrievalMetadata:
-    """Note what was searched for, and what failed."""
+    """Note searches and failures."""
     queries = [str(one.args.get("query") or one.args.get("pattern") or "")[:200] for one in called if one.outcome.ok]
     failures = [one.outcome.text for one in called if not one.outcome.ok]
     return {

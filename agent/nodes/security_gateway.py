@@ -53,9 +53,7 @@ async def security_gateway(state: AgentState, runtime: Runtime[Deps]) -> AgentSt
 
 
 def judge_question(question: str, earlier: Sequence[str] = (), attached: str = "") -> InjectionVerdict:
-    """Judge what the person wrote now and before; what others wrote around it, and what is attached, can have it
-    watched, never refused.
-    """
+    """Judge the person's messages; what others wrote, and attachments, can make a turn watched but never refused."""
     own, lines = split_background(question)
     verdict = judge_conversation(own, [split_background(text)[0] for text in earlier])
     below = "\n".join(lines)  # its beginning may have been forged, and with it all that follows
@@ -67,7 +65,7 @@ def judge_question(question: str, earlier: Sequence[str] = (), attached: str = "
 
 
 def format_refusal(verdict: InjectionVerdict) -> str:
-    """Say what a refused message was taken for, and how to continue."""
+    """Say why a message was refused, and how to continue."""
     return (
         f"That reads as {verdict.said}, so I did not act on it. Ask me about the code instead; "
         "if you ask about a text like this one, put it in quotation marks beside the question."

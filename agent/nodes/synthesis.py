@@ -110,14 +110,14 @@ async def _write_answer(state: AgentState, context: AnswerContext, deps: Deps, m
 
 
 async def _answer_by_rules(state: AgentState, material: AnswerContext, deps: Deps, *, note: str) -> AgentState:
-    """Quote the code where a model has failed; what leans on the last answer gets that once more."""
+    """Quote the code after a model failed; a question about the last answer gets that again."""
     if state.get("intent") == "follow_up":
         return _repeat_answer(state, deps, note=note)
     return await _extract_answer(state, material, deps, note=note)
 
 
 def _list_previous_citations(state: AgentState, deps: Deps) -> list[EvidenceRef]:
-    """Return what the answer cited that is leaned on, where the code is still the same."""
+    """Return the citations of the previous answer that the question leans on, if the code is unchanged."""
     last = find_last_turn(state)
     same_code = last["commit"] == deps.code.commit.sha
     return [make_cited_ref(to_location(citation)) for citation in last["citations"]] if same_code else []
@@ -155,7 +155,7 @@ def _format_note(reason: str) -> str:
 
 
 def _repeat_answer(state: AgentState, deps: Deps, *, note: str = "") -> AgentState:
-    """Repeat the last answer; its citations are checked again, as the code may have changed."""
+    """Repeat the last answer; check its citations again, because the code may have changed."""
     last = find_last_turn(state)
     text = f"{note}\n\n{last['answer'].removeprefix(note).lstrip()}" if note else last["answer"]
     deps.emit("token", text=text)

@@ -1,4 +1,4 @@
-"""The nodes in which a model calls tools until it writes: executor_llm asks it, tool_node makes its calls."""
+"""The nodes in which a model calls tools and finally writes: executor_llm asks it, tool_node makes its calls."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ async def tool_node(state: AgentState, runtime: Runtime[Deps]) -> AgentState:
 
 
 def _list_told_places(state: AgentState) -> list[CitationRef]:
-    """Return what the conversation about the answer began with; one about a step has begun otherwise."""
+    """Return the evidence that the conversation about the answer began with; steps begin differently."""
     if not is_answering(state):
         return []
     return [ref for ref in state.get("shown", []) if ref["mark"] in state.get("told", [])]
@@ -158,7 +158,7 @@ def _list_told_places(state: AgentState) -> list[CitationRef]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnsweredReply:
-    """The results of one reply's calls: a message for each, those that were made, and those that nobody can read."""
+    """The results of one reply's calls: a message for each, the calls made, and the unreadable ones."""
 
     messages: Sequence[chat.ToolMessage]
     called: Sequence[ToolCallResult]
@@ -197,7 +197,7 @@ async def _list_told(deps: Deps, conversation: Sequence[chat.BaseMessage]) -> se
 async def _find_repeats(
     state: AgentState, deps: Deps, wanted: Sequence[tuple[str, Mapping[str, Any]]], told: Collection[str]
 ) -> dict[int, ToolCallResult]:
-    """Return the answers to calls that would repeat one: that failed in this turn, or whose result is shown."""
+    """Return the answers to calls that repeat a failed one of this turn, or a visible result."""
     ended = {record["key"]: record["ok"] for record in state.get("tool_history", [])}
     found: dict[int, ToolCallResult] = {}
     begun: set[str] = set()
@@ -221,7 +221,7 @@ async def _find_repeats(
 def _show_failures(
     deps: Deps, results: Sequence[ToolCallResult], called: Sequence[ToolCallResult], approved: Collection[str]
 ) -> None:
-    """Tell of the calls that no tool has told of, because none was called."""
+    """Report the failures of calls that reached no tool."""
     callable_names = {str(tool["name"]) for tool in deps.tools.menu(deps, approved=approved)}
     for result in results:
         was_called = any(result is one for one in called) and result.outcome.text != TOO_MANY

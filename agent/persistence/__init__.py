@@ -1,1 +1,1 @@
-"""The conversation database: checkpoints, runs, evidence texts, and the pruning of what is old."""
+"""The conversation database: checkpoints, runs, evidence texts, and pruning."""

@@ -54,7 +54,7 @@ class ConversationSaver(RunStore):
         """Open a checkpointer for one run, which cannot leave anything half done for the next."""
 
     async def claim_run(self, thread: str, *, after: RunClaim | None = None) -> RunClaim:
-        """Claim a conversation for a run, which continues in a checkpoint thread of its own."""
+        """Claim a conversation for a run, which continues in a separate checkpoint thread."""
         claim, superseded = await self.take(thread, after)
         async with self.open_checkpoints() as checkpoints:
             forked = await fork_checkpoint(checkpoints, superseded, checkpoints, claim.checkpoints)
@@ -64,9 +64,10 @@ class ConversationSaver(RunStore):
         return claim
 
     async def find_newest(self, thread: str) -> tuple[str, Mapping[str, str]]:
-        """Return the checkpoint thread of a conversation, and the commit that its run reads of each repository.
+        """Find the checkpoint thread of a conversation, and its run's commit of each repository.
 
-        Earlier versions had no checkpoint thread but the conversation's own, and kept the commits in the checkpoint.
+        Earlier versions used the conversation's own name for its checkpoint thread, and kept the
+        commits in the checkpoint.
         """
         asked = "(SELECT CAST(? AS TEXT) AS name) AS asked"
         query = f"SELECT name, checkpoints, commits FROM {asked} LEFT JOIN conversations ON thread = name"  # noqa: S608 - constants
@@ -79,7 +80,7 @@ class ConversationSaver(RunStore):
         await self.write_all([(note, (json.dumps(dict(commits)), claim.thread))], claim=claim)
 
     async def forget(self, thread: str, claim: RunClaim | None = None) -> None:
-        """Delete everything that is kept of a conversation, where there is a claim only under that."""
+        """Delete everything stored for a conversation, but only under its claim if there is one."""
         numbered = f"{thread}#"
         within = "SELECT DISTINCT thread_id FROM checkpoints WHERE thread_id = ? OR substr(thread_id, 1, ?) = ?"
         found = await self.rows(within, (thread, len(numbered), numbered))
@@ -93,7 +94,7 @@ class ConversationSaver(RunStore):
 
 
 async def list_threads(saver: ConversationSaver) -> list[str]:
-    """Return the conversations that anything is kept of, those of earlier versions included."""
+    """Return all stored conversations, those of earlier versions included."""
     claimed = {thread for (thread,) in await saver.rows("SELECT thread FROM conversations")}
     unclaimed = await saver.rows("SELECT thread_id FROM checkpoints UNION SELECT thread FROM evidence")
     return sorted(claimed | {name for (name,) in unclaimed if split_checkpoints(name)[0] not in claimed})
@@ -102,9 +103,9 @@ async def list_threads(saver: ConversationSaver) -> list[str]:
 async def fork_checkpoint(
     source: BaseCheckpointSaver[Any], origin: str, target: BaseCheckpointSaver[Any], copy: str
 ) -> CheckpointTuple | None:
-    """Copy the newest checkpoint of a thread with what its tasks have written, so that a paused run waits there, too.
+    """Copy the newest checkpoint of a thread with its tasks' writes, so a paused run waits there too.
 
-    Returns what was copied, where there was one.
+    Returns the copy, if there was one.
     """
     found = await source.aget_tuple(locate_checkpoints(origin))
     if found is None:
@@ -121,7 +122,7 @@ async def fork_checkpoint(
 
 
 def _read_earlier_commits(found: CheckpointTuple | None) -> str | None:
-    """Return what a run reads as earlier versions kept it, in the checkpoint."""
+    """Return the commits of a run as earlier versions stored them, in the checkpoint."""
     values = found.checkpoint["channel_values"] if found is not None else {}
     if "commit" not in values:
         return None

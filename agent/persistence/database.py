@@ -1,4 +1,4 @@
-"""A database whose statements SQLite and Postgres both take: the port, and what its errors become."""
+"""A database whose statements run on SQLite and Postgres: the port, and the mapping of its errors."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DatabaseErrors:
-    """The exceptions that a database raises, each made of a sentence that says what to do.
+    """The exceptions that a database raises, each made from a sentence that says what to do.
 
-    `unreachable` is for one on another machine that does not answer, where another try may help.
+    `unreachable` is for a remote database that does not answer, where another try may help.
     """
 
     failed: Callable[[str], Exception]
@@ -30,10 +30,10 @@ class DatabaseErrors:
 
 
 class Database(ABC):
-    """Statements that are run all together or not at all; every method raises what `DatabaseErrors` names.
+    """Statements that run all together or not at all; every method raises the errors of `DatabaseErrors`.
 
-    `is_remote` says that others may reach it where this process does not, and `clock` is its time in seconds since the
-    epoch, in SQL.
+    `is_remote` says that others may reach it when this process does not, and `clock` is its time in
+    seconds since the epoch, in SQL.
     """
 
     is_remote: ClassVar[bool]
@@ -59,13 +59,13 @@ class Database(ABC):
         return next(iter(await self.rows(sql, values, lock=lock)), None)
 
     async def write(self, sql: str, values: Values = ()) -> int:
-        """Change rows and return how many were changed."""
+        """Change rows and return their number."""
         outcome = await self.run_all([(sql, values)])
         return outcome.changed if outcome else 0
 
     @abstractmethod
     async def check(self) -> None:
-        """Raise where what is written would be lost without an error."""
+        """Raise if writes would be lost without an error."""
 
     @abstractmethod
     async def shrink(self) -> None:

@@ -1,4 +1,4 @@
-"""The text of evidence, kept beside the checkpoints, and the claim by which a run may write in a conversation."""
+"""The text of evidence, stored beside the checkpoints, and the claim by which a run may write in a conversation."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _USE = "UPDATE conversations SET used_at = {clock} WHERE thread = ? AND claim = 
 
 @dataclass(frozen=True, slots=True)
 class RunClaim:
-    """Lets a run write in a conversation until somebody else claims that.
+    """Lets a run write in a conversation until another run claims it.
 
-    The number is of this one claim and never comes back, also not after the conversation was forgotten: with one that
-    is counted up in its row, a run that wakes up late could find its own.
+    The number is unique to this claim and never returns, even after the conversation was forgotten.
+    With a counter in the row, a run that wakes up late could find its own number.
     """
 
     thread: str
@@ -42,20 +42,20 @@ class RunClaim:
 
     @property
     def checkpoints(self) -> str:
-        """The checkpoint thread of this claim alone: a run that was overtaken writes where nobody reads."""
+        """The checkpoint thread of this claim only: an overtaken run writes where nobody reads."""
         return f"{self.thread}#{self.number}"
 
 
 def name_unclaimed(thread: str) -> str:
-    """Name the checkpoint thread of a conversation that no run has claimed: earlier versions had that of its own name.
+    """Name the checkpoint thread of an unclaimed conversation: earlier versions used the conversation's own name.
 
-    One that is called like a claim of another conversation had none.
+    If that name looks like a claim, they had none.
     """
     return thread if split_checkpoints(thread) == (thread, 0) else f"{thread}#"
 
 
 def split_checkpoints(name: str) -> tuple[str, int]:
-    """Return the conversation of a checkpoint thread, and the number of its claim; 0 for those of earlier versions."""
+    """Return the conversation of a checkpoint thread, and the number of its claim; 0 for earlier versions."""
     thread, _, number = name.rpartition("#")
     return (thread, int(number)) if thread and number.isdecimal() else (name, 0)
 
@@ -87,11 +87,11 @@ class RunStore(ABC):
         return await self._database.rows(sql, values)
 
     async def write(self, sql: str, values: Sequence[Any] = ()) -> None:
-        """Run a statement in a transaction of its own; raises `CheckpointError`."""
+        """Run a statement in a separate transaction; raises `CheckpointError`."""
         await self._database.write(sql, values)
 
     async def shrink(self) -> None:
-        """Give the space of what was deleted back, where the database does not do so on its own."""
+        """Release the space of deleted data, if the database does not do so itself."""
         await self._database.shrink()
 
     async def claim_run(self, thread: str, *, after: RunClaim | None = None) -> RunClaim:
@@ -119,7 +119,7 @@ class RunStore(ABC):
 
     @abstractmethod
     async def forget(self, thread: str, claim: RunClaim | None = None) -> None:
-        """Delete everything that is kept of a conversation, where there is a claim only under that."""
+        """Delete everything stored for a conversation, but only under its claim if there is one."""
 
     def make_deletions(self, checkpoints: str) -> list[Statement]:
         """Return the statements that delete a checkpoint thread, for a transaction with others."""
@@ -133,7 +133,7 @@ class EvidenceStore:
         self._database = database
 
     def of(self, thread: str, claim: RunClaim | None = None) -> ThreadEvidence:
-        """Return the evidence of one conversation, which is kept only under the claim of a run, where there is one."""
+        """Return the evidence of one conversation, under the claim of a run if there is one."""
         return ThreadEvidence(self._database, thread, claim)
 
     async def drop(self, claim: RunClaim) -> None:
@@ -170,7 +170,7 @@ _IN_MEMORY = Path(":memory:")
 
 
 class MemoryStore(RunStore):
-    """The evidence of one question; a crash loses it, and there is nobody to continue it."""
+    """The evidence of one question; a crash loses it, and nobody resumes it."""
 
     async def forget(self, thread: str, claim: RunClaim | None = None) -> None:
         """Do nothing: no conversation is remembered."""

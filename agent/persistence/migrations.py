@@ -38,9 +38,10 @@ _DISK_ERRORS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Schema:
-    """The layout of a database: the SQL of each step, under the number of the layout that it leads to.
+    """The layout of a database: the SQL of each step, under the resulting layout's number.
 
-    `name` is what people call the database. The first step makes a new database, or brings up the layout before.
+    `name` is the database's name for people. The first step creates a database, or upgrades the
+    previous layout.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Schema:
         return max(self.steps)
 
     def list_statements(self, *, since: int = 0) -> Sequence[str]:
-        """Return what must be run for the newest layout, for a database of the layout given."""
+        """Return the statements from a given layout to the newest."""
         return [
             statement for number, sql in self.steps.items() if number > since for statement in _split_statements(sql)
         ]
@@ -121,7 +122,7 @@ async def migrate_postgres(connection: AsyncConnection[Any], schema: Schema) -> 
 
 
 def run_statement(db: sqlite3.Connection, statement: str) -> None:
-    """Run a statement of a schema, in which `ADD COLUMN IF NOT EXISTS` is allowed, as SQLite does not have it."""
+    """Run a statement of a schema; emulates `ADD COLUMN IF NOT EXISTS`, which SQLite lacks."""
     if addition := _ADDITION.match(statement):
         table, _, column = addition.groups()
         if db.execute("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column)).fetchone():
@@ -152,7 +153,7 @@ def _read_layout(db: sqlite3.Connection, path: Path, schema: Schema) -> int:
 
 
 def _keep_copy(path: Path, layout: int, schema: Schema) -> None:
-    """Keep a database as it is beside itself, for its owner alone: as a whole, or not at all."""
+    """Keep a copy of a database beside it, readable only by its owner, whole or not at all."""
     copy = path.with_name(f"{path.name}{_COPY}{layout}")
     draft = copy.with_name(f"{copy.name}.draft")
     try:
@@ -202,7 +203,7 @@ def _split_statements(sql: str) -> Iterator[str]:
 
 
 def load_conversation_schema() -> Schema:
-    """Return the layout of the tables beside those of LangGraph."""
+    """Return the layout of our tables, beside LangGraph's."""
     return Schema.load("conversation", "agent.persistence")
 
 

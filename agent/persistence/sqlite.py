@@ -1,4 +1,4 @@
-"""A SQLite database: one connection in a thread of its own, errors as sentences."""
+"""A SQLite database: one connection in a separate thread, errors as sentences."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SqliteDatabase(Database):
         return await self._run(lambda: _run_statements(self._connection, statements, only_if))
 
     async def check(self) -> None:
-        """Raise where the file is gone: SQLite would keep writing to what nobody can ever read."""
+        """Raise if the file is missing: SQLite would keep writing where nobody can read."""
         if not await asyncio.to_thread(self.path.is_file):
             raise self._errors.failed(
                 f"The {self._name} database {self.path} has been taken away. Put it back and restart citebot."
@@ -166,7 +166,7 @@ def _run_statement(db: sqlite3.Connection, statement: Statement) -> Outcome:
 
 
 def _bring_up(path: Path, schema: Schema) -> None:
-    """Bring a file to the layout of this version; a damaged one is left as it is: to write would make that worse."""
+    """Upgrade a file to this version's layout; leave a damaged one alone, because writing would make it worse."""
     with closing(sqlite3.connect(path)) as db:
         (verdict,) = db.execute("PRAGMA quick_check(1)").fetchone()
     if verdict != "ok":

@@ -172,7 +172,7 @@ class DataFence:
         self._twice = twice
 
     def data(self, what: str, text: str) -> str:
-        """Label text and put it between fences; what looks like a fence in the text is broken up."""
+        """Label text and put it between fences; break up anything that looks like a fence."""
         inner = _FENCE_LIKE.sub(r"\1data -", text.replace(self.nonce, "\u2026"))
         if self._twice:
             inside = derive_nonce(self.nonce.encode(), what)
@@ -188,12 +188,12 @@ def format_data(material: Mapping[str, str], deps: Deps, nonce: str = "") -> str
 
 
 def make_messages(task: str, material: Mapping[str, str], deps: Deps) -> list[chat.BaseMessage]:
-    """Return the task as a system message, and its material as a person's, what changes least first."""
+    """Return the task as a system message, and its material as a person's, the most stable part first."""
     return [chat.SystemMessage(format_task(task, deps)), chat.HumanMessage(format_data(material, deps))]
 
 
 def format_task(task: str, deps: Deps) -> str:
-    """Return instructions with those about data: the same in every turn, so that a provider can keep them ready."""
+    """Return instructions with those about data: identical in every turn, so that a provider can cache them."""
     return task + DATA + _ORDERS_WARNING * deps.is_hardened
 
 
@@ -213,12 +213,12 @@ def make_nonce() -> str:
 
 
 def derive_nonce(key: bytes, name: str) -> str:
-    """Return the word that a secret key gives to a name: always the same, and not to be guessed without the key."""
+    """Return the word that a secret key derives from a name: constant, and unpredictable without the key."""
     return hmac.new(key, name.encode(errors="replace"), "sha256").hexdigest()[:12]
 
 
 def format_question(state: AgentState, deps: Deps) -> str:
-    """Write the question as a model is shown it: with what others wrote around it, and what came with it, masked."""
+    """Write the question for a model: with the surrounding messages and attachments, masked."""
     question = with_background(state.get("cleaned_query", ""), state.get("background", []))
     return deps.redact("\n\n".join(filter(None, (question, format_excerpts(state.get("attached", []))))))
 
@@ -232,7 +232,7 @@ def describe_material(
     conventions: str = "",
     absent: str = "",
 ) -> Mapping[str, str]:
-    """Collect the material of an answer: the repository, what was said before, the question, all that was found."""
+    """Collect the material of an answer: the repository, earlier turns, the question, all evidence."""
     is_leaning = state.get("mode") == "tools" or state.get("is_follow_up")
     findings = format_findings(state.get("findings", {}), deps)
     shown = {one.number for one in exhibits}
@@ -280,9 +280,9 @@ def format_findings(findings: Mapping[str, Finding], deps: Deps) -> str:
 
 
 def format_past_turns(state: AgentState, deps: Deps) -> str:
-    """Write down the last turns with their places, without marks, which would be taken for ones of this turn.
+    """Write down the last turns with their places, without marks, which would be confused with this turn's.
 
-    Each turn is written alike as long as it is among them, and the oldest are dropped several at once.
+    Each turn is written identically while it is kept, and the oldest are dropped several at once.
     """
     history = state.get("conversation_history", [])
     count = max(len(history), state.get("turn_count", 0))
@@ -292,7 +292,7 @@ def format_past_turns(state: AgentState, deps: Deps) -> str:
 
 
 def format_last_rest(state: AgentState, deps: Deps) -> str:
-    """Return what the list of past turns leaves out of the last answer."""
+    """Return the part of the last answer that the list of past turns omits."""
     history = state.get("conversation_history", [])
     return deps.redact(_clean_answer(history[-1])[_LONGEST_ANSWER:_LONGEST_NEWEST]) if history else ""
 
@@ -320,12 +320,12 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 
 
 async def load_overview(state: AgentState, deps: Deps) -> str:
-    """Return the overview that comes first in the prompts of the turn: what the turn has, or else a new one."""
+    """Return the overview that comes first in the prompts of the turn, the existing one or a new one."""
     return state.get("codebase_tree") or await format_overview(deps)
 
 
 async def format_overview(deps: Deps) -> str:
-    """Write the overview of what is asked about, secrets masked, orders to a model marked; several share a room."""
+    """Write the overview, secrets masked, orders to a model marked; several repositories share the room."""
     if not isinstance(deps.code, JoinedCode):
         return await _describe_repository(deps, deps.code, MAX_CHARACTERS)
     homes = deps.code.list_homes("")
@@ -371,7 +371,7 @@ def _list_facts(name: str, commit: Commit, facts: RepositoryOverview) -> list[st
 
 
 def _format_folder(path: str, files: int, below: Sequence[tuple[str, int]]) -> str:
-    """Write a folder at the top on a line with those in it, the largest first."""
+    """Write a top folder on a line with its folders, the largest first."""
     inside = ", ".join(f"{to_one_line(name, longest=40)}/ {count}" for name, count in below[:_MAX_INNER])
     more = f" and {len(below) - _MAX_INNER} more" if len(below) > _MAX_INNER else ""
     own = f"{to_one_line(path, longest=_LONGEST_NAME)}/ {files}"

@@ -1,4 +1,4 @@
-"""Chooses which lines of the evidence a prompt shows: the ones that bear on the question, each once, within a room."""
+"""Chooses the lines of evidence for a prompt: the relevant ones, each once, within a limit."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class Wanted:
 
     @property
     def last_read(self) -> int:
-        """The last line that is worth reading for it."""
+        """Return the last line worth reading."""
         read = HEADER_READ if self.part in {"header", "outline"} else LONGEST_READ
         return min(self.ref["end_line"], self.ref["start_line"] + read - 1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvidencePlan:
-    """The lines to show, in order of need: what was read or asked for by its place, the rest, and headers around it.
+    """The lines to show, most needed first: read or requested places, the rest, and headers around them.
 
-    The rank of a piece says where it stands among those that are shown in the end.
+    The rank of a piece is its final position.
     """
 
     exact: list[Wanted] = field(default_factory=list)
@@ -56,7 +56,7 @@ class EvidencePlan:
 
 
 def plan_evidence(refs: Iterable[EvidenceRef], terms: frozenset[str]) -> EvidencePlan:
-    """Say which part of each piece is worth its room."""
+    """Choose which part of each piece is worth its room."""
     # A commit has no lines to show, and what differs brings its own.
     kept = [ref for ref in refs if ref["path"] and ref["role"] != "change"]
     outlined = {ref["path"] for ref in kept if ref["role"] == "file"}
@@ -96,14 +96,14 @@ def _put_code_first(refs: Sequence[EvidenceRef]) -> list[EvidenceRef]:
 
 
 def _find_relevant_members(refs: Sequence[EvidenceRef], terms: frozenset[str]) -> frozenset[str]:
-    """Name the members of a file whose name, signature or description shares most words with the question."""
+    """Name the members of a file that share most words with the question in name, signature or description."""
     shared = [(len(match_terms(f"{ref['symbol']} {ref['signature']} {ref['doc']}", terms)), ref) for ref in refs]
     ranked = sorted((pair for pair in shared if pair[0]), key=lambda pair: -pair[0])
     return frozenset(ref["symbol"] for _, ref in ranked[:RELEVANT_MEMBERS])
 
 
 def choose_lines(wanted: Wanted, quote: Quote, terms: frozenset[str]) -> list[int]:
-    """Return the indexes of the lines to show of what was read of a piece."""
+    """Return the indexes of a piece's lines to show."""
     lines = quote.lines
     if wanted.part == "whole":
         return list(range(len(lines)))
@@ -136,9 +136,9 @@ def find_header(lines: Sequence[str], signature: str) -> list[int]:
 
 
 def find_core(lines: Sequence[str], matches: Sequence[frozenset[str]], most: int) -> tuple[int, int]:
-    """Return the start and the end (exclusive) of the lines within so many characters that match best.
+    """Return the start and the end (exclusive) of the best matching lines within so many characters.
 
-    Of several that match alike, it is the middle one, so that what matches has lines before and after it.
+    Of several equal matches, take the middle one, so that there are lines before and after it.
     """
     counts: dict[str, int] = {}
     for term in (term for terms in matches for term in terms):
@@ -177,14 +177,14 @@ class ShownRange:
 
 @dataclass(kw_only=True, slots=True)
 class LineSelection:
-    """Collects lines of files while there is room; a line that several pieces share is shown once."""
+    """Collects lines of files while there is room; a line shared by several pieces is shown once."""
 
     room: int
     _lines: dict[str, dict[int, str]] = field(default_factory=dict)
     _owners: dict[tuple[str, int], Wanted] = field(default_factory=dict)
 
     def add(self, wanted: Wanted, lines: Mapping[int, str]) -> bool:
-        """Add the lines that are missing yet, and say whether they fit; what is to be whole is cut at the end."""
+        """Add the missing lines, and say whether they fit; cut whole pieces at the end."""
         path = wanted.ref["path"]
         held = self._lines.setdefault(path, {})
         new = {at: text for at, text in lines.items() if at not in held}
@@ -202,7 +202,7 @@ class LineSelection:
         return True
 
     def is_needless(self, wanted: Wanted) -> bool:
-        """Whether a piece adds nothing: the header of what is missing."""
+        """Whether a piece adds nothing: the header of missing lines."""
         held, ref = self._lines.get(wanted.ref["path"], {}), wanted.ref
         return wanted.part == "header" and not any(ref["start_line"] <= at <= ref["end_line"] for at in held)
 

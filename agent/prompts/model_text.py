@@ -1,4 +1,4 @@
-"""Makes a model's text safe to show as it is written: citations become markers; nothing in it links, pings or hides."""
+"""Makes a model's text safe while it streams: citations become markers; nothing links, pings or hides."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class CitationParser:
         return [to_citation(mark, at) for at, mark in self._marks.items()]
 
     def prose(self, text: str) -> str:
-        """Clean text that stands outside of code blocks; the same beginning always gives the same markers."""
+        """Clean text outside code blocks; the same beginning always gives the same markers."""
         return self._clean_text(self._redact(replace_control_characters(text)))
 
     def code(self, text: str) -> str:
@@ -70,7 +70,7 @@ class CitationParser:
         return self._redact(replace_control_characters(text))
 
     def _clean_text(self, text: str) -> str:
-        """Put each construct in its harmless form; backticks are left only where they open and close a code span."""
+        """Make each construct harmless; keep backticks only around code spans."""
         pieces: list[str] = []
         end = 0
         for start, stop, replacement in self._find_constructs(text):
@@ -110,7 +110,7 @@ class CitationParser:
         return format_code_span(found[0], longest=200)
 
     def _replace_bracket(self, found: re.Match[str], *, begins_line: bool) -> str:
-        """Return markers for a citation; a bare number is none: it may be a mark of an earlier answer."""
+        """Return markers for a citation; a bare number is none: it may be a mark from an earlier answer."""
         inner = found["cited"].strip().removeprefix("^")
         if inner.isdigit():
             return format_code_span(found[0])  # it must not be taken for a marker
@@ -123,24 +123,24 @@ class CitationParser:
         return f"[{self._clean_text(found['cited'])}]"
 
     def _clean_brackets(self, found: re.Match[str], group: str) -> str:
-        """Clean what is in brackets that are left as they are."""
+        """Clean the contents of brackets that stay."""
         before, after = found.start(group) - found.start(), found.end() - found.end(group)
         return f"{found[0][:before]}{self._clean_text(found[group])}{found[0][-after:]}"
 
     def _format_quoted(self, span: str) -> str:
-        """Return the markers for a code span that is nothing but a citation; any other span is code."""
+        """Return the markers for a code span that is only a citation; any other span is code."""
         quoted = span.strip("`").strip()
         is_bracketed = quoted[:1] in _OPENING and quoted[-1:] in _CLOSING
         return self._format_shown(quoted[1:-1]) or span if is_bracketed else span
 
     def _format_shown(self, inner: str) -> str:
-        """Return the markers for a citation in unusual brackets, where all of it was shown; otherwise it is text."""
+        """Return the markers for a citation in unusual brackets if all of it was shown; otherwise it is text."""
         if any(written.number not in self._shown for written in parse_citations(inner)):
             return ""
         return self._format_citations(inner) if _WRITTEN_ID.search(inner) else ""
 
     def _format_citations(self, inner: str) -> str:
-        """Return the markers for what is in brackets; nothing if any of it is no citation."""
+        """Return the markers for bracketed citations; nothing if any of it is no citation."""
         places: list[Location | None] = [self._locate(written) for written in parse_citations(inner)]
         if not places:
             items = _BETWEEN.split(inner)
@@ -151,7 +151,7 @@ class CitationParser:
         return "".join(format_marker(self._assign_number(place)) for place in dict.fromkeys(known))
 
     def _parse_item(self, item: str) -> list[Location | None]:
-        """Read evidence by its number, or lines of a file by its path, before which a number may stand."""
+        """Parse evidence by number, or lines of a file by path, with an optional number before it."""
         if written := parse_citations(item):
             return [self._locate(one) for one in written]
         if named := _COMMIT.fullmatch(_ID.sub("", item, count=1)):
@@ -163,7 +163,7 @@ class CitationParser:
         return [Location(path=place["path"], start_line=start, end_line=int(place["end"] or start))]
 
     def _find_commit(self, sha: str) -> Location | None:
-        """Return the one commit that was shown whose name begins so."""
+        """Return the one shown commit with this prefix."""
         found = {at for at in self._shown.values() if not at.path and at.commit.startswith(sha)}
         return next(iter(found)) if len(found) == 1 else None
 
@@ -186,7 +186,7 @@ def clean_model_sentence(sentence: str, redact: Callable[[str], str]) -> str:
 
 
 def _join_pieces(pieces: Iterable[str]) -> str:
-    """Join pieces so that they stay what they are: no marker becomes a link, no code span loses its delimiter."""
+    """Join pieces without changing them: no marker becomes a link, no code span loses its delimiter."""
     joined: list[str] = []
     last = ""
     for piece in filter(None, pieces):
@@ -211,9 +211,9 @@ _LONGEST_OPENING = 2_000  # characters of a line that is shown while it is writt
 
 
 class StreamSanitizer:
-    """Takes pieces of raw text. Where it `holds` them, nothing is sent before `finish` has checked the whole.
+    """Takes pieces of raw text. If it `holds` them, nothing is sent before `finish` has checked the whole.
 
-    `check` raises a `ModelError` for an answer that must not be given.
+    `check` raises a `ModelError` for a forbidden answer.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class StreamSanitizer:
         return self._sent
 
     def write(self, piece: str) -> None:
-        """Take a piece, and send what is complete."""
+        """Take a piece, and send the complete part."""
         piece = piece[: max(0, LONGEST_ANSWER - self._length)]
         self._length += len(piece)
         *whole, rest = (self._line + piece.replace("\r\n", "\n")).split("\n")
@@ -253,14 +253,14 @@ class StreamSanitizer:
             self._send("\n".join([*self._lines, self._clean_opening()]))
 
     def drop_word(self) -> int:
-        """Forget the word at the end, which is not sent before it is whole; return how long it was."""
+        """Drop the unfinished word at the end, which was not sent; return its length."""
         kept = self._line[: self._line.rfind(" ") + 1]
         dropped = len(self._line) - len(kept)
         self._line = kept
         return dropped
 
     def close(self, remark: str) -> None:
-        """End a text that was cut: what is open is closed, and a remark of ours follows."""
+        """End a cut text: close open constructs, and add a remark."""
         self._take_rest()
         if self._fences.fence:
             self._lines.append(self._fences.fence.run)
@@ -268,7 +268,7 @@ class StreamSanitizer:
         self._lines += ["", remark]
 
     def finish(self) -> str:
-        """Close what is open, check the whole, send the rest, and return the answer."""
+        """Close open constructs, check the whole, send the rest, and return the answer."""
         self._take_rest()
         if self._fences.fence:
             self._lines.append(self._fences.fence.run)
@@ -282,7 +282,7 @@ class StreamSanitizer:
         return text
 
     def _add_line(self, line: str) -> None:
-        """Take a whole line; those of a private key wait for its end, as no line shows on its own what it is."""
+        """Take a whole line; hold the lines of a private key until its end, because no single line reveals it."""
         if not self._key and not _KEY_BEGINS.search(line):
             self._lines.append(self._clean(line))
             return
@@ -301,7 +301,7 @@ class StreamSanitizer:
         self._lines += [self._clean(line) for line in held.split("\n")] if held else []
 
     def _mask(self, line: str) -> str:
-        """Mask a line as what it is below the lines before it."""
+        """Mask a line in the context of the lines before it."""
         return self._deps.redact("\n".join([*self._recent, line])).rpartition("\n")[2]
 
     def _clean(self, line: str) -> str:
@@ -311,7 +311,7 @@ class StreamSanitizer:
         return self._marks.code(line) if self._fences.take(line) else self._marks.prose(line)
 
     def _clean_opening(self) -> str:
-        """Return what can be shown of the line that is being written."""
+        """Return the showable part of the unfinished line."""
         is_hidden = bool(self._fences.fence or self._key) or len(self._line) > _LONGEST_OPENING
         if is_hidden or self._line.lstrip()[:1] in {"`", "~"}:
             return ""
@@ -321,7 +321,7 @@ class StreamSanitizer:
         return self._marks.prose(self._mask(self._line[:cut])) if _is_complete(self._line[:cut]) else ""
 
     def _send(self, text: str) -> None:
-        """Send what is new; where the beginning has changed, `finish` corrects it."""
+        """Send new text; `finish` corrects a changed beginning."""
         text = text.strip()
         if text.startswith(self._sent) and len(text) > len(self._sent):
             self._deps.emit("token", text=text[len(self._sent) :])

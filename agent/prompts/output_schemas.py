@@ -1,4 +1,4 @@
-"""The structured outputs asked of models; what they write is cut and checked by those who read it."""
+"""The structured outputs asked of models; their readers cut and check them."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class ClarifyOutput(ModelForm):
 
 
 class PlanOutput(ModelForm):
-    """The steps that are still to be taken."""
+    """The remaining steps."""
 
     steps: list[str] = Field(description="Short research steps in order, each about one thing; at most eight.")
     dependent: list[int] = Field(
@@ -127,7 +127,7 @@ class PlanOutput(ModelForm):
 
 
 class RefineryOutput(ModelForm):
-    """Whether what was found is enough."""
+    """Whether the findings suffice."""
 
     decision: Literal["CONTINUE", "FINISH"] = Field(description="FINISH when the question can be answered.")
     reason: str = Field(default="", description="One sentence.")
@@ -135,7 +135,7 @@ class RefineryOutput(ModelForm):
 
 
 def clean_steps(steps: list[str], *, known: frozenset[str], most: int) -> list[str]:
-    """Return the steps worth taking: on one line, not empty, not taken before, no more than wanted."""
+    """Return the useful steps: on one line, not empty, new, within the limit."""
     lines = [" ".join(make_storable(step[:10_000]).split())[:LONGEST_STEP] for step in steps[:50]]
     return [line for line in dict.fromkeys(lines) if line and line.lower() not in known][:most]
 
@@ -144,7 +144,7 @@ _FORMS: Mapping[str, type[ModelForm]] = {MAKE_PLAN: PlanOutput, ASK_PERSON: Clar
 
 
 def list_turn_tools(*, can_ask: bool = True) -> list[Mapping[str, Any]]:
-    """Return what changes the way of a turn: the same in all its rounds, as prompts begin with it."""
+    """Return the routing calls: the same in all rounds of the turn, because prompts begin with them."""
     names = [ASK_PERSON, MAKE_PLAN, DECLINE] if can_ask else [MAKE_PLAN, DECLINE]
     return [
         {"name": name, "description": _DESCRIPTIONS[name], "parameters": make_schema(_FORMS[name])} for name in names

@@ -1,4 +1,4 @@
-"""The evidence of a turn as models are shown it: with its ids and line numbers, as much as there is room for."""
+"""The evidence of a turn for models, with ids and line numbers, as room allows."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ async def load_prompt_evidence(
     facts: Mapping[Location, Sequence[str]] = NOTHING_KNOWN,
     share: float = 1.0,
 ) -> list[PromptEvidence]:
-    """Read the lines of the evidence that bear on the question, best first; unreadable ones are left out.
+    """Read the relevant lines of the evidence, best first, leaving out unreadable ones.
 
-    The `facts` come with their commit. Search results and places that were read or asked for have separate room; if a
-    `share` of the prompt holds earlier turns, both are smaller.
+    The `facts` come with their commit. Search results and requested places have separate room; a
+    `share` of the prompt for earlier turns shrinks both.
     """
     terms = find_content_terms(question)
     plan = plan_evidence(refs, terms)
@@ -91,7 +91,7 @@ async def load_prompt_evidence(
 
 
 async def _add_pieces(deps: Deps, selection: LineSelection, pieces: Iterable[Wanted], terms: frozenset[str]) -> None:
-    """Add what is missing yet, as far as it fits; the last piece gets what room is left."""
+    """Add missing pieces as far as they fit; the last one gets the remaining room."""
     for wanted in pieces:
         if selection.room < LEAST_ROOM:
             return
@@ -156,7 +156,7 @@ def collect_flags(exhibits: Sequence[PromptEvidence]) -> Mapping[str, Sequence[s
 def _load_commits(
     deps: Deps, refs: Iterable[EvidenceRef], facts: Mapping[Location, Sequence[str]]
 ) -> list[PromptEvidence]:
-    """Write down the commits among the evidence, each once with all that is known of it; they are numbered later."""
+    """Write down the commits among the evidence, each once with all known facts; they are numbered later."""
     found: dict[Location, dict[str, EvidenceRef]] = {at: {} for at in facts}
     for ref in refs:
         is_known = bool(ref["symbol"] or ref["signature"])  # and not only cited once
@@ -170,7 +170,7 @@ def _load_commits(
 
 
 def _load_changes(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidence]:
-    """Write down the lines that were added and removed among the evidence, as far as there is room."""
+    """Write down the added and removed lines among the evidence, as room allows."""
     found: list[PromptEvidence] = []
     room = CHANGE_CHARS
     for ref in refs:
@@ -195,7 +195,7 @@ def _load_changes(deps: Deps, refs: Iterable[EvidenceRef]) -> list[PromptEvidenc
 
 
 def list_history_facts(state: AgentState, deps: Deps) -> Mapping[Location, Sequence[str]]:
-    """Return what was found out and counted beside commits and people, by the commit as of which that is true."""
+    """List facts and counts about commits and people, each by the commit for which it is true."""
     metadata = state.get("retrieval_metadata", make_empty_metadata())
     if not any(ref.get("commit") for ref in state.get("retrieved", [])):
         return NOTHING_KNOWN
@@ -259,7 +259,7 @@ _MIN_LEFT_OUT = 80  # characters: fewer are no longer than saying where they sta
 
 
 class EvidenceNumbers:
-    """Gives numbers to places, and remembers those that the turn has given before."""
+    """Numbers places, and remembers those numbered before in the turn."""
 
     def __init__(self, shown: Sequence[CitationRef]) -> None:
         self._numbers = {to_location(ref): ref["mark"] for ref in shown}
@@ -270,20 +270,20 @@ class EvidenceNumbers:
         return [to_citation(number, at) for at, number in self._numbers.items()]
 
     def assign(self, location: Location) -> int | None:
-        """Return the number of a place; None for a new one when there are enough."""
+        """Return the number of a place; None for a new one beyond the limit."""
         if location not in self._numbers and len(self._numbers) >= MAX_NUMBERED:
             return None
         return self._numbers.setdefault(location, max(self._numbers.values(), default=0) + 1)
 
     def number_evidence(self, exhibits: Iterable[PromptEvidence]) -> list[PromptEvidence]:
-        """Number what a prompt shows, without what there is no number left for."""
+        """Number the pieces of a prompt; drop those without a free number."""
         numbered = [(one, self.assign(one.location)) for one in exhibits]
         return [replace(one, number=number) for one, number in numbered if number is not None]
 
     def number_result(self, text: str, refs: Sequence[EvidenceRef], *, told: Sequence[CitationRef] = ()) -> str:
         """Put the evidence ids beside the places and the commits in a tool's result.
 
-        Of lines in places that were `told` before, only the evidence id is repeated.
+        Lines already `told` are replaced by their evidence id.
         """
         places = {format_place(ref): ref for ref in refs}
         numbers = {place: self.assign(to_location(ref)) for place, ref in places.items()}
@@ -314,7 +314,7 @@ def _find_end(lines: Sequence[str], start: int, ref: EvidenceRef) -> int:
 
 
 def _shorten_mention(text: str, ref: EvidenceRef, told: Sequence[CitationRef]) -> str:
-    """Leave a line out that mentions a word, and was told before."""
+    """Omit a line that mentions a word, if it was told before."""
     is_mention = ref["role"] == "mention"
     owner = _find_owner(ref["path"], ref["start_line"], told, ref.get("commit", "")) if is_mention else None
     note = f" (in E{owner})"
@@ -322,7 +322,7 @@ def _shorten_mention(text: str, ref: EvidenceRef, told: Sequence[CitationRef]) -
 
 
 def _leave_out(lines: Sequence[str], ref: EvidenceRef, told: Sequence[CitationRef]) -> list[str]:
-    """Replace runs of lines that were told before by the evidence id that they stand under."""
+    """Replace runs of lines already shown by their evidence id."""
     first = ref["start_line"]
     owners = [_find_owner(ref["path"], first + at, told, ref.get("commit", "")) for at in range(len(lines))]
     kept: list[str] = []
@@ -336,12 +336,12 @@ def _leave_out(lines: Sequence[str], ref: EvidenceRef, told: Sequence[CitationRe
 
 
 def _find_owner(path: str, line: int, told: Sequence[CitationRef], commit: str = "") -> int | None:
-    """Return the number of the place that a line was told in."""
+    """Return the number of the place that first showed a line."""
     told = [one for one in told if (one["path"], one.get("commit", "")) == (path, commit)]
     within = (one["mark"] for one in told if one["start_line"] <= line <= one["end_line"])
     return next(within, None) if path else None
 
 
 def list_exhibits(shown: Sequence[CitationRef]) -> list[PromptEvidence]:
-    """Return what has a number as evidence that can be cited; its text is in the prompts that showed it."""
+    """Return the numbered evidence that can be cited; its text is in the prompts that showed it."""
     return [PromptEvidence(number=ref["mark"], location=to_location(ref), about="", text="") for ref in shown]

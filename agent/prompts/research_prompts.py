@@ -33,7 +33,7 @@ _REFINERY = (
 
 
 def build_planner_prompt(state: AgentState, deps: Deps) -> list[chat.BaseMessage]:
-    """Ask for a plan, or for what is missing of one."""
+    """Ask for a plan, or for its missing part."""
     tools = deps.tools.menu(deps, asking=True)
     asked = [one for one in tools if deps.tools.is_approval_required(str(one["name"]))]
     lines = [f"- {one['name']}: {one['description']}" for one in asked]
@@ -85,7 +85,7 @@ def read_step(state: AgentState, at: int) -> str:
 
 
 def make_result_message(tool: str, call: str, key: str, *, ok: bool, found: int = 0) -> chat.ToolMessage:
-    """Stand for a tool result; its text is put in when the model is asked next."""
+    """Make a placeholder for a tool result; its text is inserted at the next call of the model."""
     return chat.ToolMessage(
         "",
         name=tool,
@@ -96,21 +96,21 @@ def make_result_message(tool: str, call: str, key: str, *, ok: bool, found: int 
 
 
 def read_evidence_key(message: chat.BaseMessage) -> str:
-    """Return the key of the tool result that a message stands for, or an empty string."""
+    """Return the key of the tool result behind a placeholder, or an empty string."""
     return str(message.additional_kwargs.get("evidence", "")) if isinstance(message, chat.ToolMessage) else ""
 
 
 def list_evidence_keys(messages: Sequence[chat.BaseMessage]) -> list[str]:
-    """Return the keys of all texts that messages stand for."""
+    """Return the keys of all placeholders."""
     return [key for message in messages if (key := str(message.additional_kwargs.get("evidence", "")))]
 
 
 def insert_results(
     messages: Sequence[chat.BaseMessage], texts: Mapping[str, str], deps: Deps, *, nonce: str = ""
 ) -> list[chat.BaseMessage]:
-    """Put the texts of tool results in the place of their keys, the newest first while there is room.
+    """Insert the texts of tool results for their keys, the newest first while there is room.
 
-    The text of a first message is put in as it is: its parts are fenced already.
+    The text of a first message is inserted verbatim: its parts are fenced already.
     """
     fence = DataFence(nonce or deps.nonce, twice=deps.is_hardened)
     fitting = find_fitting_results(messages, texts)
@@ -127,7 +127,7 @@ def insert_results(
 
 
 def find_fitting_results(messages: Sequence[chat.BaseMessage], texts: Mapping[str, str]) -> set[int]:
-    """Return which of the messages stand for tool results that there is room for, the newest first."""
+    """Choose the tool results that fit, the newest first."""
     room = MAX_CONTEXT
     fitting: set[int] = set()
     for at in reversed(range(len(messages))):
@@ -145,7 +145,7 @@ _STEP = "step"
 
 
 def list_due_steps(state: AgentState) -> list[int]:
-    """Return the steps of the plan that are taken now: the current one, and those after it that need none of them."""
+    """List the due steps of the plan: the current one, and later ones independent of them."""
     plan, first = state.get("plan", []), state.get("current_step", 0)
     due = [first]
     for at in range(first + 1, min(len(plan), first + MAX_SIDE_BY_SIDE)):
@@ -186,7 +186,7 @@ def has_calls(message: chat.BaseMessage | None) -> bool:
 
 
 def split_by_step(messages: Sequence[chat.BaseMessage], state: AgentState) -> Mapping[int, list[chat.BaseMessage]]:
-    """Return the conversation about each step that is due; what is not marked is about the current one."""
+    """Return the conversation of each due step; unmarked messages belong to the current one."""
     conversations: dict[int, list[chat.BaseMessage]] = {step: [] for step in list_due_steps(state)}
     first = state.get("current_step", 0)
     for message in messages:

@@ -1,1 +1,1 @@
-"""Reads questions: their words, the code that they name, what they ask for, and what they refer back to."""
+"""Reads questions: their words, the code that they name, their intent, and their references to earlier turns."""

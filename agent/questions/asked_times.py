@@ -81,14 +81,14 @@ _STRIPPED = " ?!,;:`'\"()[]"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedTimes:
-    """The times of a question as `parts` of a request for changes, and what the question says besides."""
+    """The times of a question as `parts` of a request for changes, and the rest of the question."""
 
     parts: Mapping[str, str]
     rest: str
 
     @property
     def is_comparison(self) -> bool:
-        """Whether two ends are named, one of which can hardly be anything but a version or a branch."""
+        """Whether two ends are named, one of which is almost certainly a version or a branch."""
         return any(map(names_version, (self.parts.get("from", ""), self.parts.get("until", ""))))
 
 
@@ -103,7 +103,7 @@ class _Found:
 
 
 def read_times(question: str) -> AskedTimes:
-    """Find how many commits, or the releases, the branches and the period that a question names."""
+    """Find the number of commits, the releases, the branches and the period in a question."""
     return _read_count(question) or _read_refs(question)
 
 
@@ -150,7 +150,7 @@ def names_version(written: str) -> bool:
 
 
 def read_release(written: str) -> str:
-    """Read the name of a release; empty for what is none."""
+    """Read the name of a release; empty for anything else."""
     bare = " ".join(written.split()).strip("`'\" ,.")
     if bare == "newest" or _NEWEST.fullmatch(bare):
         return "newest"
@@ -221,7 +221,7 @@ _TRANSLATED = {
 
 
 def parse_period(written: str, now: int) -> int | None:
-    """Return when a period began, in seconds since the epoch; None for what is none."""
+    """Return when a period began, in seconds since the epoch; None for anything else."""
     text = " ".join(written[:60].lower().split()).removeprefix("in ").removeprefix("on ").removeprefix("during ")
     text = _TRANSLATED.get(text, text)
     today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -254,7 +254,7 @@ def _read_date(text: str) -> datetime | None:
 
 
 def _read_name(text: str, today: datetime) -> datetime | None:
-    """Read a day of the week or a month, the last one that there was."""
+    """Read a weekday or a month as the most recent one."""
     found = _NAMED.fullmatch(text)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Resolves what a question points back to: "it", "the second one", "[3]", against the last turns."""
+"""Resolves references of a question, such as "it", "the second one" or "[3]", against the last turns."""
 
 from __future__ import annotations
 
@@ -126,9 +126,10 @@ _HAS_WORD_AFTER = 12  # more words than this before a pointer, and the sentence 
 
 
 def resolve_selection(question: str, history: Sequence[PastTurn]) -> str | None:
-    """Return what the question picks of the last answer, as a question; None when it picks nothing.
+    """Return the selection of a question from the last answer, as a question; None if it selects nothing.
 
-    Lines are written as `path:start-end`; another language (`and in Go?`) asks the last question again.
+    Lines are written as `path:start-end`; another language (`and in Go?`) asks the last question
+    again.
     """
     line = " ".join(question.split()).rstrip("?.! ")
     if history and (language := parse_only_language(line)):
@@ -150,7 +151,7 @@ def resolve_selection(question: str, history: Sequence[PastTurn]) -> str | None:
 
 
 def _read_narrowing(line: str) -> str:
-    """Return what a message narrows the last answer to, and says nothing else: "only tests", "just those in lib/"."""
+    """Read how a message narrows the last answer, if it says nothing else: "only tests", "just those in lib/"."""
     scope = read_scope(line)
     if scope.source_types and set(scope.rest.lower().split()) <= _LIMITING:
         return "only in tests" if scope.source_types == ("test",) else "outside tests"
@@ -186,7 +187,7 @@ def _find_selected(found: re.Match[str], turn: PastTurn) -> CitationRef | None:
 
 
 def _list_marks(answer: str, noun: str) -> list[int]:
-    """Return the marks of what the answer lists, in order: its headlines and list items, of the kind asked for."""
+    """Return the marks of the answer's headlines and list items, in order, of the requested kind."""
     scanner = CodeBlockScanner()
     prose = [line for line in answer.split("\n") if not scanner.take(line)]
     listed = [(MARKER.search(line), line) for line in prose if line.startswith(("- ", "`"))]
@@ -199,7 +200,7 @@ def _list_marks(answer: str, noun: str) -> list[int]:
 
 
 def _format_citation(citation: CitationRef) -> str | None:
-    """Write the lines as a question; None for a path that a question cannot hold."""
+    """Write the lines as a question; None for a path that a question cannot contain."""
     text = f"{citation['path']}:{citation['start_line']}-{citation['end_line']}"
     paths = find_mentions(text).paths
     return text if paths and paths[0].path == citation["path"] else None
@@ -215,7 +216,7 @@ class Antecedent:
 
 
 def find_antecedent(history: Sequence[PastTurn]) -> Antecedent | None:
-    """Return what "it" means after these turns: the newest symbol, else the newest file; None for neither."""
+    """Return the meaning of "it" after these turns: the newest symbol, else the newest file; None for neither."""
     for turn in reversed(history):
         if turn["symbol"] or turn["path"]:
             return Antecedent(symbol=turn["symbol"], kind=turn["kind"], path=turn["path"])
@@ -246,14 +247,14 @@ def is_pointing_back(question: str) -> bool:
 
 
 def concerns_answer(question: str) -> bool:
-    """Whether what somebody asks below an answer is about the code: it names some, or asks more of what was named."""
+    """Whether a follow-up is about the code: it names some, or asks more about the answer's subject."""
     return find_mentions(question).anything or (
         is_pointing_back(question) and _ASKING_WORDS.search(question) is not None
     )
 
 
 def resolve_references(question: str, target: Antecedent) -> str:
-    """Rewrite the question with what it points at in place of the pointer."""
+    """Replace references in a question by their targets."""
     rest = _parse_ellipsis(question)
     if rest is not None and _POINTER.search(rest) is None:
         return _complete_question(rest, target)
@@ -263,7 +264,7 @@ def resolve_references(question: str, target: Antecedent) -> str:
 
 
 def _parse_ellipsis(question: str) -> str | None:
-    """Return the words after "and" or "what about", if they are too few to be a question."""
+    """Return the words after "and" or "what about" if they are too few for a question."""
     opening = _ELLIPSIS.match(question)
     rest = (question[opening.end() :] if opening else question).strip().rstrip("?.! ")
     return rest if _SUBJECT.fullmatch(rest) else None
@@ -296,7 +297,7 @@ def find_thread_subject(messages: Sequence[str]) -> str:
 
 
 def find_thread_antecedent(messages: Sequence[str]) -> Antecedent | None:
-    """Return what "it" means after these messages: the name or the file that was mentioned last."""
+    """Return the meaning of "it" after these messages: the last name or file mentioned."""
     for text in reversed(messages):
         mentions = find_mentions(text)
         if mentions.names:

@@ -1,4 +1,4 @@
-"""Reads what a whole question means where it is said in one of the forms of `forms.txt`, and nothing is left over."""
+"""Reads the whole meaning of a question in one of the forms of `forms.txt`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _POINTING = frozenset(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedForm:
-    """A question as its form: what it wants, of which names as they are written, within what, in which language."""
+    """A question as its form: its intent, its names as written, its scope, its language."""
 
     meaning: str
     names: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class AskedForm:
 
 
 def read_form(question: str) -> AskedForm | None:
-    """Read a question that is said in a form; None where anything of it is left over, or it may mean two things."""
+    """Read a question in a known form; None if anything is left over, or it is ambiguous."""
     text = _SHORT.sub(r"\1 is", separate_scripts(question.replace(_NAME, " ").strip().lstrip("¿¡")).replace("’", "'"))
     text = clean_question(_OWN.sub(" 's", _CLOSING.sub("", text, count=1)))
     words = text.split()
@@ -63,7 +63,7 @@ def read_form(question: str) -> AskedForm | None:
 
 
 def _match(words: Sequence[str]) -> Iterator[AskedForm]:
-    """Yield the readings of a question: a form, and perhaps what limits it behind that."""
+    """Yield the readings of a question: a form, and its limits."""
     for cut in range(len(words), 0, -1):
         scopes = list(_look_up(words[cut:])) if cut < len(words) else [("", "", ())]
         forms = list(_look_up(words[:cut])) if scopes else []

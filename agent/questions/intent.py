@@ -1,4 +1,4 @@
-"""Classifies a message by patterns alone: the history, a repeat, small talk, or the code."""
+"""Classifies a message by patterns: about the history, a repetition, small talk, or the code."""
 
 # ruff: noqa: E501 - a pattern is read as one line, and breaking it would hide what it matches
 
@@ -106,7 +106,7 @@ def clean_question(question: str) -> str:
 
 
 def is_history_request(question: str) -> bool:
-    """Whether the person wants to see what they asked before."""
+    """Whether a person wants to see their earlier questions."""
     return _is_whole_match(_HISTORY, question)
 
 
@@ -116,9 +116,9 @@ def is_repeat_request(question: str) -> bool:
 
 
 def is_rewording_request(question: str, *, names_form: bool = False) -> bool:
-    """Whether the person wants the last answer in other words, another language or another form, and nothing else.
+    """Whether a person only wants the last answer in other words, another language or another form.
 
-    Where the message `names_form`, a mere "explain it" is none.
+    If the message must `names_form`, a mere "explain it" does not count.
     """
     if len(question) > _LONGEST:
         return False

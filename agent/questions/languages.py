@@ -1,4 +1,4 @@
-"""Tells questions in English from those in other languages, by their most common words and their letters."""
+"""Distinguishes English questions from others by their commonest words and letters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OTHER = frozenset(
 
 
 def is_english(question: str) -> bool:
-    """Whether a question is in English, as far as its words tell; one without any words that tell is taken for it."""
+    """Whether a question is in English; without any telling words, it is."""
     words = [word.lower() for word in _WORD.findall(question)]
     letters = [letter for word in words for letter in word]
     foreign = sum(ord(letter) >= _LATIN for letter in letters)

@@ -1,4 +1,4 @@
-"""Finds the code that a question names: identifiers, files, lines and hex codes, and the project by its own name."""
+"""Finds code named in a question: identifiers, files, lines, hex codes, and the project by its own name."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ _POSSESSIVE = ("'s", "’s")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PathMention:
-    """A file, or lines of it, as the question writes it; the numbers are 0 when no line is named.
+    """A file, or lines of it, as written in a question; the numbers are 0 without a line.
 
-    `commit` is the one that a link names.
+    `commit` is that of a link.
     """
 
     path: str
@@ -60,7 +60,7 @@ class PathMention:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Mentions:
-    """The things that a question names. `names` look like code, `words` are capitalised words that may be a class."""
+    """The names in a question. `names` look like code, `words` are capitalised words that may be a class."""
 
     names: tuple[str, ...]
     words: tuple[str, ...]
@@ -118,7 +118,7 @@ def _format_linked(path: str, start: str | None, end: str | None) -> str:
 
 
 def normalize_name(text: str) -> str:
-    """Write a name as the index knows it: dots between its parts, no call brackets, no sentence's end."""
+    """Write a name as in the index: dots between its parts, no call brackets, no full stop."""
     inner = text.strip("`").strip()
     bare = inner.rstrip("?.!,;:").removesuffix("()")
     mark = inner[len(bare) : len(bare) + 1]
@@ -161,7 +161,7 @@ def _find_paths(text: str) -> tuple[PathMention, ...]:
 
 
 def _is_dotted_name(found: re.Match[str]) -> bool:
-    """Whether what matched as a file may as well be a dotted name (`Session.send`)."""
+    """Whether a supposed file may also be a dotted name (`Session.send`)."""
     return "/" not in found[0] and not found["start"] and _NAME.fullmatch(found[0]) is not None
 
 

@@ -77,10 +77,10 @@ _FAILURE = compile_pattern(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PastedError:
-    """The exception as it was written, with dots between its parts, and the texts that may be its message.
+    """The exception as written, with dots between its parts, and the possible texts of its message.
 
-    The likeliest text is the first. `is_evident` tells that the form of the message shows that a program has said it;
-    otherwise the code has to tell.
+    The likeliest text is the first. `is_evident` says that the form shows a program's message;
+    otherwise the code has to decide.
     """
 
     name: str = ""
@@ -89,12 +89,12 @@ class PastedError:
 
     @property
     def last_name(self) -> str:
-        """The name of the exception itself, without what it is in."""
+        """The name of the exception itself, without its qualifier."""
         return self.name.rpartition(".")[2]
 
 
 def parse_pasted_error(text: str) -> PastedError | None:
-    """Read the last error in a text, or the last line of a log, or what may be either; None for a question."""
+    """Parse the last error in a text, the last line of a log, or a possible message; None for a question."""
     recent = "\n".join(cut_to_failure(text.splitlines()))[-_LONGEST:] if len(text) > _LONGEST else text
     found = [one for one in _NAMED.finditer(recent) if _is_error(one) and not _is_logger(one)]
     if found:
@@ -119,7 +119,7 @@ def parse_pasted_error(text: str) -> PastedError | None:
 
 
 def _may_be_said(part: str) -> bool:
-    """Whether a program may say a text: not what asks, unless it only begins with a verb, like "should have ended"."""
+    """Whether a program may print a text: no question, unless it only starts like one ("should have ended")."""
     return not is_asking(part) or _BEGINS_WITH_VERB.match(part) is not None
 
 
@@ -133,7 +133,7 @@ def find_last_failure(lines: Sequence[str]) -> tuple[int, int]:
 
 
 def cut_log(text: str, most: int) -> str | None:
-    """Cut a log to its last failure, with its first and its last line, where remarks are; None for what is no log."""
+    """Cut a log to its last failure, with remarks in its first and last lines; None for anything else."""
     lines = [line[:_LONGEST_LOGGED] for line in text.splitlines()]
     first, end = find_last_failure(lines)
     if not end or len(lines) < _FEWEST_LOGGED:
@@ -146,7 +146,7 @@ def cut_log(text: str, most: int) -> str | None:
 
 
 def _find_last_failing(lines: Sequence[str]) -> int | None:
-    """Return the last line that says that something failed. Many are searched at once: most are none of those."""
+    """Return the last line that reports a failure. Many are searched at once, because most do not."""
     for end in range(len(lines), 0, -_AT_ONCE):
         begin = max(0, end - _AT_ONCE)
         if _FAILURE.search("\n".join(lines[begin:end])):
@@ -155,13 +155,13 @@ def _find_last_failing(lines: Sequence[str]) -> int | None:
 
 
 def cut_to_failure(lines: Sequence[str]) -> Sequence[str]:
-    """Return the lines of the last failure; the last lines where none is told."""
+    """Return the lines of the last failure; the last lines if there is none."""
     first, end = find_last_failure(lines)
     return lines[first:end] if end else lines[-_BEFORE_FAILURE:]
 
 
 def _cut_remark(line: str) -> str | None:
-    """Return a line of a log from its beginning on; None for what shows no sign of being one."""
+    """Return a line of a log from its message on; None if it does not look like one."""
     starts = [found.start() for pattern in (_TIME, _LEVEL) if (found := pattern.search(line)) is not None]
     if starts:
         return line[min(starts) :]
@@ -170,7 +170,7 @@ def _cut_remark(line: str) -> str | None:
 
 
 def _list_texts(line: str) -> tuple[str, ...]:
-    """List what may be the message of a line: the line without its prefixes, values of its fields, its last parts."""
+    """List possible messages in a line: the line without prefixes, its field values, its last parts."""
     values = [value for record in _read_records(line) for value in _list_values(record)]
     values += [
         found["value"].strip('"').replace('\\"', '"') for found in _FIELD.finditer(line) if '"' in found["value"]
@@ -186,7 +186,7 @@ def _list_texts(line: str) -> tuple[str, ...]:
 
 
 def _choose_texts(texts: Iterable[str], *, fewest: int) -> tuple[str, ...]:
-    """Keep the texts that have enough words to be told from others."""
+    """Keep the texts with enough distinctive words."""
     cut = (cut_message(one) for one in texts)
     long_enough = (
         one
@@ -211,7 +211,7 @@ def _read_records(line: str) -> Iterator[Mapping[str, object]]:
 
 
 def _list_values(value: object, depth: int = 0) -> Iterator[str]:
-    """Yield the texts of a record, also those of the records in it."""
+    """Yield the texts of a record, nested records included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list) and depth < _DEEPEST:
@@ -220,7 +220,7 @@ def _list_values(value: object, depth: int = 0) -> Iterator[str]:
 
 
 def _is_error(found: re.Match[str]) -> bool:
-    """Whether what precedes a colon is an exception: not in `TypeScript: how is it built?` or `Server Error: /`."""
+    """Whether the text before a colon is an exception: not in `TypeScript: how is it built?` or `Server Error: /`."""
     before = found.string[found.string.rfind("\n", 0, found.start()) + 1 : found.start()].strip()
     if found["name"] in _GENERAL:
         return before in _BEFORE

@@ -1,4 +1,4 @@
-"""Parts a message into what it asks: its questions one by one, without greetings and thanks."""
+"""Splits a message into questions, without greetings and thanks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def split_questions(message: str) -> list[str]:
 
 
 def drop_talk(message: str) -> str:
-    """Return the one question of a message without the greeting before and the thanks behind it."""
+    """Drop the greeting before the one question of a message and the thanks after it."""
     said = _drop_salutation(message.strip())
     clauses = _split_clauses(said)
     if len(clauses) == 1 and clauses[0][0] != said.rstrip(" ?.!;:"):
@@ -67,9 +67,9 @@ def drop_talk(message: str) -> str:
 
 
 def _split_clauses(message: str) -> list[tuple[str, bool]]:
-    """Cut a message at the ends of its sentences and lines; say of each whether it is an item of a list.
+    """Split a message into clauses; say of each whether it is an item of a list.
 
-    What only greets or thanks is left out. A message with code, a log or a stack trace is one.
+    Drops greetings and thanks. A message with code, a log or a stack trace is one clause.
     """
     if len(message) > _LONGEST or "```" in message:
         return [(message, False)]

@@ -45,7 +45,7 @@ class RemarkRule:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Phrases:
-    """Phrases in their plain form, with their kinds; those that only fill have none."""
+    """Phrases in their plain form, with their kinds; fillers have none."""
 
     kinds: Mapping[str, RemarkKind | None]
     longest: int
@@ -68,7 +68,7 @@ class _Phrases:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RemarkTable:
-    """The table of remarks, as it is looked up."""
+    """The table of remarks, ready for lookups."""
 
     rules: tuple[RemarkRule, ...]
     remarks: _Phrases
@@ -95,7 +95,7 @@ def find_remark(text: str) -> SaidKind | None:
 
 
 def is_bare_question(text: str) -> bool:
-    """Whether a message asks, and leaves it to what was said before to say about what: "any idea?"."""
+    """Whether a message asks without naming its subject: "any idea?"."""
     if len(text) > LONGEST:
         return False
     plain = _make_plain(_CALLS.sub(" ", text))
@@ -103,7 +103,7 @@ def is_bare_question(text: str) -> bool:
 
 
 def is_statement(text: str) -> bool:
-    """Whether a message tells something, or that an answer is no good: it asks for nothing, and names no code."""
+    """Whether a message only states something, or that an answer is wrong; asks nothing, and names no code."""
     if len(text) > LONGEST or _ASKS.search(text):
         return False
     table, plain = load_remarks(), _make_plain(text)
@@ -117,12 +117,12 @@ def is_statement(text: str) -> bool:
 
 
 def is_stop_request(text: str) -> bool:
-    """Whether a message wants the answer in progress to end, and nothing else."""
+    """Whether a message only wants the answer in progress to end."""
     return len(text) <= LONGEST and not _ASKS.search(text) and bool(load_remarks().stops.read(_make_plain(text)))
 
 
 def _is_plan(text: str, plain: str, table: RemarkTable) -> bool:
-    """Whether somebody says what they are going to do, or have done: nothing that names code, or asks."""
+    """Whether somebody announces or reports their own work, without naming code or asking."""
     words = plain.split()
     if len(words) > _MAX_WORDS or not _begins_with(_skip_remarks(words, table, table.begins), table.begins):
         return False
@@ -174,7 +174,7 @@ def _collect(rules: Iterable[RemarkRule]) -> _Phrases:
 
 
 def _make_plain(text: str) -> str:
-    """Return the words alone: no case, no punctuation, no emoji, no letter twice in a row."""
+    """Return only the words: no case, punctuation, emoji or repeated letters."""
     words = _WORDS.findall(_EMOJI_NAMES.sub(" ", text[: 4 * LONGEST]).replace("’", "'").lower())
     return "".join(letter for letter, _ in groupby(" ".join(words)))
 

@@ -1,4 +1,4 @@
-"""Reads what a question limits its answer to: the tests or all but them, places that it names, a language."""
+"""Reads limits in a question: tests or other code, places, a language."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ALL_BUT_TESTS: tuple[SourceType, ...] = ("code", "doc", "config")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedScope:
-    """A question without the words that limit it to tests or to what is no test; no `source_types` where none do."""
+    """A question without the words that limit it to tests or to other code; no `source_types` if there are none."""
 
     rest: str
     source_types: tuple[SourceType, ...] = ()
@@ -77,9 +77,9 @@ def _cut(
 
 
 def list_place_words(question: str, *, is_loose: bool = False) -> Iterator[str]:
-    """Yield the words that stand where a place is expected: "in the parser", "the parser module".
+    """Yield the words in place positions: "in the parser", "the parser module".
 
-    Where it is loose, also those that something is done to: "changes to the parser".
+    If `loose`, also objects of actions: "changes to the parser".
     """
     words = [word.strip("?!.,;:`'\"") for word in question.split()]
     leading = _WITHIN | _OF if is_loose else _WITHIN
@@ -91,7 +91,7 @@ def list_place_words(question: str, *, is_loose: bool = False) -> Iterator[str]:
 
 
 def asks_for_yes_or_no(question: str) -> bool:
-    """Whether a question asks if something is used or called, so that a yes or no is its answer."""
+    """Whether a question asks for a yes or no about uses or calls."""
     words = [found[0].lower() for found in _WORD.finditer(question)]
     is_about_use = any(word.startswith(_USING) for word in words)
     return words[:1] != [] and words[0] in _WHETHER and is_about_use and _NO_WHETHER.isdisjoint(words)
@@ -125,7 +125,7 @@ def parse_language_filter(question: str) -> LanguageFilter | None:
 
 
 def _list_endings(spoken: str) -> tuple[str, ...]:
-    """Return how the files of a language may end, all its kinds together."""
+    """Return the file endings of a language, all kinds together."""
     languages = [language for language in LANGUAGES if spoken in language.spoken_names]
     return tuple(f".{ending}" for language in languages for ending in language.endings + language.shared_endings)
 

@@ -1,4 +1,4 @@
-"""Reads the frames of a pasted stack trace in the languages that people paste most."""
+"""Reads the frames of pasted stack traces in the commonest languages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _LONGEST_MESSAGE = 300
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StackFrame:
-    """One line of a stack trace; `path` is as the machine that failed wrote it, with forward slashes.
+    """One line of a stack trace; `path` is as the failing machine wrote it, with forward slashes.
 
-    `function` is the last part of the function's name and `source` the line itself, empty if it does not tell.
+    `function` is the last part of the function's name and `source` the line itself, empty if
+    unknown.
     """
 
     path: str
@@ -58,7 +59,7 @@ _LAST_LINE = re.compile(
 
 
 def parse_frames(text: str) -> tuple[StackFrame, ...]:
-    """Return the frames of a stack trace, the one that failed first; empty when there is none."""
+    """Return the frames of a stack trace, the failing one first; empty if there is none."""
     python = [_make_frame(found) for found in _PYTHON.finditer(text)]
     if python:
         return tuple(reversed(python))[:MAX_FRAMES]
@@ -90,7 +91,7 @@ def parse_error_name(text: str) -> str:
 
 
 def parse_error_message(text: str) -> str:
-    """Return what the error of a stack trace says, or an empty string."""
+    """Return the error message of a stack trace, or an empty string."""
     found = [next(filter(None, found.groups())) for found in _MESSAGE.finditer(text)]
     messages = [message.strip() for message in found if len(message) <= _LONGEST_MESSAGE]
     return messages[-1] if messages else ""

@@ -43,13 +43,13 @@ def stem_word(word: str) -> str:
 
 
 def find_content_terms(question: str) -> frozenset[str]:
-    """Return the stems of the words that carry a question's meaning; empty when there are none."""
+    """Return the stems of the meaningful words of a question; empty if there are none."""
     meaningful = [word for word in split_words(question) if is_content_word(word)]
     return frozenset(stem_word(word) for word in meaningful[:_MAX_TERMS])
 
 
 def is_content_word(word: str) -> bool:
-    """Whether a lower-case word says something of what is asked for."""
+    """Whether a lower-case word is meaningful for a search."""
     return word not in _STOP and (len(word) > 1 or not word.isascii())
 
 

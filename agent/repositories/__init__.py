@@ -1,1 +1,1 @@
-"""Several repositories in one question: read as one, each in a folder of its own, every place with its repository."""
+"""Several repositories in one question: joined code with a folder for each."""

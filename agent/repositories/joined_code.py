@@ -56,7 +56,7 @@ _MIN_WEIGHT = 0.1  # of the best repository's weight: what a search has found is
 class CodeHome:
     """The home of a place: its repository, the code, its label, and the path in it.
 
-    The label is empty if a question is about one repository alone.
+    The label is empty if a question is about one repository.
     """
 
     repository: str
@@ -79,7 +79,7 @@ class JoinedCode:
         return JoinedCode(members={name: self.members[name]}, labels=self.labels)
 
     def list_homes(self, path: str) -> list[CodeHome]:
-        """Return the places that a path may mean: the one that its label says, else that path in each repository."""
+        """Return the places that a path may mean: that of its label, else the path in each repository."""
         found = self.labels.split(path)
         if found is not None and found[0] in self.members:
             return [self._make_home(*found)]
@@ -126,7 +126,7 @@ class JoinedCode:
         return replace(await home.code.history(home.path, line=line, limit=limit), path=path)
 
     def permalink(self, location: Location, commit: str = "") -> str | None:
-        """A web address of the lines, or of a commit, in their own repository."""
+        """Return the web address of the lines, or of a commit, in their own repository."""
         name = location.repository
         if not location.path:
             return self.members[name].permalink(location, commit) if name in self.members else None
@@ -201,7 +201,7 @@ class JoinedCode:
             code.follow(catch_up)
 
     async def coverage(self, *words: str) -> Coverage:
-        """Return how much of all repositories was read."""
+        """Return the joint coverage of all repositories."""
         found = await self._ask_all(lambda code: code.coverage(*words))
         skipped: Counter[str] = Counter()
         unparsed: Counter[Unparsed] = Counter()
@@ -225,7 +225,7 @@ class JoinedCode:
         )
 
     async def definitions(self, name: str) -> Sequence[Definition]:
-        """Find definitions by name, those of each repository after those of the one before."""
+        """Find definitions by name, repository by repository."""
         found: Mapping[str, Sequence[Definition]] = await self._ask_all(lambda code: code.definitions(name))
         exact = {
             repository: [one for one in own if name.rpartition(".")[2] == one.symbol.name]
@@ -271,7 +271,7 @@ class JoinedCode:
         return list(dict.fromkeys(name for own in names.values() for name in own))[:limit]
 
     async def list_central(self, *, limit: int = 20) -> Sequence[Definition]:
-        """The definitions that most of the code leads to, those of all repositories in turn."""
+        """Return the definitions most used by the code, alternating between repositories."""
         central = await self._ask_all(lambda code: code.list_central(limit=limit))
         ranked = sorted(
             ((rank, name) for name, own in central.items() for rank in range(len(own))), key=lambda each: each[0]
@@ -323,7 +323,7 @@ class JoinedCode:
         )
 
     def _strip_label(self, name: str, written: Iterable[str]) -> list[str]:
-        """Return the folders or patterns that may be of a repository; one that begins with a slash still does."""
+        """Return the folders or patterns that may be in a repository; one that begins with a slash still does."""
         kept: list[str] = []
         for path in written:
             found = self.labels.split(path.lstrip("/"))
@@ -334,7 +334,7 @@ class JoinedCode:
         return kept
 
     async def grep(self, *patterns: str, path: str = "", limit: int = 50) -> Matches:
-        """Find lines by patterns in all repositories, or where the path says; each has its part of the limit."""
+        """Find lines by patterns in all repositories, or below the path; each has its share of the limit."""
         homes = self.list_homes(path.strip("/"))
         part = max(_FEWEST_LINES, -(-limit // len(homes)))
         results = await asyncio.gather(
@@ -372,7 +372,7 @@ def list_homes(code: CodeSearch, path: str = "") -> list[CodeHome]:
 
 
 def place_path(code: CodeSearch, path: str) -> str:
-    """Return a path as the code has it: where one repository is left of several, its label may have been left out."""
+    """Return a path as the code has it: with one repository left of several, its label may be missing."""
     if not isinstance(code, JoinedCode) or len(code.members) != 1:
         return path
     (home,) = code.list_homes(path)
@@ -380,9 +380,9 @@ def place_path(code: CodeSearch, path: str) -> str:
 
 
 async def pin_repositories(library: CodeLibrary, names: Sequence[str]) -> CodeSearch:
-    """Hold the repositories at their newest indexed commits, joined where there are several; no name: the default one.
+    """Pin the repositories at their newest indexed commits, joined if there are several; no name: the default one.
 
-    One of several that cannot be read does not keep the others; where none can be, the first reason is raised.
+    Unreadable ones are skipped; if all are, the first reason is raised.
     """
     if len(names) < 2:
         return await library.pin(names[0] if names else None)
@@ -425,7 +425,7 @@ def merge_hits(found: Mapping[str, Sequence[Hit]], query: str) -> list[Hit]:
 
 
 def weigh_matches(matches: Mapping[str, Sequence[frozenset[str]]]) -> dict[str, float]:
-    """Say how much the best match of each repository is worth, by the words in it and how few others have them."""
+    """Rate the best match of each repository by its words and their rarity in the others."""
     held = {name: frozenset[str]().union(*each) for name, each in matches.items()}
     worth = {
         term: math.log(1 + len(held) / sum(term in each for each in held.values()))
@@ -442,7 +442,7 @@ def _match_hit(hit: Hit, terms: frozenset[str]) -> frozenset[str]:
 
 
 def merge_matches(found: Sequence[Matches], lines: Sequence[Match], counts: Sequence[int]) -> Matches:
-    """Add up what a pattern search has found in several repositories; `lines` are all their lines."""
+    """Merge pattern matches of several repositories; `lines` are all their lines."""
     return Matches(
         lines=tuple(lines),
         files_searched=sum(each.files_searched for each in found),
@@ -455,6 +455,6 @@ def merge_matches(found: Sequence[Matches], lines: Sequence[Match], counts: Sequ
 
 
 def count_matches(counts: Sequence[Sequence[int]], part: int, limit: int) -> list[int]:
-    """Count the lines of each pattern, one more than the limit where a repository has more than its part of it."""
+    """Count the lines of each pattern, one more than the limit if a repository exceeds its share."""
     columns = zip(*filter(None, counts), strict=False)
     return [limit + 1 if max(column) > part else min(sum(column), limit) for column in columns]

@@ -1,4 +1,4 @@
-"""Labels of repositories: what the paths of each begin with where several are read as one."""
+"""Labels of repositories: the first part of each path when several are read as one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def make_labels(names: Sequence[str]) -> RepositoryLabels:
 
 
 def add_label(label: str, place: LabelledPlace) -> LabelledPlace:
-    """Put a label before the path of a place, and before those of the places in it."""
+    """Prefix a place's path, and those of the places in it, with a label."""
     changes: dict[str, Any] = {}
     for field in fields(place):
         value = getattr(place, field.name)
@@ -89,7 +89,7 @@ def label_retrieved(found: Retrieved, name: str, label: str) -> Retrieved:
 
 
 def unlabel_ref(ref: EvidenceRef, label: str) -> EvidenceRef:
-    """Return evidence as its repository alone knows it."""
+    """Return evidence without its repository's label."""
     plain = {**ref, "path": ref["path"].removeprefix(f"{label}/")}
     plain.pop("repository", None)
     return cast("EvidenceRef", plain)

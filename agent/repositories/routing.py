@@ -1,4 +1,4 @@
-"""Chooses the requests for a question about several repositories: what each has of its own is looked up in each."""
+"""Chooses the requests for a question about several repositories: each is searched for its own names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def route_question(question: str, code: CodeSearch) -> RouterDecision:
 
 
 async def request_past(question: str, requests: Sequence[RetrievalRequest], code: CodeSearch) -> list[RetrievalRequest]:
-    """Ask git beside what is looked up anyway, where a question may be about the past of each repository."""
+    """Ask git about the past of each repository, if a question may be about it."""
     if any(request["lookup"] in _OF_PAST for request in requests):
         return []
     if not isinstance(code, JoinedCode):

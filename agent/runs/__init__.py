@@ -1,1 +1,1 @@
-"""Runs: what is known of one, what takes it through the graph, and the answer that it comes to."""
+"""Runs: their records, their way through the graph, and their answers."""

@@ -94,9 +94,10 @@ async def stream_graph(
     durability: Literal["sync", "exit"],
     nodes: int,
 ) -> GraphOutcome[StateT]:
-    """Run a graph as far as it goes, and tell of each step; `TurnTooLong` if it takes more nodes than it may.
+    """Run a graph and report each step; `TurnTooLong` if it takes too many nodes.
 
-    Each step is saved before the next begins, or, where repeating the run costs nothing, the last one alone.
+    Each step is saved before the next begins, or only the last one if repeating the run costs
+    nothing.
     """
     from langgraph.errors import GraphRecursionError
 
@@ -130,7 +131,7 @@ GraphResult = GraphOutcome[AgentState]
 
 
 class SingleTurnRunner:
-    """Walks the graph once, for a question that nobody can continue with: nothing is saved, and no model may pause it.
+    """Walks the graph once, for a question without a conversation: saves nothing, and no model may pause it.
 
     LangGraph would take a second to import, several times as long as the answer.
     """
@@ -205,7 +206,7 @@ class GraphRunner:
         )
 
     async def take(self, run: AgentRun, deps: Deps, claim: RunClaim) -> GraphResult:
-        """Take a run as far as it goes, without repeating what is done already."""
+        """Take a run as far as it goes, without repeating finished steps."""
         if run.is_finished or run.is_waiting:
             return GraphOutcome(state=run.state, request=run.pause.request if run.pause is not None else None)
         commits = list_commits(deps.code)
@@ -223,7 +224,7 @@ class GraphRunner:
         return outcome
 
     def _make_input(self, run: AgentRun, *, has_moved: bool) -> GraphInput:
-        """Return what the graph begins or continues with; code read at another commit is no evidence for this one."""
+        """Return the graph's input; evidence read at another commit is dropped."""
         if run.pause is not None and run.reply is not None:
             from langgraph.types import Command
 
@@ -234,7 +235,7 @@ class GraphRunner:
         return _make_initial_state(run, self._clock()) if has_moved else None
 
     async def abandon(self, claim: RunClaim, run_ids: Collection[str]) -> bool:
-        """Close an interrupted run, if it is the conversation's newest, so that nothing of it is left to resume.
+        """Close an interrupted run if it is the conversation's newest, so that it cannot be resumed.
 
         Returns whether it was the newest; raises `CheckpointOvertaken` if the claim is not.
         """
@@ -245,12 +246,12 @@ class GraphRunner:
         return True
 
     async def remember(self, claim: RunClaim, turn: PastTurn) -> None:
-        """Add a turn that was no run of the graph to a conversation, in which nobody is waited for any more."""
+        """Add a turn from outside the graph to a conversation, and end any waiting for a person."""
         state = await self.state(claim.thread)
         await self._close(claim, state, **add_turn(state, turn))
 
     async def _close(self, claim: RunClaim, state: AgentState, **more: Unpack[AgentState]) -> None:
-        """End whatever a conversation is at, as its last node would."""
+        """End a conversation's current turn, as its last node would."""
         left: AgentState = {"user_query": "", "attached": [], "images": [], "run_id": "", "reply": None}
         changes: AgentState = {**reset_turn(state), **left, **more}
         async with open_graph(self._graph, self._saver) as graph:

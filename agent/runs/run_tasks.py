@@ -1,4 +1,4 @@
-"""Runs in tasks of their own: one at a time in a conversation, heard until the answer, ended within two seconds."""
+"""Runs in separate tasks: one at a time in a conversation, followed until the answer, ended within two seconds."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RunTasks:
         return run_id in self._running
 
     def is_stopped(self, run_id: str) -> bool:
-        """Whether a run is ending because somebody wants it to."""
+        """Whether somebody has asked a run to stop."""
         return run_id in self._stopped
 
     def lock(self, thread: str) -> asyncio.Lock:
@@ -41,7 +41,7 @@ class RunTasks:
         return self._locks.setdefault(thread, asyncio.Lock())
 
     def publish(self, run_id: str, kind: EventKind, /, iteration: int = 0, **payload: Any) -> None:
-        """Tell all who listen of something that happened in a run."""
+        """Publish an event of a run."""
         self._events.publish(
             AgentEvent(kind=kind, run_id=run_id, iteration=iteration, ts=self._clock(), payload=payload)
         )
@@ -49,7 +49,7 @@ class RunTasks:
     async def stream(
         self, run_id: str, thread: str, answer: Callable[[], Awaitable[Answer]]
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Run in a task of its own and yield its events, up to the answer."""
+        """Run in a separate task and yield its events, up to the answer."""
         with self._events.subscribe(run_id) as events:
             task = asyncio.create_task(self._run(run_id, thread, answer))
             self._running[run_id] = task
@@ -77,9 +77,10 @@ class RunTasks:
         noun: str,
         remedy: str,
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Continue a run that is found in its thread, and is looked for again once nothing else is in progress there.
+        """Continue a run found in its thread, and look for it again once nothing else is in progress there.
 
-        `take` gets what looks for it. Raises `UnknownRun`, in the words given, if there is nothing to continue.
+        `take` gets the function that finds it. Raises `UnknownRun`, in the words given, if there is
+        nothing to continue.
         """
         if self.is_running(run_id) or await find() is None:
             raise UnknownRun(f"There is no {noun} {run_id[:80]} that could be taken up. {remedy}")
@@ -95,7 +96,7 @@ class RunTasks:
                 yield event
 
     async def stop(self, run_id: str) -> bool:
-        """End a run within two seconds, whatever it is doing; False if it is not running."""
+        """End a run within two seconds, whatever its state; False if it is not running."""
         task = self._running.get(run_id)
         if task is None:
             return False

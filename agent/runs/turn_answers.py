@@ -1,4 +1,4 @@
-"""Builds a turn's message to people: the answer, the question it pauses with, or why there is no answer."""
+"""Builds a turn's message to people: the answer, a question, or the reason why there is no answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_SHOWN = 12
 
 
 def clip_question(question: str) -> str:
-    """Cut to just beyond what the gateway accepts, in a form that every store takes."""
+    """Cut a text to slightly more than the gateway accepts, in a storable form."""
     text = fit_text(question)
     return make_storable(clip(question) if text is None else text)
 
@@ -46,7 +46,7 @@ def make_answer(state: AgentState, code: CodeSearch, commits: Mapping[str, str],
 
 
 def _make_citation(ref: CitationRef, code: CodeSearch, commits: Mapping[str, str]) -> Citation:
-    """Return a citation as its repository knows it, linked at the commit that was read there."""
+    """Return a citation with its repository's path, linked at the commit read there."""
     repository, path, read_at = "", ref["path"], commits.get(code.repository) or code.commit.sha
     if isinstance(code, JoinedCode):
         repository, path = code.labels.split(path) or (ref.get("repository", ""), path)

@@ -1,1 +1,1 @@
-"""Runs commands of a repository where they can harm nothing, and reads back what they changed."""
+"""Runs a repository's commands without harm, and reads back their changes."""

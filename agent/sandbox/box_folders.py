@@ -26,12 +26,12 @@ _PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # to open a
 
 
 class TooDeep(Exception):
-    """Folders lie deeper within folders than any project has them."""
+    """Folders are nested deeper than in any real project."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FolderEntry:
-    """One thing in a folder; it may be opened by its name below `parent`, while the walk is there."""
+    """One entry of a folder; it may be opened by its name below `parent` during the walk."""
 
     path: str  # below the folder that is walked
     name: str
@@ -44,7 +44,7 @@ class FolderEntry:
         return stat.S_ISDIR(self.status.st_mode)
 
     def read(self, most: int) -> bytes | None:
-        """Return what a file holds, or where a link leads; None for what is neither, or larger."""
+        """Return the contents of a file or the target of a link; None for anything else or larger."""
         if stat.S_ISLNK(self.status.st_mode):
             return os.fsencode(os.readlink(self.name, dir_fd=self.parent))
         if not stat.S_ISREG(self.status.st_mode):
@@ -55,7 +55,7 @@ class FolderEntry:
 
 
 def unlock_folder(folder: Path) -> None:
-    """Give the owner of a folder all rights to it again, as a command that may write there may have taken them."""
+    """Give the owner of a folder all rights to it again, as a command may have removed them."""
     place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         mode = stat.S_IMODE(os.fstat(place).st_mode)
@@ -66,7 +66,7 @@ def unlock_folder(folder: Path) -> None:
 
 
 def walk_folder(folder: Path) -> Iterator[FolderEntry]:
-    """Yield everything below a folder, each folder before what it holds; `TooDeep` if that never ends."""
+    """Yield everything below a folder, each folder before its contents; `TooDeep` if that never ends."""
     unlock_folder(folder)
     top = os.open(folder, _FOLDER)
     try:
@@ -91,7 +91,7 @@ def _walk(folder: int, prefix: str, depth: int) -> Iterator[FolderEntry]:
 
 @contextmanager
 def _open_below(name: str, parent: int, flags: int) -> Iterator[int]:
-    """Open a folder or a file; its mode may forbid that to its owner, ourselves, who then allow it for that long."""
+    """Open a folder or a file, temporarily allowing it to its owner, ourselves, if its mode forbids that."""
     kind = flags & os.O_DIRECTORY
     place = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC | kind, dir_fd=parent)
     try:
@@ -114,7 +114,7 @@ def _open_below(name: str, parent: int, flags: int) -> Iterator[int]:
 
 
 def exceeds(folders: tuple[Path, ...], *, most_bytes: int, most_files: int) -> bool:
-    """Whether folders hold more than they may, all together; looked at no further than to the limit."""
+    """Whether folders together exceed a limit; stops counting there."""
     taken = files = 0
     try:
         for folder in folders:
@@ -129,9 +129,9 @@ def exceeds(folders: tuple[Path, ...], *, most_bytes: int, most_files: int) -> b
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder with everything in it, however deep; nothing may be at work in it any more.
+    """Remove a folder with all contents, however deep; nothing may use it any more.
 
-    Inner folders are first moved to the top, as they may lie deeper than a path can be long.
+    Inner folders are first moved to the top, because they may be too deep for a path.
     """
     try:
         unlock_folder(folder)
@@ -181,9 +181,9 @@ _LOOKING = 0.05  # seconds
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BoxFolders:
-    """The folders that a command may write, all of them on disk, and `support`, which it may only read.
+    """The folders that a command may write, all on disk, and `support`, which it may only read.
 
-    `held` is the end of a pipe that tells others of the box, as long as there is anything of it.
+    `held` is the end of a pipe that stays open as long as anything of the box exists.
     """
 
     working_copy: Path
@@ -205,7 +205,7 @@ def find_user() -> int | None:
 
 
 def choose_folder(home: Path) -> Path:
-    """Return where the working copies lie, given the data folder; raises `SandboxUnavailable` if that cannot be."""
+    """Return the folder of the working copies, given the data folder; raises `SandboxUnavailable`."""
     folder = home / "sandbox" if find_user() is None else _OF_ROOT
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -219,7 +219,7 @@ def choose_folder(home: Path) -> Path:
 
 @asynccontextmanager
 async def open_folders(working_copy: Path, support: Mapping[str, bytes]) -> AsyncGenerator[BoxFolders]:
-    """Make the folders of one command beside its working copy, and remove them with all that it left in them."""
+    """Create the folders of one command beside its working copy, and finally remove them with all contents."""
     root = await asyncio.to_thread(_make_root, working_copy.parent)
     making = asyncio.create_task(asyncio.to_thread(_make_folders, root, working_copy, support))
     try:
@@ -257,9 +257,9 @@ def _make_folders(root: Path, working_copy: Path, support: Mapping[str, bytes]) 
 
 
 def wait_for_boxes(folder: Path, seconds: float) -> bool:
-    """Wait until nothing is left of the boxes whose citebot has died; `folder` holds their working copy.
+    """Wait until the boxes of dead citebots have ended; `folder` holds their working copy.
 
-    Such a box ends on its own, though not at once. Returns whether it has.
+    Such a box ends by itself after a while. Returns whether it has.
     """
     deadline = time.monotonic() + seconds
     for pipe in folder.glob(f"{_BOX}*/{_HELD}"):
@@ -271,7 +271,7 @@ def wait_for_boxes(folder: Path, seconds: float) -> bool:
 
 
 def _is_held(pipe: Path) -> bool:
-    """Whether anybody has the reading end of a named pipe: without one, there is nothing to write to."""
+    """Whether anybody holds the reading end of a named pipe."""
     try:
         os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))
     except OSError as error:

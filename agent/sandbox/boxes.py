@@ -31,16 +31,16 @@ _HOME_LINE = re.compile(r"home\s*=\s*(\S.*)")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PythonEnvironment:
-    """Folders of the host that hold a Python with the packages of the team's code; `programs` has its `python`."""
+    """Folders of the host with a Python and the packages of the team's code; `programs` has its `python`."""
 
     folders: tuple[Path, ...] = ()
     programs: Path | None = None
 
     @classmethod
     def find(cls, root: Path | None) -> PythonEnvironment:
-        """Find what a virtual environment consists of: itself and the Python that it was made from.
+        """Find the parts of a virtual environment: itself and its base Python.
 
-        Raises `SandboxUnavailable` if it is none, or where it cannot be shown without showing much more.
+        Raises `SandboxUnavailable` if it is none, or if showing it would show much more.
         """
         if root is None:
             return cls()
@@ -74,7 +74,7 @@ def _check_folder(folder: Path) -> None:
 
 
 def _find_shut(folder: Path) -> Path | None:
-    """Return the first folder on the way to one that others may not pass."""
+    """Return the first folder on a path that others may not enter."""
     return next((each for each in (*reversed(folder.parents), folder) if not each.stat().st_mode & 0o001), None)
 
 
@@ -121,7 +121,7 @@ _READABLE = (
 
 
 class BoxSandbox(ABC):
-    """Runs each command in a box of its own; a mechanism says how such a box is launched."""
+    """Runs each command in a new box, launched by a mechanism."""
 
     mechanism: ClassVar[str]
 
@@ -153,7 +153,7 @@ class BoxSandbox(ABC):
     def _make_launch(
         self, command: SandboxCommand, folders: BoxFolders, limits: SandboxLimits, pipes: BoxPipes
     ) -> BoxLaunch:
-        """Say how the box of a command is started, and what ends it."""
+        """Describe how to start a command's box, and what ends it."""
 
 
 class Bubblewrap(BoxSandbox):
@@ -198,7 +198,7 @@ def _list_walls() -> list[str]:
 
 
 def _list_mounts(python: PythonEnvironment, folders: BoxFolders) -> list[str]:
-    """List what is seen, in the order in which it is laid over each other."""
+    """List the mounts, in order."""
     words = ["--proc", "/proc", "--dev", "/dev", *_list_system()]
     system = (*_SYSTEM_FILES, *list_language_settings())
     words += [word for path in system for word in ("--ro-bind-try", path, path)]
@@ -232,7 +232,7 @@ def _list_handing_over() -> list[str]:
 
 
 def _list_limits(limits: SandboxLimits) -> list[str]:
-    """Set the limits of each process within the box, where the number of processes counts its own alone."""
+    """Set the limits of each process in the box, whose process count covers only its own."""
     return [
         "prlimit",
         f"--as={limits.address_bytes}",
@@ -328,9 +328,9 @@ _ADVICE = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SandboxTrial:
-    """A sandbox that was tried; `problem` is why it cannot be used, empty if it can, and `advice` what to do.
+    """A tried sandbox; `problem` is why it cannot be used (empty if it can), `advice` what to do.
 
-    `group` is what bounds its memory, where anything but a look from time to time does.
+    `group` limits its memory, if anything but periodic checks does.
     """
 
     sandbox: Sandbox
@@ -340,10 +340,10 @@ class SandboxTrial:
 
 
 async def try_sandboxes(start: StartProgram, *, home: Path, python: Path | None) -> Sequence[SandboxTrial]:
-    """Try the sandboxes, the best one first, until one holds; that one is the last in the list.
+    """Try the sandboxes, the best one first, until one works, which is the last in the list.
 
-    `home` is the data folder, `python` the operator's environment. Raises `SandboxUnavailable` if that cannot
-    be used, or no working copy be made.
+    `home` is the data folder, `python` the operator's environment. Raises `SandboxUnavailable` if
+    that cannot be used, or no working copy can be made.
     """
     if sys.platform != "linux":
         raise SandboxUnavailable("The sandbox works only on Linux. Run citebot there, or in a virtual machine.")
@@ -365,7 +365,7 @@ async def try_sandbox(sandbox: Sandbox, folder: Path) -> SandboxTrial:
 
 
 async def find_sandbox(start: StartProgram, *, home: Path, python: Path | None) -> Sandbox:
-    """Return the best sandbox that holds on this machine; `SandboxUnavailable` says why none does, and what to do."""
+    """Return the best sandbox that works here; `SandboxUnavailable` gives the reasons and what to do."""
     trials = await try_sandboxes(start, home=home, python=python)
     if not trials[-1].problem:
         return trials[-1].sandbox
@@ -390,7 +390,7 @@ async def _find_problem(sandbox: Sandbox, place: Path) -> str:
 
 @contextmanager
 def _open_trial_folder(place: Path) -> Iterator[Path]:
-    """Make a folder with a working copy, and with a file beside it that nobody in the sandbox may read."""
+    """Create a folder with a working copy, and a file beside it that the sandbox must not read."""
     folder = Path(tempfile.mkdtemp(prefix="trial-", dir=place))
     try:
         folder.chmod(0o755)

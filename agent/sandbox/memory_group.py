@@ -30,13 +30,13 @@ _UNBOUNDED_DESCRIPTORS, _UNBOUNDED_PROCESSES = 256, 64  # of a process, and of a
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Membership:
-    """The group of one box: what a line begins with to start a program in it, and its folder where that is known."""
+    """The group of one box: the command prefix that starts a program in it, and its folder if known."""
 
     prefix: Sequence[str] = ()
     folder: Path | None = None
 
     def is_exceeded(self) -> bool:
-        """Whether the kernel has ended a process of the group because it had no memory left."""
+        """Whether the kernel has ended a process of the group for lack of memory."""
         if self.folder is None:
             return False
         for name in ("memory.events", "memory.oom_control"):  # of v2 and v1
@@ -64,7 +64,7 @@ class MemoryGroup:
 
     @asynccontextmanager
     async def open(self, limits: SandboxLimits) -> AsyncIterator[Membership]:
-        """Make a group for one box, which is gone at the end."""
+        """Make a temporary group for one box."""
         if self.way == "systemd":
             runtime = f"XDG_RUNTIME_DIR={_RUNTIME / str(os.geteuid())}"
             run = ("systemd-run", "--user", "--scope", "--quiet", "--collect")
@@ -97,7 +97,7 @@ class MemoryGroup:
 
 
 async def find_memory_group(start: StartProgram) -> MemoryGroup | None:
-    """Find a way to bound memory that works on this machine, by trying; None if there is none."""
+    """Find a way to limit memory on this machine, by trying; None if there is none."""
     for group in _list_candidates():
         with suppress(OSError, TimeoutError):
             async with group.open(SandboxLimits(memory_bytes=_PROBED)) as member:
@@ -114,7 +114,7 @@ async def find_memory_group(start: StartProgram) -> MemoryGroup | None:
 
 
 def tighten(limits: SandboxLimits, group: MemoryGroup | None) -> SandboxLimits:
-    """Return the limits of a box: without a group, sockets and files in flight are bounded by how many there may be."""
+    """Return the limits of a box: without a group, sockets and files in flight are limited by number."""
     if group is not None:
         return limits
     return replace(
@@ -145,7 +145,7 @@ def _list_candidates() -> list[MemoryGroup]:
 
 
 def _hands_memory_down(folder: Path) -> bool:
-    """Whether groups below a folder can be bounded; what was delegated may must be handed down first."""
+    """Whether groups below a folder can be limited; delegated rights must be passed on first."""
     control = folder / "cgroup.subtree_control"
     try:
         if "memory" not in control.read_text(encoding="ascii").split():

@@ -20,7 +20,7 @@ _ESCAPES = {0x07: b"a", 0x08: b"b", 0x09: b"t", 0x0A: b"n", 0x0B: b"v", 0x0C: b"
 
 
 def find_changes(old: list[bytes], new: list[bytes]) -> list[tuple[int, int, int, int]]:
-    """Return what was replaced: from and to which line of the old text, and by which lines of the new one."""
+    """Return the replaced line ranges of the old text, and their replacements."""
     start = len(posixpath.commonprefix([old, new]))
     end = len(posixpath.commonprefix([old[start:][::-1], new[start:][::-1]]))
     before, after = old[start : len(old) - end], new[start : len(new) - end]
@@ -33,7 +33,7 @@ def find_changes(old: list[bytes], new: list[bytes]) -> list[tuple[int, int, int
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FileVersion:
-    """A file as git keeps it: its mode, such as 100644 or 120000 for a link, and what it holds or where it leads."""
+    """A file in git: its mode, such as 100644 or 120000 for a link, and its contents or target."""
 
     mode: str
     content: bytes
@@ -49,7 +49,7 @@ class FileChange:
 
 
 def leads_out(change: FileChange) -> bool:
-    """Whether a change makes a link out of the repository, or says where submodules are fetched from."""
+    """Whether a change makes a link out of the repository, or sets the source of submodules."""
     if change.new is None:
         return False
     if change.path.rpartition(b"/")[2].lower() == b".gitmodules" or change.new.mode == "160000":
@@ -61,7 +61,7 @@ def leads_out(change: FileChange) -> bool:
 
 
 def hash_blob(content: bytes, commit: str) -> str:
-    """Return the name that git gives to a content, in a repository whose commits are named like this one."""
+    """Return git's name for a content, in a repository with commit names like this one."""
     algorithm = hashlib.sha1(usedforsecurity=False) if len(commit) == 40 else hashlib.sha256()
     algorithm.update(b"blob %d\0" % len(content))
     algorithm.update(content)
@@ -69,7 +69,7 @@ def hash_blob(content: bytes, commit: str) -> str:
 
 
 def format_change(change: FileChange, commit: str) -> bytes:
-    """Write one change; what was a file and is a link now, or the other way round, is removed and created again."""
+    """Format one change; switching between file and link is a removal and a creation."""
     old, new = change.old, change.new
     if old is not None and new is not None and old.mode[:3] != new.mode[:3]:
         parts = (FileChange(path=change.path, old=old, new=None), FileChange(path=change.path, old=None, new=new))
@@ -116,7 +116,7 @@ def _quote(prefix: bytes, path: bytes) -> bytes:
 
 
 def _split_lines(content: bytes) -> list[bytes]:
-    """Split at line feeds alone, which stay; the last line may lack one."""
+    """Split only at line feeds, and keep them; the last line may lack one."""
     lines = [line + b"\n" for line in content.split(b"\n")]
     last = lines.pop()[:-1]
     return [*lines, last] if last else lines
@@ -138,7 +138,7 @@ def _format_hunks(old: list[bytes], new: list[bytes]) -> Iterator[bytes]:
 
 
 def _group_changes(changes: Sequence[tuple[int, int, int, int]]) -> list[list[tuple[int, int, int, int]]]:
-    """Assemble changes whose unchanged surroundings would touch."""
+    """Group changes whose unchanged surroundings would overlap."""
     groups: list[list[tuple[int, int, int, int]]] = []
     for change in changes:
         if groups and change[0] - groups[-1][-1][1] <= 2 * _CONTEXT:
@@ -158,7 +158,7 @@ def _format_lines(sign: bytes, lines: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def _format_literal(content: bytes) -> Iterator[bytes]:
-    """Write a whole content as letters and digits; each line begins with a letter that tells how long it is."""
+    """Write a whole content as letters and digits; each line begins with a letter for its length."""
     yield b"literal %d\n" % len(content)
     packed = zlib.compress(content)
     for start in range(0, len(packed), _PER_LINE):

@@ -1,4 +1,4 @@
-"""The sandbox as others see it: what is run in it, within which limits, and what came of it."""
+"""The interface of the sandbox: commands, limits and results."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SandboxCommand:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BoundedOutput:
-    """The beginning and the end of what was written to a channel, with the number of bytes left out between them."""
+    """The beginning and the end of an output, with the number of bytes between them."""
 
     head: bytes = b""
     tail: bytes = b""
@@ -68,7 +68,7 @@ class BoundedOutput:
 
     @property
     def text(self) -> str:
-        """The whole as text, with a line in place of what was left out."""
+        """The whole as text, with a line for the omitted part."""
         gap = f"\n[... {self.omitted:,} bytes left out ...]\n" if self.omitted else ""
         return self.head.decode(errors="replace") + gap + self.tail.decode(errors="replace")
 
@@ -89,12 +89,12 @@ class Execution:
     seconds: float
 
     def explain(self) -> str:
-        """Say how the command ended."""
+        """Describe how the command ended."""
         return _ENDINGS.get(self.ending, f"It ended with exit code {self.exit_code}.")
 
 
 class Sandbox(Protocol):
-    """Runs commands that nobody trusts, where they reach nothing but a working copy."""
+    """Runs untrusted commands that can reach only a working copy."""
 
     @property
     def mechanism(self) -> str:
@@ -116,7 +116,7 @@ class Sandbox(Protocol):
 
 
 class StartProgram(Protocol):
-    """Starts a program with pipes, in a session of its own, with hardly any variables."""
+    """Starts a program with pipes, in a separate session, with few variables."""
 
     async def __call__(self, line: Sequence[str], *, pass_fds: Sequence[int] = ()) -> Process:
-        """Start the program that a line begins with; `OSError` if there is none."""
+        """Start the program of a command line; `OSError` if there is none."""

@@ -47,7 +47,7 @@ def measure_memory(process: int) -> int:
 
 
 def read_available() -> tuple[int, int]:
-    """Return the bytes of memory that the machine can still give, and those that it has."""
+    """Return the machine's available and total memory in bytes."""
     lines = _MACHINE.read_text(encoding="ascii").splitlines()
     facts = {name: int(rest.split()[0]) << 10 for name, _, rest in (line.partition(":") for line in lines)}
     return facts["MemAvailable"], facts["MemTotal"]
@@ -63,9 +63,9 @@ def _list_sockets(folder: Path) -> set[str]:
 
 
 def measure_removed_files(process: int) -> int:
-    """Return the bytes of the files that were removed, and that a process or its descendants have open or mapped.
+    """Return the bytes of removed files that a process or its descendants still hold open or mapped.
 
-    They take their room on the disk for as long as anybody holds them, and no walk through folders finds them.
+    They occupy the disk as long as anybody holds them, but no walk through folders finds them.
     """
     sizes: dict[FileKey, int] = {}
     for folder in _walk_processes(process):
@@ -86,7 +86,7 @@ def _list_open(folder: Path) -> dict[FileKey, int]:
 
 
 def _list_mapped(folder: Path) -> dict[FileKey, int]:
-    """List what is mapped, with as many bytes as are: more cannot be seen of a file that is not open."""
+    """List mapped files with the mapped bytes: of a file that is not open, more cannot be seen."""
     found: dict[FileKey, int] = {}
     for line in (folder / "maps").read_bytes().splitlines():
         if line.endswith(_REMOVED):
@@ -99,7 +99,7 @@ def _list_mapped(folder: Path) -> dict[FileKey, int]:
 
 
 def _walk_processes(process: int) -> Iterator[Path]:
-    """Yield the folder of a process in /proc, and those of all that descend from it."""
+    """Yield the /proc folders of a process and all its descendants."""
     waiting, seen = [process], {process}
     while waiting:
         folder = _PROCESSES / str(waiting.pop())
@@ -138,7 +138,7 @@ class BoxPipes:
         self.inherited = [self.status_end, self.report_end, self.lifeline_end, *self.withheld]
 
     def keep(self, content: bytes) -> str:
-        """Return the number of a descriptor from which the box can read a content."""
+        """Return a descriptor from which the box can read a content."""
         file = os.memfd_create("citebot")
         self.inherited.append(file)
         with os.fdopen(os.dup(file), "wb") as target:
@@ -147,12 +147,12 @@ class BoxPipes:
         return str(file)
 
     def pass_on(self, descriptor: int) -> None:
-        """Let anyone who watches the box hold a descriptor of ours for as long as there is anything of it."""
+        """Let supervisors of the box hold a descriptor of ours as long as anything of it exists."""
         self.withheld.append(os.dup(descriptor))
         self.inherited.append(self.withheld[-1])
 
     def close_inherited(self) -> None:
-        """Close our copies of what the box has, as a pipe ends when nobody holds its end."""
+        """Close our copies of the box's descriptors, because a pipe ends only when nobody holds its end."""
         for descriptor in self.inherited:
             os.close(descriptor)
         self.inherited.clear()
@@ -242,7 +242,7 @@ class _Box:
         self._spared = min(available // 2, total // _SPARED)  # less where the machine was short of memory before
 
     async def find_first(self, status: asyncio.StreamReader) -> None:
-        """Learn which process is the first; `SandboxUnavailable` if there is none."""
+        """Find the first process; `SandboxUnavailable` if there is none."""
         try:
             async with asyncio.timeout(_STARTING):
                 told = _read_status(await status.readuntil(b"}"))
@@ -252,7 +252,7 @@ class _Box:
             raise SandboxUnavailable(await self._explain()) from error
 
     async def follow(self, stdin: bytes, report: asyncio.StreamReader, say: Say | None) -> None:
-        """Let the box begin, read what it writes until it ends, and end it at a limit."""
+        """Start the box's command, read its output until it ends, and end it at a limit."""
         watching = asyncio.create_task(self._watch())
         try:
             async with asyncio.TaskGroup() as group:
@@ -265,7 +265,7 @@ class _Box:
             watching.cancel()
 
     async def settle(self) -> None:
-        """See to it that nothing of the box is left."""
+        """Make sure that nothing of the box is left."""
         self._stdin.close()
         self._end("killed" if self._process.returncode is None else None)
         # Unread output is drained: asyncio reports the end of a process only after that of its pipes.
@@ -280,7 +280,7 @@ class _Box:
             self._handle = -1
 
     async def report(self, told: dict[str, object], *, seconds: float) -> Execution:
-        """Tell what came of it; `SandboxUnavailable` if the command was never started."""
+        """Report the result; `SandboxUnavailable` if the command never started."""
         exit_code = told.get("exit-code")
         if exit_code is None and self._ending is None and (error := told.get("error") or self._find_complaint()):
             raise SandboxUnavailable(str(error))
@@ -297,7 +297,7 @@ class _Box:
         )
 
     def _end(self, reason: Ending | None) -> None:
-        """End everything in the box; the first reason is the one that is told."""
+        """End everything in the box; report the first reason."""
         self._ending = self._ending or reason
         if reason is not None and self._handle >= 0:
             with suppress(ProcessLookupError):
@@ -327,7 +327,7 @@ class _Box:
                 self._report += data
 
     async def _watch(self) -> None:
-        """End the box at the first limit that it exceeds; to look at its files may take long, to look at memory not."""
+        """End the box at the first exceeded limit; checking its files may be slow, checking memory is not."""
         looks = (self._look("memory", self._takes_too_much), self._look("files", self._holds_too_much))
         await asyncio.gather(*looks, self._time_out())
 
@@ -354,7 +354,7 @@ class _Box:
         return most < 0 or exceeds(self._folders.writable, most_bytes=most, most_files=self._limits.files)
 
     async def _explain(self) -> str:
-        """Return what was said of a box that could not be made."""
+        """Return the error messages about a box that could not be made."""
         self._stdin.close()
         try:
             async with asyncio.timeout(_ENDING):
@@ -364,7 +364,7 @@ class _Box:
         return said.decode(errors="replace").strip() or "The sandbox does not start, and does not say why."
 
     def _find_complaint(self) -> str:
-        """Return what bubblewrap said of a box that it began to make and could not finish."""
+        """Find bubblewrap's error message about an unfinished box."""
         said = self._outputs["stderr"].read().text.strip()
         return said if said.startswith("bwrap: ") else ""
 
@@ -399,7 +399,7 @@ async def _open_pipe(descriptor: int) -> AsyncGenerator[asyncio.StreamReader]:
 
 
 class BoundedBuffer:
-    """Takes an output piece by piece and keeps at most `most` bytes of it, half from each end."""
+    """Takes an output piece by piece and keeps at most `most` bytes, half from each end."""
 
     def __init__(self, most: int) -> None:
         self._half = most // 2
@@ -417,6 +417,6 @@ class BoundedBuffer:
             del self._tail[: -self._half]
 
     def read(self) -> BoundedOutput:
-        """Return what was kept."""
+        """Return the kept output."""
         tail = bytes(self._tail[max(0, len(self._tail) - self._half) :])
         return BoundedOutput(head=bytes(self._head), tail=tail, omitted=self.size - len(self._head) - len(tail))

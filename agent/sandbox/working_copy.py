@@ -76,7 +76,7 @@ class WorkingCopy:
         self.tree = folder / "tree"
 
     def write(self) -> tuple[str, ...]:
-        """Lay the files out, and return those that have no place in it, such as what a submodule stands for.
+        """Write the files, and return those that cannot be written, such as submodules.
 
         Raises `WorkingCopyError` if they are too many, or the disk has no room.
         """
@@ -100,13 +100,14 @@ class WorkingCopy:
         return omissions
 
     def diff(self) -> bytes:
-        """Return what was changed as a patch that `git apply` takes at the commit; empty if nothing was."""
+        """Return the changes as a patch that `git apply` takes at the commit; empty without changes."""
         return b"".join(format_change(change, self._commit) for change in self.read_changes())
 
     def read_changes(self) -> list[FileChange]:
-        """Return what is not as it is at the commit, by path.
+        """Return the changes since the commit, by path.
 
-        What tools leave behind, such as `__pycache__`, is no change. Raises `WorkingCopyError` for too much of it.
+        Leftovers of tools, such as `__pycache__`, do not count. Raises `WorkingCopyError` if there
+        are too many.
         """
         files, omissions = self._list_files()
         changed: dict[bytes, FileVersion | None] = dict.fromkeys(files)  # gone, until they are found
@@ -157,11 +158,11 @@ class WorkingCopy:
             folder = folder.parent
 
     def remove(self) -> None:
-        """Remove the folder with everything in it."""
+        """Remove the folder with all contents."""
         remove_folder(self._folder)
 
     def _list_files(self) -> tuple[dict[bytes, CommitFile], tuple[str, ...]]:
-        """List what can be laid out, by path, and the paths of the rest: a git tree may hold any names."""
+        """List the writable paths, and the rest: a git tree may contain any names."""
         items = self._objects.list_tree(self._commit)
         files = {item.name: item for item in items if item.mode != _SUBMODULE and _is_plain(item.name)}
         for path in [path for path in files if any(parent in files for parent in _list_parents(path))]:
@@ -192,7 +193,7 @@ class WorkingCopy:
     def _read_files(
         self, files: Mapping[bytes, CommitFile], omitted: set[bytes]
     ) -> Iterator[tuple[bytes, FileVersion]]:
-        """Read the files and links that are there now."""
+        """Read the present files and links."""
         try:
             for entry in walk_folder(self.tree):
                 path = os.fsencode(entry.path)
@@ -204,7 +205,7 @@ class WorkingCopy:
 
 
 def _read_version(entry: FolderEntry) -> FileVersion | None:
-    """Read a file or a link; None for pipes and similar, which no commit can hold."""
+    """Read a file or a link; None for pipes and similar, which no commit can contain."""
     if not (stat.S_ISREG(entry.status.st_mode) or stat.S_ISLNK(entry.status.st_mode)):
         return None
     content = entry.read(_MOST_OF_FILE)
@@ -224,7 +225,7 @@ def _find_version(file: CommitFile | None, contents: Mapping[str, bytes]) -> Fil
 
 
 def _normalize(mode: str) -> str:
-    """Git once kept more of a file's mode than whether it is a program."""
+    """Normalize old file modes: git now only records whether a file is executable."""
     return mode if mode == _LINK else _PROGRAM if int(mode, 8) & 0o100 else _FILE
 
 

@@ -1,1 +1,1 @@
-"""Text as such, whatever it is about."""
+"""Functions on text, whatever its subject."""

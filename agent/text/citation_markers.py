@@ -19,9 +19,9 @@ _JOINT = re.compile(r" ?[,;]?(?: (?:and|or|as well as|und|oder|et|ou|y|e)| ?&)?"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CitationMarker:
-    """One marker of an answer: its number, the sentence that it supports, and which claim of the answer that is.
+    """One marker of an answer: its number, the sentence that it supports, and the number of its claim.
 
-    `words` are those of it that stand between the marker before and this one, for one claim can have several.
+    `words` are those since the previous marker, because one claim can have several.
     """
 
     number: int
@@ -77,7 +77,7 @@ def find_markers(text: str) -> list[CitationMarker]:
 
 
 def replace_markers(text: str, new: Sequence[str]) -> str:
-    """Replace each marker by a text, in order; an empty one also takes the space before it, and an "and" beside it."""
+    """Replace each marker by a text, in order; an empty one also removes the space before it, and an adjacent "and"."""
     replacements = iter(new)
     scanner = CodeBlockScanner()
     lines: list[str] = []
@@ -95,7 +95,7 @@ def replace_markers(text: str, new: Sequence[str]) -> str:
 
 
 def _find_claims(line: str) -> list[_Claim]:
-    """Split a line into sentences; one without words stands for the sentence before it.
+    """Split a line into sentences; one without words belongs to the sentence before it.
 
     Markers after a full stop belong to its sentence.
     """

@@ -42,7 +42,7 @@ def find_outside(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]
 
 
 class Spans:
-    """The code spans of a text in order; `next_from` leaves out those that begin before a place."""
+    """The code spans of a text in order; `next_from` skips those before a position."""
 
     def __init__(self, text: str) -> None:
         self._runs: list[Span] = []
@@ -86,7 +86,7 @@ _IN_LIST = re.compile(r"\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)*(?:(?P<fence>`{3,}[^`\n]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CodeFence:
-    """The fence that opens a code block: its white space, its backticks or tildes, and the language behind them."""
+    """The opening fence of a code block: its white space, its backticks or tildes, and its language."""
 
     indent: str
     run: str
@@ -104,7 +104,7 @@ class CodeFence:
 
 
 class CodeBlockScanner:
-    """Goes through lines and knows the code block that the next one is in; `chat` reads fences as chats show them."""
+    """Scans lines and knows the code block of the next one; `chat` reads fences as chats do."""
 
     def __init__(self, *, chat: bool = False) -> None:
         self.fence: CodeFence | None = None
@@ -131,9 +131,10 @@ def find_open_fence(text: str) -> CodeFence | None:
 
 
 def move_fence_to_margin(line: str, *, is_open: bool) -> str:
-    """Write a fence in the first column, where every reader of Markdown sees one; leave one of tildes out.
+    """Write a fence in the first column, where every Markdown reader sees it; drop one of tildes.
 
-    In an item of a list a block would end with the item. `is_open` says that the line is in a code block.
+    In a list item, a block would end with the item. `is_open` says that the line is in a code
+    block.
     """
     if is_open:
         return line.lstrip() if line.lstrip().startswith("```") else line

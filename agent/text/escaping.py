@@ -57,7 +57,7 @@ def to_one_line(text: str, *, longest: int) -> str:
 
 
 def replace_control_characters(text: str) -> str:
-    """Replace characters that control a terminal or hide what is written; tabs and line breaks stay."""
+    """Replace characters that control a terminal or hide text; tabs and line breaks stay."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return "".join(
@@ -70,12 +70,12 @@ _IMPORT = re.compile(r"\s*(?:import|from|use|require|include|#include|using|pack
 
 
 def is_import(line: str) -> bool:
-    """Whether the line takes names from elsewhere, or lists those that others may take."""
+    """Whether the line imports names, or lists exported ones."""
     return bool(_IMPORT.match(line))
 
 
 def dedent(lines: Sequence[str]) -> list[str]:
-    """Take away the white space that all lines begin with; their number stays."""
+    """Remove the common leading white space; the number of lines stays."""
     filled = [line for line in lines if line.strip()]
     if not filled:
         return list(lines)

@@ -1,4 +1,4 @@
-"""Measures how much of a message that somebody saw a piece of code spells, though words of it may be filled in."""
+"""Measures how much of a message a piece of code spells, placeholders included."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def match_message(message: str, code: str, *, run: int = RUN) -> MessageMatch:
 
 
 def is_confident_match(message: str, match: MessageMatch) -> bool:
-    """Whether so much of a message is no chance: a whole text of the code, most of it, or half and a sentence."""
+    """Whether a match is no coincidence: a whole text of the code, most of the message, or half and a sentence."""
     if match.is_template or match.share >= _SURE:
         return True
     return match.share >= _HALF and match.share * len(_split_message(message)) >= _SENTENCE
 
 
 def make_line_patterns(message: str, *, run: int = RUN) -> Iterator[str]:
-    """Write RE2 patterns for lines that contain one of a message's runs, each for fewer and longer ones."""
+    """Write RE2 patterns for lines with one of a message's runs, with ever fewer and longer ones."""
     runs = dict.fromkeys(words for _, words in _list_runs(_split_message(message), run))
     longest_first = sorted(runs, key=lambda words: -sum(map(len, words)))
     while longest_first:
@@ -112,7 +112,7 @@ def _choose_window(
 
 
 def _match_templates(wanted: Sequence[str], code: str) -> Iterator[MessageMatch]:
-    """Find the texts of the code whose words all are in the message, in their order."""
+    """Find the texts of the code with all words in the message, in order."""
     for at, line in enumerate(code.split("\n")):
         for text in _TEXT.findall(line):
             words = _split_words(_FILLED.sub(" ", text))
@@ -141,9 +141,9 @@ def _make_alternatives(runs: Sequence[tuple[str, ...]]) -> str:
 
 @lru_cache(maxsize=64)
 def _list_runs(words: tuple[str, ...], size: int) -> tuple[tuple[int, tuple[str, ...]], ...]:
-    """The runs of so many words with their places, all words together where they are fewer.
+    """Return the runs of so many words with their places, or all words if there are fewer.
 
-    One that means nothing on its own, like "of the file", stands everywhere, and tells nothing.
+    Skips runs without meaning, like "of the file", which appear everywhere.
     """
     size = min(size, len(words))
     runs = ((at, words[at : at + size]) for at in range(len(words) - size + 1))

@@ -25,7 +25,7 @@ def make_storable_in_postgres(value: Any) -> Any:
 
 
 def is_storable(value: object, depth: int = _DEEPEST) -> bool:
-    """Whether a value as it may be in JSON can be stored as it is; `depth` counts the levels of lists and tables."""
+    """Whether a JSON value can be stored unchanged; `depth` counts nested lists and tables."""
     if isinstance(value, str):
         return value == make_storable(value)
     if isinstance(value, int):
@@ -44,7 +44,7 @@ MASK = "[REDACTED]"
 
 
 class MaskedValues:
-    """The values that were masked in what a turn has read; they are kept in memory alone, until the turn is over."""
+    """The values masked while a turn reads; they stay in memory until the turn ends."""
 
     def __init__(self) -> None:
         self._values: dict[str, None] = {}
@@ -54,7 +54,7 @@ class MaskedValues:
         return iter(self._values)
 
     def watch(self, redact: Callable[[str], str]) -> Callable[[str], str]:
-        """Return a redactor that masks as the given one does, and has remembered here what it masked."""
+        """Return a redactor that masks like the given one, and remembers here what it masked."""
 
         def redact_and_remember(text: str) -> str:
             masked = redact(text)
@@ -78,7 +78,7 @@ class MaskedValues:
 
 
 def _find_values(text: str, kept: list[str]) -> Iterator[str]:
-    """Yield what is in the text between the pieces of it that were kept."""
+    """Yield the parts of the text between its kept pieces."""
     if not text.startswith(kept[0]):
         return
     at = len(kept[0])

@@ -1,4 +1,4 @@
-"""The tools by name: the menu for models, and the one way to call them, side by side if there are several calls."""
+"""The tools by name: the menu for models, and the one way to call them, in parallel if there are several calls."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ToolRegistry(ToolMenu):
     def menu(self, deps: Deps, *, approved: Collection[str] = (), asking: bool = False) -> Sequence[Mapping[str, Any]]:
         """List the callable tools as `{"name", "description", "parameters"}`; `approved` are names a person agreed to.
 
-        With `asking` also what a person can be asked for.
+        With `asking`, also those that a person can be asked about.
         """
         return [
             self._offer(tool, deps)
@@ -78,7 +78,7 @@ class ToolRegistry(ToolMenu):
         return tool.describe_call(args, deps) if tool is not None and tool.is_available(deps) else ""
 
     def only_reads(self, name: str) -> bool:
-        """Whether the tool of that name does nothing but read the repository."""
+        """Whether the tool of that name only reads the repository."""
         tool = self._named.get(name)
         return tool is not None and tool.only_reads and not tool.needs_approval
 
@@ -110,7 +110,7 @@ class ToolRegistry(ToolMenu):
         return outcome
 
     async def _call_narrowed(self, tool: Tool[Any], args: Mapping[str, Any], deps: Deps) -> ToolOutcome:
-        """Call a tool in the one of several repositories that the call names, or in all of them."""
+        """Call a tool in the repository that the call names, or in all."""
         code = deps.code
         named = args.get(REPOSITORY) if isinstance(code, JoinedCode) and tool.only_reads else None
         if not isinstance(code, JoinedCode) or not named:
@@ -208,7 +208,7 @@ TOO_MANY = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolCallResult:
-    """One call and what came of it; `key` finds its text."""
+    """One call and its result; `key` finds its text."""
 
     key: str
     tool: str
@@ -261,7 +261,7 @@ class ToolCalls:
 
 
 async def _call_once(deps: Deps, name: str, args: Mapping[str, Any], approved: Collection[str]) -> ToolOutcome:
-    """Make a call; what a person had to approve is kept as soon as it is there, and not done again after a crash."""
+    """Make a call; keep the result of an approved one at once, so a crash does not repeat it."""
     if name not in approved:
         return await deps.tools.call(name, args, deps, approved=approved)
     key = f"outcome {make_call_key(name, args)}"
@@ -275,19 +275,19 @@ async def _call_once(deps: Deps, name: str, args: Mapping[str, Any], approved: C
 
 
 def _count_affordable(names: Sequence[str], deps: Deps) -> int:
-    """Count how many of the calls are made at once, in their order; the first always is."""
+    """Count how many of the calls are made now, in order; the first always is."""
     costs = accumulate(map(deps.tools.estimate_cost, names[:MAX_CALLS]))
     return max(sum(cost <= MAX_COST for cost in costs), min(1, len(names)))
 
 
 def make_call_key(name: str, args: Mapping[str, Any], *more: str) -> str:
-    """Name a call: the same call has the same key, so that repeating it after a crash changes nothing."""
+    """Name a call by its content, so that repeating it after a crash changes nothing."""
     call = json.dumps([name, dict(args), *more], sort_keys=True, default=str)
     return hashlib.blake2b(call.encode(), digest_size=12).hexdigest()
 
 
 def shorten_arguments(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Cut arguments to what is worth remembering; a model may write megabytes."""
+    """Cut arguments to a memorable size; a model may write megabytes."""
     return {make_storable(str(name)[:40]): _shorten_argument(value) for name, value in list(args.items())[:8]}
 
 
@@ -297,7 +297,7 @@ def _shorten_argument(value: object) -> object:
 
 
 def add_flags(flagged: Sequence[str], results: Sequence[ToolCallResult], deps: Deps) -> list[str]:
-    """Add the results that give orders to what the turn knows of such places."""
+    """Add suspicious results to the turn's suspicious places."""
     for source in dict.fromkeys(one.outcome.source for one in results):
         of_source = {one.key: one.outcome.flags for one in results if one.outcome.source == source}
         flagged = note_flags(flagged, of_source, deps, source=source)
@@ -305,7 +305,7 @@ def add_flags(flagged: Sequence[str], results: Sequence[ToolCallResult], deps: D
 
 
 def merge_refs(evidence: Sequence[EvidenceRef], results: Sequence[ToolCallResult]) -> list[EvidenceRef]:
-    """Add what calls have read to the evidence of the turn; what is there already stays as it is."""
+    """Add the lines read by calls to the turn's evidence; existing ones stay."""
     known = {_make_key(ref) for ref in evidence}
     added: list[EvidenceRef] = []
     for ref in (ref for one in results for ref in one.outcome.refs):

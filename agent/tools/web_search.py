@@ -1,4 +1,4 @@
-"""Searches the public web by a SearXNG server or by DuckDuckGo, where a person has approved it."""
+"""Searches the public web by a SearXNG server or DuckDuckGo, after a person's approval."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class WebSearchTool(Tool[WebArguments]):
         return deps.web is not None
 
     def describe_call(self, args: Mapping[str, Any], deps: Deps) -> str:
-        """Show what would be sent; an empty search is none."""
+        """Show the text to be sent; empty for an empty search."""
         query = make_web_query(str(args.get("query", "")), deps.redact(deps.asked))
         return f"Search the web for: {query}" if query else ""
 
     async def run(self, args: WebArguments, deps: Deps) -> ToolEvidence:
-        """Search with what is left of the query when everything the person did not write is taken out of it."""
+        """Search with only the words of the query that the person wrote."""
         report = ToolReport(deps.redact)
         query = make_web_query(args.query, deps.redact(deps.asked))
         if not query or deps.web is None:

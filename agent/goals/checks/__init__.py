@@ -1,1 +1,1 @@
-"""The kinds of goal that there are, one a module, found by name in a registry."""
+"""The kinds of goal, one per module, found by name in a registry."""

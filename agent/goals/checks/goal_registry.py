@@ -1,4 +1,4 @@
-"""The kinds of goal by name, and how one is made of what a person has filled in."""
+"""The kinds of goal by name, and how to create one from a person's input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recognises messages that want something to be run: a claim to check, or tests to fix."""
+"""Recognises requests to run something: a claim to check, or tests to fix."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _HEDGES = frozenset(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WantedGoal:
-    """A kind of goal with its arguments, and what the person wants in their own words."""
+    """A kind of goal with its arguments, and the person's own words."""
 
     goal: str
     arguments: Mapping[str, Any]
@@ -43,7 +43,7 @@ class WantedGoal:
 def parse_goal_request(text: str) -> WantedGoal | None:
     """Read "check that ...", "verify ..." or "make tests/test_x.py pass"; None for everything else.
 
-    "Check where it is set" asks for places, and "check the logs" for nothing that a test could show.
+    "Check where it is set" asks for places, and no test could show "check the logs".
     """
     words = list(_WORD.finditer(text))
     first = _count_polite(words)

@@ -1,4 +1,4 @@
-"""Asks a classifier about questions in the background; it can have a question watched, and nothing else."""
+"""Asks a classifier about questions in the background; it can only make citebot watch a question."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class InjectionModel(Protocol):
 
 
 class BackgroundClassifier:
-    """A `Classifier` over a model that is loaded, and run, by threads of its own.
+    """A `Classifier` whose model is loaded and run in separate threads.
 
-    Until the model is loaded, where it cannot be, and while it fails, the rules decide alone. A model that fails
-    again and again is not asked for a minute, then tried once.
+    Until the model is loaded, and whenever it fails, the rules decide alone. After repeated
+    failures it pauses for a minute, then tries once.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class BackgroundClassifier:
 
 
 async def consult_classifier(verdict: InjectionVerdict, text: str, deps: Deps) -> InjectionVerdict:
-    """Raise a verdict of `allow` to `watch` where the classifier finds an attack; any other one stands."""
+    """Raise a verdict of `allow` to `watch` if the classifier finds an attack; keep any other."""
     if verdict.name != "allow" or deps.classifier is None:
         return verdict
     result = await deps.classifier.classify(text)

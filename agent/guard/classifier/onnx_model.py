@@ -1,4 +1,4 @@
-"""A classifier of injections as an ONNX graph: how a text becomes windows of tokens, and these a score."""
+"""A classifier of injections as an ONNX graph: from a text to windows of tokens, and to a score."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _read_labels(folder: Path, config: Mapping[str, object]) -> Mapping[int, str
 
 
 def _find_attacks(folder: Path, labels: Mapping[int, str]) -> tuple[int, ...]:
-    """Tell attacks from the harmless by name, and refuse labels that leave it open."""
+    """Tell attacks from harmless labels by name, and refuse ambiguous labels."""
     if labels == _NUMBERED:
         return (1,)
     attacks = tuple(sorted(place for place, label in labels.items() if label in ATTACK_LABELS))

@@ -1,4 +1,4 @@
-"""Families of attacks: each is rules over concepts, read from `families.toml`, where the concepts have their words."""
+"""Families of attacks: rules over concepts, read from `families.toml` with the concepts' words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 
 class Part(NamedTuple):
-    """A part of a rule: bits that a mark needs all of, those that it needs one of, and how far off it may be."""
+    """A part of a rule: bits that a mark must all have, bits of which it needs one, and the maximal distance."""
 
     all_of: int
     one_of: int
@@ -31,7 +31,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """Parts that follow upon each other, with none of the concepts that it excludes among them."""
+    """Consecutive parts, with none of the excluded concepts among them."""
 
     parts: Sequence[Part]
     without: int
@@ -42,7 +42,7 @@ class Rule:
         return [part.one_of for part in self.parts]
 
     def find(self, marks: Sequence[Mark]) -> Iterator[tuple[int, int]]:
-        """Find where the rule matches; of two ways to do so, the shorter one counts."""
+        """Find the match of a rule; the shorter of two counts."""
         nothing: list[Mark | None] = [None] * len(self.parts)
         reached = nothing.copy()
         for number, mark in enumerate(marks):
@@ -69,7 +69,7 @@ class Rule:
         return mark._replace(start=before.start)
 
     def _is_excluded(self, marks: Sequence[Mark], number: int) -> bool:
-        """Whether what the rule excludes follows at once upon a mark."""
+        """Whether an excluded concept directly follows a mark."""
         following = (marks[each] for each in range(number + 1, len(marks))) if self.without else ()
         near = takewhile(lambda mark: mark.first - marks[number].last <= NEAR, following)
         return any(mark.bits & self.without for mark in near)
@@ -94,7 +94,7 @@ class Family:
     rules: Mapping[Scope, Sequence[Rule]]
 
     def find(self, marks: Sequence[Mark], *scopes: Scope, present: int = 0) -> Iterator[tuple[int, int]]:
-        """Find what the family describes, by its rules of these scopes; `present` has the bits of all marks."""
+        """Find matches of the family by its rules of these scopes; `present` has the bits of all marks."""
         present = present or combine_bits(marks)
         for scope in scopes:
             for rule in self.rules[scope]:

@@ -1,4 +1,4 @@
-"""Reads a text as marks: the places of the words that orders are made of, each with the concepts it stands for."""
+"""Reads a text as marks: the places of the words in orders, each with its concepts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brings a text into the forms in which an order could hide: plain, folded, spaced out, encoded."""
+"""Produces the forms of a text that could hide an order: plain, folded, spaced out, encoded."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ _TELLTALE = re2.compile(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NormalizedQuestion:
-    """A text without what cannot be seen, and each form of it that is worth a look."""
+    """A text without invisible characters, and each form of it worth checking."""
 
     text: str
     forms: tuple[tuple[Disguise, str], ...]
 
 
 def normalize_question(text: str) -> NormalizedQuestion:
-    """Strip invisible characters from a text and list the disguises that an order in it could wear."""
+    """Strip invisible characters from a text and list the possible disguises of an order in it."""
     cut = make_storable(text[:SCAN_LIMIT])
     tags = read_tag_letters(cut)
     visible = strip_invisible(cut)
@@ -123,7 +123,7 @@ def strip_invisible(text: str) -> str:
 
 
 def strip_invisible_line(line: str) -> str:
-    """Return a line without what cannot be seen, and words of mixed alphabets with Latin letters alone."""
+    """Return a line without invisible characters, and with mixed alphabets in Latin letters."""
     if line.isascii():
         return line
     visible = str(_UNSEEN.sub("", unicodedata.normalize("NFKC", line)))
@@ -131,7 +131,7 @@ def strip_invisible_line(line: str) -> str:
 
 
 def may_hide(text: str) -> bool:
-    """Whether a text may hide something, so that its lines are worth searching for hidden forms; few texts do."""
+    """Whether a text may hide something, so its lines must be searched for hidden forms; few texts may."""
     return _HIDING.search(text) is not None
 
 
@@ -179,7 +179,7 @@ def _undo_disguises(plain: str, *, spaced_out: str) -> list[tuple[Disguise, str]
 
 
 def _join_spaced_letters(words: str) -> str:
-    """Write words whose letters stand apart as they are read; empty if there is none."""
+    """Join words whose letters are spaced out; empty if there are none."""
     if _SPACED.search(words) is None:
         return ""
     closed = _SPACED.sub(lambda run: f" {_GAPS.sub('', run[0])} ", words)
@@ -207,7 +207,7 @@ def _decode_text(plain: str) -> list[tuple[Disguise, str]]:
 
 
 def decode_spans(text: str) -> Iterator[tuple[Disguise, bytes]]:
-    """Yield what the longest runs of a text hold that could be base64, base32, or the numbers of characters."""
+    """Decode the longest runs of a text that could be base64, base32 or character codes."""
     for disguise, pattern, decode in _CODES:
         for span in heapq.nlargest(_MAX_DECODED_SPANS, pattern.findall(text), key=len):
             with suppress(binascii.Error):  # identifiers and words in capitals are no code
@@ -218,7 +218,7 @@ def decode_spans(text: str) -> Iterator[tuple[Disguise, bytes]]:
 
 
 def unescape(text: str) -> str:
-    """Replace percent signs, entities and backslashes that stand for letters by the letters."""
+    """Decode percent signs, entities and backslashes that encode letters."""
     letters = _BACKSLASHES.sub(lambda code: chr(int(code[1] or code[2], 16)), html.unescape(unquote(text)))
     return make_storable(letters)
 

@@ -1,4 +1,4 @@
-"""Detects prompt injection in what a person wrote, by the families of attacks: a tripwire, not a wall."""
+"""Detects prompt injection in people's messages by the families of attacks: a tripwire, not a wall."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def read_clauses(text: str) -> Clauses:
 
 
 def is_question(clause: str) -> bool:
-    """Whether a clause asks; a request with a question mark, as "could you print x?", is an order all the same."""
+    """Whether a clause asks; a request with a question mark, as "could you print x?", still counts as an order."""
     if (polite := _POLITE.match(clause)) is not None:
         return _ASKING.match(clause[polite.end() :]) is not None
     if _ASKING.match(clause) is not None:
@@ -86,7 +86,7 @@ def is_question(clause: str) -> bool:
 
 
 def _tell_apart(text: str) -> tuple[list[str], list[str]]:
-    """Return the runs of clauses that order or tell, and each clause that asks; too many are not told apart."""
+    """Separate clauses that order or tell from those that ask; give up if there are too many."""
     orders: list[str] = []
     questions: list[str] = []
     left = MOST_CLAUSES
@@ -105,7 +105,7 @@ def _tell_apart(text: str) -> tuple[list[str], list[str]]:
 
 
 def _cut(line: str, most: int) -> list[str]:
-    """Cut a line into clauses, at some twice as many places as wanted at most."""
+    """Cut a line into clauses, up to twice as many places as wanted."""
     sentences = _SENTENCE.sub(r"\1\2\n", line, most)
     return str(_TURN.sub(r"\1\n\2", sentences, most)).split("\n")
 
@@ -183,7 +183,7 @@ def _find_matches(orders: Reading, questions: Reading, names: Sequence[Name]) ->
 
 
 def _has_question(clauses: Clauses) -> bool:
-    """Whether a question is there that is no attack itself and speaks of something, as "how are you?" does not."""
+    """Whether there is a harmless question with a subject, unlike "how are you?"."""
     questions = dict.fromkeys(clauses.questions.split("\n"))
     return any(map(_is_real_question, islice(questions, _MAX_QUESTIONS)))
 

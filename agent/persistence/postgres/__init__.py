@@ -1,1 +1,1 @@
-"""Conversations in Postgres: connections, what can be wrong with them, the checkpointer, and moving there and back."""
+"""Conversations in Postgres: connections, their errors, the checkpointer, and moving there and back."""

@@ -1,4 +1,4 @@
-"""Copies conversations from one database to another, through the checkpointers of both, and compares what arrived."""
+"""Copies conversations between databases through both checkpointers, and compares the result."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ async def copy_conversations_to_sqlite(
 async def copy_conversations(
     source: ConversationSaver, target: ConversationSaver, report: Report
 ) -> ConversationCounts:
-    """Copy all conversations, of which nobody may change one meanwhile.
+    """Copy all conversations; nobody may change one meanwhile.
 
-    Raises `CheckpointError`, also where the target holds something, or not in the end what the source does.
+    Raises `CheckpointError`, even if the target is not empty or lacks something in the end.
     """
     if await list_threads(target):
         raise CheckpointError("The database to move to holds conversations already. Name one that is empty.")
@@ -95,7 +95,7 @@ async def _copy_evidence(
 async def _copy_rows(
     source: ConversationSaver, target: ConversationSaver, query: str, values: Sequence[Any], what: str
 ) -> None:
-    """Copy rows of ours as they are: what is too old to be kept is so in the other database as well."""
+    """Copy our rows unchanged, expired ones included."""
     table = query.partition(" FROM ")[2].split()[0]
     rows = await source.rows(query, values)
     for row in rows:
@@ -105,7 +105,7 @@ async def _copy_rows(
 
 
 def _normalize(found: CheckpointTuple | None) -> Sequence[Any]:
-    """Return what must be the same in both databases."""
+    """Return the values that must be the same in both databases."""
     if found is None:
         return ()
     texts = found.checkpoint["channel_values"]

@@ -1,4 +1,4 @@
-"""A Postgres database: a pool of connections, work again where one breaks, errors as sentences without the address."""
+"""A Postgres database: a connection pool, retries, and errors as sentences without the address."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Postgres(Database):
     clock = "extract(epoch FROM clock_timestamp())"
 
     async def check(self) -> None:
-        """Do nothing: what is gone cannot be written to without an error."""
+        """Do nothing: writing to a missing database fails by itself."""
 
     async def shrink(self) -> None:
         """Do nothing: Postgres frees space on its own."""
@@ -134,7 +134,7 @@ class PostgresDatabase(Postgres):
     async def run_all(
         self, statements: Sequence[Statement], *, lock: str = "", only_if: Statement | None = None
     ) -> Outcome | None:
-        """Run statements in one transaction, a single one as its own."""
+        """Run statements in one transaction, a single one directly."""
 
         async def run(connection: AsyncConnection[Any]) -> Outcome | None:
             if len(statements) == 1 and not lock and only_if is None:
@@ -237,7 +237,7 @@ def make_postgres_options() -> dict[str, Any]:
 
 @contextmanager
 def explain_failures(errors: DatabaseErrors) -> Iterator[None]:
-    """Turn what Postgres raises, or its silence, into an error with a sentence."""
+    """Turn Postgres's errors, or its silence, into an error with a sentence."""
     from psycopg import Error
 
     try:
@@ -249,7 +249,7 @@ def explain_failures(errors: DatabaseErrors) -> Iterator[None]:
 
 
 def explain_postgres_error(error: Exception, errors: DatabaseErrors) -> Exception:
-    """Return the error to raise instead: a sentence that says what to do, without the address, which has a password."""
+    """Return the error to raise instead, which says what to do without the address and its password."""
     from psycopg import Error, InterfaceError, OperationalError, ProgrammingError
     from psycopg_pool import PoolClosed
 
@@ -269,7 +269,7 @@ def explain_postgres_error(error: Exception, errors: DatabaseErrors) -> Exceptio
 
 
 def is_passing(error: Exception) -> bool:
-    """Whether statements may be run again: their connection broke, nobody answered, or others were in their way."""
+    """Whether statements may be run again: their connection broke, nobody answered, or others blocked them."""
     from psycopg import InterfaceError, OperationalError
     from psycopg.errors import DiskFull, IdleInTransactionSessionTimeout, QueryCanceled
     from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
@@ -309,7 +309,7 @@ async def _is_alive(connection: AsyncConnection[Any]) -> bool:
 
 
 async def _clean_json(connection: AsyncConnection[Any]) -> None:
-    """Let a connection leave out of JSON what Postgres does not take: LangGraph puts texts of a state into it as is."""
+    """Make a connection drop JSON that Postgres refuses, because LangGraph writes state texts unchanged."""
     from psycopg.types.json import set_json_dumps
 
     set_json_dumps(_dump_json, connection)
@@ -339,7 +339,7 @@ def _clean_values(values: Values) -> Any:
 
 
 def _clean(value: Any) -> Any:
-    """Take out of a text what Postgres does not take; SQLite has truth values as numbers."""
+    """Drop characters that Postgres refuses; SQLite stores truth values as numbers."""
     if isinstance(value, bool):
         return int(value)
     return make_storable_in_postgres(value)

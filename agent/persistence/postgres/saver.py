@@ -41,7 +41,7 @@ class PostgresConversations(ConversationSaver):
 
     @asynccontextmanager
     async def open_checkpoints(self) -> AsyncIterator[AsyncPostgresSaver]:
-        """Open a checkpointer for one run: each does one thing at a time, so that one for all would be a queue."""
+        """Open a checkpointer for one run: each does one thing at a time, so a shared one would be a queue."""
         from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
         from psycopg import Error
 
@@ -53,9 +53,9 @@ class PostgresConversations(ConversationSaver):
 
 @asynccontextmanager
 async def open_postgres_saver(url: str, *, patience: float = _PATIENCE_SECONDS) -> AsyncIterator[PostgresConversations]:
-    """Open the conversations in a database, whose tables are made when missing; raises `CheckpointError`.
+    """Open the conversations in a database, creating missing tables; raises `CheckpointError`.
 
-    `patience` is for how many seconds work waits for a database that does not answer.
+    `patience` is how many seconds work waits for a database that does not answer.
     """
     schema = load_postgres_schema()
     async with open_postgres_database(url, schema, ERRORS, connections=_CONNECTIONS, patience=patience) as database:
@@ -65,7 +65,7 @@ async def open_postgres_saver(url: str, *, patience: float = _PATIENCE_SECONDS) 
 
 
 def load_postgres_schema() -> Schema:
-    """Return the layout of the tables beside those of LangGraph."""
+    """Return the layout of our tables, beside LangGraph's."""
     return Schema.load("conversation", "agent.persistence", "postgres")
 
 

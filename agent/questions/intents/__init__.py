@@ -1,1 +1,1 @@
-"""Tells what a question wants by a linear model that is fitted to example lines."""
+"""Recognizes the intent of a question with a linear model trained on example lines."""

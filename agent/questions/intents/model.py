@@ -47,7 +47,7 @@ SURE = 0.88  # the least confidence with which at most 3 % of the lines left out
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RankedIntent:
-    """An intent that a question may have, and how likely that is."""
+    """A possible intent of a question, and its probability."""
 
     name: IntentName
     confidence: float
@@ -77,7 +77,7 @@ class IntentModel:
         return [RankedIntent(name=INTENTS[at], confidence=float(shares[at])) for at in np.argsort(-shares)]
 
     def find_subject(self, question: str, intent: IntentName) -> str:
-        """Return what a question is about: the part without the words that lines of its intent have."""
+        """Return the subject of a question: its words that lines of its intent lack."""
         bit = 1 << INTENTS.index(intent)
         words = question.split()
         is_own = [not all(self.common.get(one, 0) & bit for one in list_words(word)) for word in words]
@@ -120,7 +120,7 @@ _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+(?:'[^\W{_UNSPACED}]+)*|[?
 
 
 def list_features(masked: str) -> tuple[list[int], list[float]]:
-    """List the columns of a question and their values: those of its words and of its letters, of length 1."""
+    """List the features of a question and their values: words and letter groups, of length 1."""
     tokens = _TOKEN.findall(masked.lower())
     columns: list[int] = []
     values: list[float] = []

@@ -1,4 +1,4 @@
-"""Replaces what a question names by placeholders, so that a model sees how it is asked and not about what."""
+"""Replaces the names in a question by placeholders, so that a model sees only its form."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def separate_scripts(text: str) -> str:
 
 
 def mask_question(text: str, name_words: NameWords | None = None) -> str:
-    """Return the text with placeholders; `name_words` says what a plain word stands for, empty for a common word."""
+    """Return the text with placeholders; `name_words` gives a placeholder for plain words, empty for common ones."""
     text = separate_scripts(text[:MAX_MASKED].replace("’", "'"))
     text = _FENCE.sub(" xmsg ", text)
     text = _TICKED.sub(lambda found: _mask_quoted(found[1], name_words), text)
@@ -74,7 +74,7 @@ def mask_question(text: str, name_words: NameWords | None = None) -> str:
 
 
 def write_example(text: str) -> str:
-    """Write a question as a line of examples: on one line, with placeholders for the names in it."""
+    """Write a question as an example line, with placeholders for its names."""
     masked = " ".join(_WRITTEN.get(word, word) for word in mask_question(text).split())
     return masked.translate(_NO_ALTERNATIVES).lstrip("# ")[:_LONGEST_EXAMPLE]
 

@@ -1,1 +1,1 @@
-"""The kernel's part of the sandbox: the filter of system calls, Landlock's rights, and what a command holds."""
+"""The kernel's part of the sandbox: the system call filter, Landlock's rights, and a command's resources."""

@@ -21,7 +21,7 @@ _WORST = b"1000"  # the kernel ends the box first where the machine has no memor
 
 
 def main() -> int:
-    """Run the command to its end, or to that of citebot; return what it ended with."""
+    """Run the command until it or citebot ends; return its exit code."""
     lifeline = int(sys.argv[1])
     for descriptor in (lifeline, *map(int, sys.argv[2].split(","))):
         os.set_inheritable(descriptor, False)

@@ -54,11 +54,11 @@ class _Suppressing:
 
 
 class _Ended(Exception):
-    """Somebody wants no more of the command, or its time is over."""
+    """The command was cancelled, or its time is over."""
 
 
 def main() -> int:
-    """Carry out the orders; return what the command ended with, 128 and the signal where one ended it."""
+    """Carry out the orders; return the command's exit code, 128 plus the signal if one ended it."""
     with os.fdopen(int(sys.argv[1]), "rb") as source:
         orders: dict[str, Any] = marshal.loads(source.read())  # noqa: S302 - citebot wrote them
     status = orders["status"]
@@ -101,13 +101,13 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def _tell_error(status: int, error: OSError) -> None:
-    """Write an error as JSON, where it has no backslashes and no quotes that end it."""
+    """Write an error as JSON, avoiding quotes and backslashes that would end it."""
     text = str(error).replace("\\", "/").replace('"', "'")
     os.write(status, b'{"error": "%s"}' % text.encode(errors="replace"))
 
 
 def _may_begin() -> bool:
-    """Wait for the line that lets us begin; what follows it on the input is the command's."""
+    """Wait for the starting line; the rest of the input is the command's."""
     while (letter := os.read(0, 1)) not in {b"", b"\n"}:
         pass
     return letter == b"\n"
@@ -166,7 +166,7 @@ def _become_command(orders: dict[str, Any], rules: int) -> NoReturn:
 
 
 def _close_all_but(*kept: int) -> None:
-    """Close what the command must not have, whatever its number; of what is kept, it inherits the report alone."""
+    """Close every descriptor that the command must not have; of the kept ones, it inherits only the report."""
     for name in os.listdir("/proc/self/fd"):
         if int(name) > 2 and int(name) not in kept:
             with _Suppressing(OSError):  # the listing itself is over
@@ -193,7 +193,7 @@ def _wait_for(command: int) -> int:
 
 
 def _end_descendants() -> None:
-    """Kill and bury everything that the command left, until there is nothing."""
+    """Kill and reap all descendants of the command."""
     while found := _list_descendants(os.getpid()):
         for process in found:
             with _Suppressing(ProcessLookupError):

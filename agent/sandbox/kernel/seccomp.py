@@ -107,7 +107,7 @@ _STREAM, _SEQPACKET, _KIND = 1, 5, 0xF  # kinds of socket that cannot be connect
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Rule:
-    """Refuse a call, or only where the low half of an argument has some bits, is a value, or is none of some values."""
+    """Refuse a call, or only if the low half of an argument has some bits, a value, or none of some values."""
 
     name: str
     error: int = errno.EPERM
